@@ -3,7 +3,7 @@
 //! - **Ports:** 2; what comes in by one goes out by the other.
 //! - **Parameters:** a [`Spec`] for each direction, in the words of `tc netem`: see [`spec`]. In a file the
 //!   same words are keys: `delay`, 1 s if no key is there; `distribution`, `loss`, `ecn`, `duplicate`,
-//!   `corrupt`, `reorder`, `gap`, `rate`, `slot`, `limit`, `seed`; or all of them in one text, `spec`. `back`:
+//!   `corrupt`, `reorder`, `gap`, `rate`, `burst`, `slot`, `limit`, `seed`; or all of them in one text, `spec`. `back`:
 //!   a SPEC, or a delay alone, from port 1 to port 0; left out, the same with luck of its own.
 //! - **Counters:** `packets`; `bytes`, without FCS; `most_held`, the most frames that were under way in one
 //!   direction; then for each direction, as `forth_` and `back_`: `packets`, `bytes`, `lost`, `dropped`, `marked`,

@@ -31,6 +31,7 @@ struct Keys {
     rate: Option<String>,
     #[serde(deserialize_with = "slot")]
     slot: Option<String>,
+    burst: Option<u32>,
     limit: Option<u32>,
     seed: Option<u64>,
     #[serde(deserialize_with = "back")]
@@ -95,6 +96,7 @@ impl<'de> Deserialize<'de> for Config {
             text += " ecn";
         }
         let numbers = [
+            ("burst", keys.burst.map(u64::from)),
             ("gap", keys.gap.map(u64::from)),
             ("limit", keys.limit.map(u64::from)),
             ("seed", keys.seed),

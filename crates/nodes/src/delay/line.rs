@@ -91,6 +91,8 @@ struct Served {
     shaping: Shaping,
     /// When the last frame is through, and what is left of a picosecond.
     free: (Time, u64),
+    /// When the last frame left, which a bucket lets through before that.
+    left: Time,
     /// When each frame that may still be waited for is through; with how many may wait.
     queue: Option<(VecDeque<Time>, usize)>,
 }
@@ -119,6 +121,7 @@ impl Line {
         let rate = spec.rate.map(|shaping| Served {
             shaping,
             free: (Time::ZERO, 0),
+            left: Time::ZERO,
             queue: match spec.limit {
                 Some(_) => None,
                 None => Some((VecDeque::new(), QUEUE)),
@@ -313,6 +316,7 @@ impl Served {
             packet_overhead,
             cell_size,
             cell_overhead,
+            burst,
         } = self.shaping;
         let mut bytes = (len as i64 + i64::from(packet_overhead)).max(0) as u64;
         if cell_size > 0 {
@@ -326,10 +330,15 @@ impl Served {
         };
         let (time, rest) = rate.time_of(8 * bytes, carry);
         self.free = (start + time, rest);
+        // A bucket that was full at `start` has tokens for this frame as long before it would be through at the rate alone as the depth lasts.
+        let ahead = rate.time_of(8 * u64::from(burst), 0).0;
+        let through = (self.free.0 - ahead).max(ready).max(self.left);
+        let through = if burst == 0 { self.free.0 } else { through };
+        self.left = through;
         if let Some((queue, _)) = &mut self.queue {
-            queue.push_back(self.free.0);
+            queue.push_back(through);
         }
-        Some(self.free.0)
+        Some(through)
     }
 }
 

@@ -15,6 +15,7 @@
 //! corrupt PERCENT [CORRELATION]    one bit of the frame
 //! reorder PERCENT [CORRELATION] [gap DISTANCE]
 //! rate RATE [PACKETOVERHEAD [CELLSIZE [CELLOVERHEAD]]]
+//! burst BYTES                      the rate is a token bucket of this depth, tbf's
 //! slot MIN [MAX] [packets N] [bytes N]
 //! slot distribution NAME DELAY JITTER [packets N] [bytes N]
 //! limit PACKETS
@@ -207,6 +208,8 @@ pub struct Shaping {
     pub cell_size: u32,
     /// Bytes that a cell counts more; or less.
     pub cell_overhead: i32,
+    /// Bytes that a token bucket holds (tbf(8)): behind a pause so many pass at once. A frame that is longer passes when the bucket is full. 0: none, as in netem.
+    pub burst: u32,
 }
 
 /// Times at which a bundle of frames leaves, and none between.
@@ -350,6 +353,9 @@ impl fmt::Display for Spec {
         }
         if let Some(shaping) = self.rate {
             say(format_args!("rate {shaping}"));
+            if shaping.burst > 0 {
+                say(format_args!("burst {}", shaping.burst));
+            }
         }
         if let Some(slot) = &self.slot {
             say(format_args!("slot {slot}"));

@@ -34,6 +34,36 @@ fn departure_is_arrival_and_delay_in_either_direction() {
 }
 
 #[test]
+fn a_bucket_lets_through_what_it_holds_and_then_its_rate() {
+    // 8 Mb/s: a frame of 60 bytes takes 60 us; 150 bytes are two of them and a half.
+    let forth: Spec = "rate 8mbit burst 150".parse().unwrap();
+    let mut node = Delay::new(Config { forth, back: None }).unwrap();
+    let mut out = Out::default();
+    let mut departures = |at: u64, count: usize| -> Vec<u64> {
+        let now = Time::from_us(at);
+        let mut frames: Vec<Frame> = (0..count).map(|_| frame_arrived(now)).collect();
+        node.frames(now, Port(0), &mut frames, &mut out);
+        let mut left = Vec::new();
+        let mut now = now;
+        loop {
+            left.extend(out.sends().map(|send| match send.when {
+                When::Now => now.as_ns() / 1_000,
+                When::At(at) => at.as_ns() / 1_000,
+            }));
+            match node.next_wake() {
+                Some(wake) => now = wake,
+                None => break left,
+            }
+            node.wake(now, &mut out);
+        }
+    };
+    assert_eq!(departures(1_000, 5), [1_000, 1_000, 1_030, 1_090, 1_150]);
+    // It has 50 bytes by now, and later it is full.
+    assert_eq!(departures(1_200, 1), [1_210]);
+    assert_eq!(departures(2_000, 3), [2_000, 2_000, 2_030]);
+}
+
+#[test]
 fn a_full_line_drops_until_a_frame_has_left() {
     let config = Config {
         forth: "delay 1s limit 1".parse().unwrap(),

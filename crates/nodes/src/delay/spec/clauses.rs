@@ -13,7 +13,7 @@ use measure::distribution::Distribution;
 use node::Time;
 
 /// Keywords, each with what it means.
-const KEYWORDS: [(&str, &str); 14] = [
+const KEYWORDS: [(&str, &str); 15] = [
     ("limit", "limit"),
     ("delay", "delay"),
     ("latency", "delay"),
@@ -26,6 +26,7 @@ const KEYWORDS: [(&str, &str); 14] = [
     ("reorder", "reorder"),
     ("gap", "gap"),
     ("rate", "rate"),
+    ("burst", "burst"),
     ("slot", "slot"),
     ("seed", "seed"),
 ];
@@ -65,6 +66,7 @@ pub struct Draft {
     seen: Vec<(&'static str, Range<usize>)>,
     shape: Option<Shape>,
     gap: Option<u64>,
+    burst: Option<u32>,
 }
 
 impl Draft {
@@ -99,6 +101,7 @@ impl Draft {
             }
             "gap" => self.gap = Some(reader.whole(name, 1, u32::MAX.into())?),
             "rate" => spec.rate = Some(rate(reader)?),
+            "burst" => self.burst = Some(reader.whole(name, 1, u32::MAX)?),
             "slot" => spec.slot = Some(slot(reader)?),
             "limit" => spec.limit = Some(reader.whole(name, 1, u32::MAX.into())?),
             _ => spec.seed = Some(reader.whole(name, 0, u64::MAX)?),
@@ -122,6 +125,14 @@ impl Draft {
                     let reason = "there is no jitter that it could be the distribution of; write `delay TIME JITTER` too";
                     return Err(reader.wrong(self.place("distribution"), reason));
                 }
+            }
+        }
+        match (&mut self.spec.rate, self.burst) {
+            (_, None) => {}
+            (Some(shaping), Some(burst)) => shaping.burst = burst,
+            (None, Some(_)) => {
+                let reason = "it is the burst of `rate RATE`, which is missing";
+                return Err(reader.wrong(self.place("burst"), reason));
             }
         }
         match (&mut self.spec.reorder, self.gap) {
@@ -318,6 +329,7 @@ fn rate(reader: &mut Reader<'_>) -> Result<Shaping, SpecError> {
         packet_overhead: 0,
         cell_size: 0,
         cell_overhead: 0,
+        burst: 0,
     };
     if reader.number_follows() {
         shaping.packet_overhead = reader.whole("rate", -MOST, MOST)?;

@@ -50,6 +50,7 @@ fn the_lines_of_the_manual_of_netem_are_understood() {
         ("rate 1mbps", "rate 8Mb/s"),
         ("rate 1.5gbit -14", "rate 1.5Gb/s -14"),
         ("rate 128kibit", "rate 131.072kb/s"),
+        ("burst 3000 rate 8mbit", "rate 8Mb/s burst 3000"),
         ("slot 800us 1ms packets 64", "slot 800us 1ms packets 64"),
         (
             "slot distribution normal 5ms 1ms bytes 9000",
@@ -128,6 +129,8 @@ fn the_word_that_is_wrong_is_pointed_at_with_its_mend() {
         ("delay 1ms gap 5", "gap", "reorder PERCENT"),
         ("delay 1ms reorder 25% gap 0", "0", "from 1"),
         ("rate 50%", "50%", "not known here"),
+        ("burst 3000", "burst", "rate RATE"),
+        ("rate 8mbit burst 0", "0", "from 1"),
         ("rate fast", "fast", "10mbit"),
         ("rate 0bit", "0bit", "at least 1 bit"),
         ("rate 10mbit 0 53 -53", "-53", "from -52"),

@@ -300,9 +300,10 @@ fn trains_find_the_rate_of_a_queue_and_nothing_where_there_is_none() {
         });
         let here = "ip addr add 10.88.0.1/24 dev w0; until grep -qs answering server; do sleep 0.05; done
              tc qdisc replace dev w0 root tbf rate 20mbit burst 3kb latency 300ms
-             wire probe 10.88.0.2:9999 --method minprobe --capacity 40Mb/s --samples 2 --json --plot rates.svg; one=$?
-             wire probe 10.88.0.2:9999 --method minprobe --capacity 40Mb/s --samples 1 --at-least 100Gb/s --quiet; two=$?
-             touch done; exit $((10 * one + two))";
+             wire probe 10.88.0.2:9999 --method minprobe --packets 60 --capacity 40Mb/s --samples 2 --json --plot rates.svg; one=$?
+             wire probe 10.88.0.2:9999 --method minprobe --packets 60 --capacity 40Mb/s --samples 1 --at-least 100Gb/s --quiet; two=$?
+             wire probe 10.88.0.2:9999 --method spruce --capacity 40Mb/s --samples 1 --json >spruce; three=$?
+             touch done; exit $((10 * one + two + 1 - three))";
         let ended = place.run_by(a.command("timeout"), here);
         let told = objects(&ended.out);
         let samples = told.iter().filter(|line| line["type"] == "sample");
@@ -310,10 +311,21 @@ fn trains_find_the_rate_of_a_queue_and_nothing_where_there_is_none() {
         let is_available = |line: &&Value| line["type"] == "available";
         let available = told.iter().find(is_available).unwrap();
         println!("{available}");
-        // Each of 96 trains of 20 is sent, some of them again.
-        assert_eq!(available["trains_sent"], 2 * 96, "{available}");
+        // Each of 96 trains of 60 is sent, some of them again, behind eight that tell what the bucket lets through.
+        assert_eq!(available["trains_sent"], 8 + 2 * 96, "{available}");
         let packets = available["packets"].as_u64().unwrap();
-        assert!(packets >= 2 * 1_920, "{available}");
+        assert!(packets >= 2 * 5_760, "{available}");
+        assert!(
+            available["check_bytes"].as_u64().unwrap() >= 8 * 100 * 1_500,
+            "{available}"
+        );
+        if let Some(burst) = available["burst_bytes"].as_f64() {
+            // 3 kB less the first packet, which any queue lets through.
+            assert!((500.0..2_500.0).contains(&burst), "{available}");
+        }
+        let spruce = objects(&String::from_utf8_lossy(&place.read("spruce")));
+        let how = spruce.iter().find(|line| line["type"] == "sample").unwrap()["how"].to_string();
+        assert!(how.contains("at once"), "pairs fit into a bucket: {how}");
         assert!(!place.read("rates.svg").is_empty(), "a picture over time");
         // A machine that is too busy for exact departures has no answer. It is never told that there is more than the queue lets through.
         let answers = available["answers"].as_u64().unwrap();

@@ -59,6 +59,57 @@ fn a_prober_finds_what_even_cross_traffic_leaves_and_the_report_has_the_truth() 
     }
 }
 
+/// The same with a delay box between the switches that is a token bucket of 8 Gb/s.
+fn over_a_bucket(prober: &str, cross: &str, burst: u32) -> Report {
+    let bucket = format!(
+        "d = {{ kind = \"delay\", delay = \"1 us\", rate = \"8gbit 24\", burst = {burst}, limit = 1000 }}\n        s0 ="
+    );
+    let text = lab(prober, cross).replace("s0 =", &bucket).replace(
+        "ends = [\"s0.2\", \"s1.0\"]",
+        "ends = [\"s0.2\", \"d.0\"]\n        [[link]]\n        ends = [\"d.1\", \"s1.0\"]",
+    );
+    let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+    lab::run(&lab, World::Sim, &Options::default()).unwrap()
+}
+
+#[test]
+fn over_a_token_bucket_pairs_and_chirps_have_no_answer_and_say_why() {
+    let short = "method = [\"spruce\", \"pathchirp\", \"assolo\"], samples = 2";
+    // One frame of the longest is what any queue holds that sends a frame once it has tokens for it.
+    for (burst, is_short) in [(1_538, false), (6_000, true), (30_000, true)] {
+        let report = over_a_bucket(short, "rate = \"3 Gb/s\"", burst);
+        assert_eq!(report.estimates.len(), 6);
+        for one in &report.estimates {
+            let answer = &one.estimate.answer;
+            println!(
+                "{burst} {:?} {:?}: {}",
+                one.estimate.method, answer.estimate, answer.how
+            );
+            assert_eq!(
+                answer.how.contains("at once"),
+                is_short,
+                "{burst}: {}",
+                answer.how
+            );
+            assert!(!is_short || answer.estimate.is_none());
+        }
+    }
+    // Trains see through what is short beside them, and say so where it is not.
+    for (burst, packets, is_short) in [(6_000, 20, true), (6_000, 200, false)] {
+        let train = format!(
+            "check = true, samples = 2, trains = \"{packets}, 0.1:0.1:9.6 Gb/s, 200 us, 4 ms\""
+        );
+        let report = over_a_bucket(&train, "rate = \"3 Gb/s\"", burst);
+        for one in &report.estimates {
+            let answer = &one.estimate.answer;
+            assert_eq!(answer.how.contains("at once"), is_short, "{}", answer.how);
+            let found = answer.estimate.map(|found| found.value / 5e9 - 1.0);
+            assert!(found.is_none_or(|off| off.abs() < 0.05), "{found:?}");
+            assert_eq!(found.is_none(), is_short);
+        }
+    }
+}
+
 #[test]
 fn all_methods_in_turn_are_told_in_json() {
     let report = run("method = \"all\", samples = 1", "rate = \"5 Gb/s\"");

@@ -13,7 +13,8 @@ use ::plot::{Axis, Figure, Panel, Series};
 use anyhow::{Context, bail};
 use live::port::PortSpec;
 use live::signal::stop_requested;
-use node::Time;
+use node::{Rate, Time};
+use nodes::bandwidth::estimate::burst::{self, Check};
 use nodes::bandwidth::estimate::{Answer, Method};
 use nodes::bandwidth::message::REPLY;
 use prober::{Cost, Prober};
@@ -66,6 +67,7 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
     // Each sees its own samples: ASSOLO's filter looks back.
     let estimator = |method: &Method| method.estimator(capacity, 8 * size as u64);
     let mut estimators: Vec<_> = methods.iter().map(estimator).collect();
+    let (checked, checks) = check(&mut prober, capacity, size - headers, size)?;
     'samples: for _ in 0..command.samples {
         for (method, estimator) in methods.iter().zip(&mut estimators) {
             if stop_requested() {
@@ -84,13 +86,11 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
             };
             let (cost, why) =
                 prober.sample(estimator.as_mut(), trains, size - headers, size, told)?;
-            if !prober.heard() {
-                bail!(
-                    "nobody tells of probes at {server}: start `wire probe --answer` there; udpst has no trains"
-                );
-            }
             let mut answer = estimator.answer();
-            if let Some(why) = why {
+            let is_blind = trains.packets <= 2 && checked.burst().is_none();
+            let blind = is_blind.then(|| "none of the trains came whole that tell what the path lets through at once, of which these see nothing".into());
+            let short = || checked.why(&trains, 8 * size as u64);
+            if let Some(why) = why.or(blind).or_else(short) {
                 (answer.estimate, answer.how) = (None, why);
             }
             let sampled = Sampled {
@@ -127,7 +127,8 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    let good = summarize(command, host, &methods, &all, &prober, &mut stdout)?;
+    let checked = (checked.burst(), checks);
+    let good = summarize(command, host, &methods, &all, &prober, checked, &mut stdout)?;
     stdout.finish()?;
     if let Some(path) = &command.plot {
         match all.is_empty() {
@@ -136,6 +137,24 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
         }
     }
     Ok(Verdict::if_good(good).max(Verdict::if_done(!stop_requested())))
+}
+
+/// What the path lets through at once, by trains of twice the rate that its tight link may have at most.
+fn check(
+    prober: &mut Prober,
+    capacity: Rate,
+    payload: usize,
+    size: usize,
+) -> anyhow::Result<(Check, Cost)> {
+    let rate = Rate::from_bits_per_second(2 * capacity.bits_per_second()).unwrap_or(capacity);
+    let mut check = Check::default();
+    let trains = burst::trains(rate);
+    let (cost, _) = prober.sample(&mut check, trains, payload, size, &mut |_| {})?;
+    if !prober.heard() {
+        bail!("nobody tells of probes: start `wire probe --answer` there; udpst has no trains");
+    }
+    prober.pause(Time::from_ms(50))?;
+    Ok((check, cost))
 }
 
 fn text(it: &Sampled) -> String {
@@ -178,6 +197,7 @@ fn summarize(
     methods: &[Method],
     all: &[Sampled],
     prober: &Prober,
+    (burst, checks): (Option<f64>, Cost),
     stdout: &mut Output,
 ) -> anyhow::Result<bool> {
     let head = [
@@ -211,7 +231,7 @@ fn summarize(
             let line = json_line!("probe", "available", {
                 "method": method.name(), "host": host, "direction": "up", "samples": own.len(), "answers": values.len(),
                 "available_bps": (count > 0.0).then_some(mean), "deviation_bps": (count > 0.0).then_some(deviation),
-                "packets": sum(|it| it.cost.packets), "lost": sum(|it| it.cost.lost), "cost_bytes": sum(|it| it.cost.bytes), "trains_sent": sent, "trains_again": again, "trains_uneven": uneven, "warnings": warnings,
+                "packets": sum(|it| it.cost.packets), "lost": sum(|it| it.cost.lost), "cost_bytes": sum(|it| it.cost.bytes), "trains_sent": sent, "trains_again": again, "trains_uneven": uneven, "burst_bytes": burst.map(|bits| (bits / 8.0).round()), "check_bytes": checks.bytes, "warnings": warnings,
             });
             stdout.tell(&format!("{line}\n"))?;
             continue;
@@ -240,10 +260,15 @@ fn summarize(
     }
     if command.verbose && !command.json {
         stdout.tell(&format!(
-            "{} trains, {} sent again as they left unevenly, {} never even\n",
+            "{} trains, {} sent again as they left unevenly, {} never even; {}, by {:.1} MB before\n",
             number(sent),
             number(again),
-            number(uneven)
+            number(uneven),
+            match burst {
+                Some(bits) => format!("the path lets {:.1} kB through at once", bits / 8e3),
+                None => "what the path lets through at once is not known".into(),
+            },
+            checks.bytes as f64 / 1e6
         ))?;
     }
     for warning in warnings {

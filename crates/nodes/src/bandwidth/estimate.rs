@@ -14,6 +14,7 @@
 //! Each says "no answer", with the reason, where its rule finds none. What it cost is what was sent: who sends counts it.
 
 pub mod assolo;
+pub mod burst;
 mod excursion;
 pub mod igi;
 pub mod minprobe;

@@ -7,9 +7,9 @@
 //!   `gateway`, none: whose MAC address leads there; `address`, 198.18.0.1, and `mac`, 02:00:00:00:00:01: its own; `port`, 49153: the
 //!   UDP port at both ends; `session`, 0: by which several probers' probes are told apart; `start`, 1 us: when it asks for the next hop's address, behind which the first
 //!   sample follows; `timeout`, 100 ms: a probe whose reply takes longer, counted from the end of its
-//!   train, is lost; `seed`, 0: for gaps that are drawn.
+//!   train, is lost; `check`, whether there are pairs or chirps: whether it looks first what the path [lets through at once](super::estimate::burst), beside which trains may be too short; `seed`, 0: for gaps that are drawn.
 //! - **Counters:** `sent`, `replies`, `lost`, `duplicates`, `stray`: replies to no probe that is waited for; `others`: frames that are no replies; `answers`, and `no_answers`; `available_bps`, the mean
-//!   of the answers; `resolved`, 1 when the next hop's MAC address is known.
+//!   of the answers; `burst`: bits that the path lets through at once, as the check found; `resolved`, 1 when the next hop's MAC address is known.
 //! - **Paper:** 002 section 4.4.
 //!
 //! Probes are at their departures to the picosecond where the world is exact. Each train is judged when all its replies are there, or the timeout is over. A method whose
@@ -17,7 +17,8 @@
 
 mod sending;
 
-use super::estimate::{Method, Observed, Packet};
+use super::estimate::burst::Check;
+use super::estimate::{Estimator, Method, Observed, Packet};
 use super::message::Message;
 use super::sample::Sample;
 pub use super::sample::{Estimate, Tell};
@@ -71,6 +72,8 @@ pub struct Config {
     pub start: Time,
     /// From the last departure of a train to when what has not come is lost.
     pub timeout: Time,
+    /// Whether it looks first what the path [lets through at once](super::estimate::burst); `None`: if it sends pairs or chirps.
+    pub check: Option<bool>,
     /// For what is drawn.
     pub seed: u64,
 }
@@ -91,6 +94,7 @@ impl Default for Config {
             session: 0,
             start: Time::from_us(1),
             timeout: Time::from_ms(100),
+            check: None,
             seed: 0,
         }
     }
@@ -171,6 +175,8 @@ impl Plan {
 /// A train that has begun to leave.
 struct Train {
     plan: usize,
+    /// Of the check before the first sample.
+    is_check: bool,
     rate: Rate,
     /// The number of its first probe.
     first: u64,
@@ -188,6 +194,7 @@ pub struct Prober {
     endpoint: Endpoint,
     plans: Vec<Plan>,
     sending: Sending,
+    check: Check,
     /// Trains that are not judged yet, the oldest first.
     trains: VecDeque<Train>,
     /// Buffers of trains that were.
@@ -232,10 +239,14 @@ impl Prober {
             return Err(ConfigError::new("samples", "there is at least one"));
         }
         let plans = methods.iter().map(|method| Plan::new(*method, &config));
+        let plans = plans.collect::<Result<Vec<_>, _>>()?;
+        let is_short = plans.iter().any(|plan| plan.trains.packets <= 2);
+        let is_checked = config.check.unwrap_or(is_short);
         Ok(Prober {
             endpoint: Endpoint::new(config.mac, config.address, config.port),
-            plans: plans.collect::<Result<_, _>>()?,
-            sending: Sending::new(config.start, config.seed),
+            plans,
+            sending: Sending::new(config.start, config.seed, is_checked),
+            check: Check::default(),
             trains: VecDeque::new(),
             spare: Vec::new(),
             tell,
@@ -298,6 +309,11 @@ impl Prober {
             rate: train.rate,
             packets: &train.packets,
         };
+        if train.is_check {
+            self.check.see(&observed);
+            self.counters.lost += train.missing as u64;
+            return;
+        }
         let bits = plan.bits * train.packets.len() as u64;
         plan.sample.see(now, &observed, train.first, bits);
         self.counters.lost += train.missing as u64;
@@ -315,9 +331,12 @@ impl Prober {
     /// The sample of a method is over.
     fn answer(&mut self, now: Time, of: usize) {
         let plan = &mut self.plans[of];
-        let Some(estimate) = plan.sample.end(now) else {
+        let Some(mut estimate) = plan.sample.end(now) else {
             return;
         };
+        if let Some(why) = self.check.why(&plan.trains, plan.bits) {
+            (estimate.answer.estimate, estimate.answer.how) = (None, why);
+        }
         match estimate.answer.estimate {
             Some(interval) => {
                 self.counters.answers += 1;
@@ -402,6 +421,7 @@ impl Node for Prober {
         statistics.counter("no_answers", counters.no_answers);
         let mean = counters.sum / counters.answers.max(1) as f64;
         statistics.counter("available_bps", mean as u64);
+        statistics.counter("burst", self.check.burst().unwrap_or(0.0) as u64);
         statistics.counter("resolved", u64::from(self.sending.is_resolved()));
         statistics
     }

@@ -11,8 +11,8 @@
 //! paper's timers were not good for less.
 //!
 //! *IGI* counts no traffic in gaps that did not increase, which holds while the train keeps the queue busy. Near the turning point of a busy link gaps are as often
-//! shortened as stretched, and what was between those packets is left out: 3.5 of 8.1 Gb/s. The share of the time that it is silent about is known, since each gap
-//! has room for `out - g_b` of others' packets: where that is more than 10 % there is no answer.
+//! shortened as stretched, and what was between those packets is left out: 3.5 of 8.1 Gb/s. What it is silent about is known, since each gap
+//! has room for `out - g_b` of others' packets: what is free is less by no more than that. Where that is more than a twentieth of the answer there is none; else it is the answer's interval.
 
 use super::{Answer, Estimator, Interval, Observed};
 use alloc::format;
@@ -22,8 +22,8 @@ use node::Rate;
 /// By how much of itself the mean gap may differ at the turning point of IGI, and of PTR.
 pub const TURNED: f64 = 0.1;
 pub const TURNED_PTR: f64 = 0.02;
-/// The share of the time that gaps which did not increase may have had room for others.
-pub const SILENT: f64 = 0.1;
+/// The part of the answer that others may have sent in gaps which did not increase.
+pub const SILENT: f64 = 0.05;
 /// The part of a packet's time by which the gap grows.
 pub const STEP: f64 = 1.0 / 8.0;
 /// A gap increased if it is by so much greater, against what stamps are off by.
@@ -49,7 +49,7 @@ pub struct Igi {
     found: Option<Found>,
 }
 
-/// What the train at the turning point says, and of what share of its time it says nothing.
+/// What the train at the turning point says, and to which part of that it may not have counted others.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     interval: Interval,
@@ -114,11 +114,13 @@ impl Estimator for Igi {
         if (came / sent - 1.0).abs() < turned {
             // The turning point is behind the train before.
             let other = self.before.unwrap_or(estimate);
+            let uncounted = self.capacity * silent;
             let interval = Interval {
                 value: estimate,
-                low: estimate.min(other),
+                low: (estimate - uncounted).min(other).max(0.0),
                 high: estimate.max(other),
             };
+            let silent = uncounted / estimate.max(f64::MIN_POSITIVE);
             self.found = Some(Found { interval, silent });
         }
         self.before = Some(estimate);
@@ -135,7 +137,7 @@ impl Estimator for Igi {
             ),
             Some(Found { silent, .. }) if silent > SILENT => Answer::none(
                 format!(
-                    "the formula counts no others in gaps that did not increase, which had room for them in {:.0} % of the time",
+                    "the formula counts no others in gaps that did not increase, which had room for {:.0} % of what it finds",
                     100.0 * silent
                 ),
                 points,

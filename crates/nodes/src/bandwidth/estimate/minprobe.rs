@@ -10,6 +10,13 @@
 //! Under bursty traffic a sample alone often has no trend. Then each rate's growth is replaced by the exponentially weighted average of the last [`SMOOTHED`] samples (figure
 //! 4.22: "each data point was replaced by the weighted average of the five data points preceding").
 //!
+//! Packets of mixed lengths hold each other up where switches store them: short ones catch up with a long one, and delays grow without any others, by 0.2 of a bit for each bit near the
+//! capacity. What a train does to itself is known: it is the way through as many stores as its slow trains show, with nobody beside. Where a queue is busy with others that does not add up, so that the growth that others make is
+//! between all of it and what is left without the train's own: where the latter has no trend there is no answer.
+//!
+//! Where a queue is left over when a train comes that is slower than what is free, delays fall all through it, by `A / R - 1`: at a tenth of A nine times as steeply as they can ever grow. Such a train counts as one
+//! without growth ([`DRAINED`]), or squares would be those of the drain.
+//!
 //! A train finds the queue as others left it, and only then adds to it: over its first packets delays grow towards their mean below A, too, which made
 //! A too low by 0.1 of 9 Gb/s. So growth is that of the packets behind the first [`WARM_UP`].
 
@@ -18,7 +25,7 @@ use super::{Answer, Estimator, Interval, Observed, Packet};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
-use node::Rate;
+use node::{Rate, Time};
 
 /// The least share of the variance that a turning point has to explain.
 pub const SIGNIFICANT: f64 = 0.5;
@@ -26,17 +33,33 @@ pub const SIGNIFICANT: f64 = 0.5;
 pub const SMOOTHED: usize = 5;
 /// Packets at the head of a train whose delays do not count, at most a sixth of it.
 pub const WARM_UP: usize = 2;
+/// A train whose delays fall by more than so many packets' times met a queue that others, or the application itself, had left, and says that it was slower than what is free; not by how much.
+/// Meetings with single packets make delays fall by less.
+pub const DRAINED: f64 = 2.0;
+/// The most switches that store packets which are looked for on a path.
+const STORES: f64 = 16.0;
+
+/// How delays grow within a train.
+#[derive(Clone, Copy, Debug)]
+struct Grown {
+    rate: f64,
+    /// By how much, over what they do through a link of the capacity which is busy with others.
+    all: f64,
+    /// As much of it as the train's own packets may make.
+    own: f64,
+}
 
 #[derive(Clone, Debug)]
 pub struct MinProbe {
     /// Above which no link's capacity is.
     capacity: f64,
     points: Vec<(f64, f64)>,
-    /// Of each train the rate, and by how much its delays grow, over what they do through a link of the capacity which is busy with others.
-    growth: Vec<(f64, f64)>,
+    growth: Vec<Grown>,
     lossy: usize,
     /// The growth of the last samples, the newest last.
-    past: VecDeque<Vec<(f64, f64)>>,
+    past: VecDeque<Vec<Grown>>,
+    /// How often packets are stored on the way, as trains of mixed lengths said that were no faster than half of the capacity: the sum, and of how many.
+    stored: (f64, f64),
 }
 
 impl MinProbe {
@@ -48,6 +71,7 @@ impl MinProbe {
             growth: Vec::new(),
             lossy: 0,
             past: VecDeque::new(),
+            stored: (0.0, 0.0),
         }
     }
 }
@@ -67,16 +91,34 @@ impl Estimator for MinProbe {
         let delays = train.delays();
         self.points.push((rate, variance(&delays) / 1e6));
         let warm_up = WARM_UP.min(delays.len() / 6);
-        let slope = slope(&train.packets[warm_up..], &delays[warm_up..]);
-        self.growth.push((rate, slope * self.capacity / 1e12));
+        let packets = &train.packets[warm_up..];
+        let mut all = slope(packets, &delays[warm_up..]) * self.capacity / 1e12;
+        if all * (packets.len() as f64) < -DRAINED {
+            all = 0.0;
+        }
+        let mut own = 0.0;
+        if packets.iter().any(|packet| packet.bits != packets[0].bits) {
+            if rate <= self.capacity / 2.0 {
+                self.stored.0 += by_length(packets, &delays[warm_up..]) * self.capacity / 1e12;
+                self.stored.1 += 1.0;
+            }
+            let stores = libm::round(self.stored.0 / self.stored.1.max(1.0)).clamp(0.0, STORES);
+            let alone = alone(train.packets, stores as usize, self.capacity / 1e12);
+            own = slope(packets, &alone[warm_up..]) * self.capacity / 1e12;
+        }
+        self.growth.push(Grown { rate, all, own });
     }
 
     fn answer(&mut self) -> Answer {
         let points = core::mem::take(&mut self.points);
         let lossy = core::mem::take(&mut self.lossy);
         let growth = core::mem::take(&mut self.growth);
-        let find =
-            |growth: &[(f64, f64)]| turning(growth, 1.0, |rate, at| (1.0 - at / rate).max(0.0));
+        let turn =
+            |points: &[(f64, f64)]| turning(points, 1.0, |rate, at| (1.0 - at / rate).max(0.0));
+        let find = |growth: &[Grown]| {
+            let points: Vec<_> = growth.iter().map(|it| (it.rate, it.all)).collect();
+            turn(&points)
+        };
         let mut found = find(&growth);
         let is_trend =
             |found: &Option<Turning>| found.is_some_and(|found| found.explained >= SIGNIFICANT);
@@ -84,14 +126,29 @@ impl Estimator for MinProbe {
         self.past.retain(|past| past.len() == growth.len());
         self.past.push_back(growth);
         let mut of = "";
+        let mut looked = self.past.back().cloned().unwrap_or_default();
         if !is_trend(&found) && self.past.len() > 1 {
-            let smooth = find(&self.smoothed());
+            let average = self.smoothed();
+            let smooth = find(&average);
             if is_trend(&smooth) {
                 (found, of) = (smooth, ", of the last samples' average");
+                looked = average;
             }
         }
         if self.past.len() == SMOOTHED {
             self.past.pop_front();
+        }
+        if looked.iter().any(|it| it.own != 0.0) && is_trend(&found) {
+            let others: Vec<_> = looked.iter().map(|it| (it.rate, it.all - it.own)).collect();
+            let others = turn(&others).filter(|others| others.explained >= SIGNIFICANT);
+            let Some(others) = others else {
+                let how = "delays grow, but no more than packets of mixed lengths make each other wait: others leave no trend";
+                return Answer::none(how, points);
+            };
+            if let Some(found) = &mut found {
+                found.low = found.low.min(others.at);
+                found.high = found.high.max(others.at);
+            }
         }
         match found {
             None => Answer::none(
@@ -127,16 +184,20 @@ impl Estimator for MinProbe {
 
 impl MinProbe {
     /// The growth of the last samples, rate by rate, each sample with half of the next one's weight.
-    fn smoothed(&self) -> Vec<(f64, f64)> {
-        let count = self.past.back().map_or(0, Vec::len);
+    fn smoothed(&self) -> Vec<Grown> {
         let mut series: Vec<f64> = Vec::with_capacity(self.past.len());
-        let mut average = |place: usize| {
+        let mut average = |place: usize, of: fn(&Grown) -> f64| {
             series.clear();
-            series.extend(self.past.iter().map(|past| past[place].1));
-            let rate = self.past.back().map_or(0.0, |past| past[place].0);
-            Some((rate, *smoothed(&series).last()?))
+            series.extend(self.past.iter().map(|past| of(&past[place])));
+            smoothed(&series).last().copied().unwrap_or(0.0)
         };
-        (0..count).filter_map(&mut average).collect()
+        let newest = self.past.back().map_or(&[][..], Vec::as_slice);
+        let grown = |(place, it): (usize, &Grown)| Grown {
+            rate: it.rate,
+            all: average(place, |it| it.all),
+            own: average(place, |it| it.own),
+        };
+        newest.iter().enumerate().map(grown).collect()
     }
 }
 
@@ -173,6 +234,40 @@ fn slope(packets: &[Packet], delays: &[f64]) -> f64 {
     } else {
         0.0
     }
+}
+
+/// By how much longer packets with more bits are under way, picoseconds a bit.
+fn by_length(packets: &[Packet], delays: &[f64]) -> f64 {
+    let sizes = beside(
+        packets.iter().map(|packet| packet.bits as f64).collect(),
+        None,
+    );
+    let own = product(&sizes, &sizes);
+    if own > 0.0 {
+        product(&sizes, delays) / own
+    } else {
+        0.0
+    }
+}
+
+/// How much longer each packet of a train takes that is alone on a way of so many links which store it, at so many bits a picosecond.
+fn alone(packets: &[Packet], stores: usize, capacity: f64) -> Vec<f64> {
+    let begun = packets.first().map_or(Time::ZERO, |packet| packet.left);
+    let left: Vec<f64> = packets
+        .iter()
+        .map(|packet| (packet.left - begun).as_ps() as f64)
+        .collect();
+    let mut at = left.clone();
+    for _ in 0..stores {
+        let mut free = 0.0_f64;
+        for (at, packet) in at.iter_mut().zip(packets) {
+            let time = packet.bits as f64 / capacity;
+            let begins = free.max(*at + time);
+            free = begins + time;
+            *at = begins;
+        }
+    }
+    at.iter().zip(&left).map(|(at, left)| at - left).collect()
 }
 
 /// What is left of values less their mean, and less what others explain of them.

@@ -78,6 +78,103 @@ impl Link {
     }
 }
 
+/// A token bucket of 200 Mb/s (tbf) that holds `depth` bytes, and others' packets of 1264 bytes at `cross`.
+struct Bucket {
+    /// When a bucket without depth would have let through all that came, and when the next packet of others comes, seconds.
+    free: f64,
+    next: f64,
+    left: f64,
+    cross: f64,
+    depth: f64,
+}
+
+impl Bucket {
+    const RATE: f64 = 200e6;
+
+    fn new(depth: f64, cross: f64, seed: u64) -> Bucket {
+        let next = Random::new(seed ^ 0x51).unit() * 1264.0 * 8.0 / cross;
+        Bucket {
+            free: 0.0,
+            next,
+            left: 0.0,
+            cross,
+            depth: 8.0 * depth,
+        }
+    }
+
+    fn serve(&mut self, at: f64, bits: f64) -> f64 {
+        self.free = self.free.max(at) + bits / Self::RATE;
+        self.left = (self.free - self.depth / Self::RATE).max(at).max(self.left);
+        self.left
+    }
+
+    fn passes(&mut self, at: Time, bits: u64) -> Time {
+        let at = at.as_secs_f64();
+        while self.next <= at {
+            self.serve(self.next, 8.0 * 1264.0);
+            self.next += 8.0 * 1264.0 / self.cross;
+        }
+        let left = self.serve(at, bits as f64);
+        Time::from_ps(((left + 0.077) * 1e12) as u64)
+    }
+}
+
+/// What a method says of a bucket, with packets of 1514 bytes and 250 Mb/s as the most that the link may carry; with a check before, or without.
+fn over_a_bucket(
+    method: Method,
+    packets: Option<u32>,
+    mut bucket: Bucket,
+    is_checked: bool,
+) -> Answer {
+    let (capacity, bits) = (rate(250_000_000), 8 * 1514);
+    let mut trains = method.usual_at(capacity).0;
+    if trains.packets > 2 {
+        trains.packets = packets.unwrap_or(trains.packets);
+    }
+    let mut at = Time::from_ms(5);
+    let mut check = burst::Check::default();
+    let mut estimator = method.estimator(capacity, bits);
+    let mut show = |trains: Trains, estimator: &mut dyn Estimator, at: &mut Time| {
+        let mut walk = Walk::new(trains, 1).unwrap();
+        let mut sample: Vec<(Rate, Vec<Packet>)> = Vec::new();
+        let mut begins = Begins::Train;
+        while begins != Begins::Sample {
+            if begins == Begins::Train {
+                sample.push((walk.rate(), Vec::new()));
+            }
+            let packet = Packet {
+                left: *at,
+                came: Some(bucket.passes(*at, bits)),
+                bits,
+            };
+            sample.last_mut().unwrap().1.push(packet);
+            (*at, begins) = walk.next(*at, bits);
+        }
+        for (rate, packets) in &sample {
+            let (rate, packets) = (*rate, &packets[..]);
+            estimator.see(&Observed { rate, packets });
+        }
+    };
+    if is_checked {
+        show(burst::trains(rate(500_000_000)), &mut check, &mut at);
+    }
+    match trains.rates {
+        Rates::Adaptive => {
+            while let Some(rate) = estimator.next() {
+                let rates = Rates::Same { rate, trains: 1 };
+                show(Trains { rates, ..trains }, &mut *estimator, &mut at);
+                at += Time::from_ms(20);
+            }
+        }
+        _ => show(trains, &mut *estimator, &mut at),
+    }
+    let answer = estimator.answer();
+    match check.why(&trains, bits) {
+        Some(why) => Answer::none(why, answer.points),
+        None => answer,
+    }
+}
+
 /// The mean error of ten samples, Gb/s.
 fn error(method: Method, trains: Trains, size: u16, cross: u32) -> Option<f64> {
     let truth = 10.0 - f64::from(cross);
@@ -343,4 +440,129 @@ fn a_series_is_smoothed_over_five() {
     assert_eq!(smooth[..5], [4.0; 5]);
     assert!((smooth[5] - 4.0 * 15.0 / 31.0).abs() < 1e-12, "{smooth:?}");
     assert_eq!(minprobe::smoothed(&[]), Vec::<f64>::new());
+}
+
+#[test]
+fn over_a_token_bucket_a_method_is_right_or_says_that_its_trains_are_too_short() {
+    for depth in [3_000.0, 20_000.0] {
+        for cross in [1e3, 80e6] {
+            let free = 200e6 - cross;
+            for method in Method::ALL {
+                for packets in [None, Some(100), Some(400)] {
+                    let ask = |is_checked| {
+                        let answers = (0..4).map(|seed| {
+                            let bucket = Bucket::new(depth, cross, seed);
+                            over_a_bucket(method, packets, bucket, is_checked)
+                        });
+                        let answers: Vec<Answer> = answers.collect();
+                        let found: Vec<f64> = answers
+                            .iter()
+                            .filter_map(|answer| Some(answer.estimate?.value / free - 1.0))
+                            .collect();
+                        (answers[0].how.clone(), found)
+                    };
+                    let ((_, before), (how, after)) = (ask(false), ask(true));
+                    let told = std::format!(
+                        "{depth} {method:?} {packets:?}, {free}: {before:.3?} and {after:.3?}, {how}"
+                    );
+                    assert!(after.iter().all(|off| off.abs() <= 0.075), "{told}");
+                    let is_short = method.usual().0.packets <= 2;
+                    assert!(
+                        !is_short || after.is_empty() && how.contains("at once"),
+                        "{told}"
+                    );
+                    // What the check is for: without it a pair says what it was told of the capacity.
+                    if method == Method::Spruce {
+                        assert!(before.iter().all(|off| *off > 0.2), "{told}");
+                    }
+                    // And it is no excuse: trains that are long beside the depth have answers, but for IGI, whose formula is silent.
+                    if packets == Some(400) && !is_short && method != Method::Igi {
+                        assert_eq!(after.len(), 4, "{told}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_queue_lets_nothing_through_at_once_and_a_bucket_its_depth_less_a_packet() {
+    let bits = 8 * 1514;
+    for (depth, cross, least, most) in [
+        (1_514.0, 1e3, 0.0, 50.0),
+        (1_514.0, 80e6, 0.0, 400.0),
+        (3_000.0, 1e3, 1_400.0, 1_550.0),
+        (3_000.0, 80e6, 800.0, 1_500.0),
+        (20_000.0, 1e3, 18_000.0, 18_600.0),
+    ] {
+        let (mut bucket, mut random) = (Bucket::new(depth, cross, 3), Random::new(5));
+        let mut walk = Walk::new(burst::trains(rate(500_000_000)), 1).unwrap();
+        let (mut check, mut at, mut train) =
+            (burst::Check::default(), Time::from_ms(5), Vec::new());
+        loop {
+            // Stamps of a kernel are late by some microseconds.
+            let late = Time::from_ns((random.unit() * 1e4) as u64);
+            let came = Some(bucket.passes(at, bits) + late);
+            train.push(Packet {
+                left: at,
+                came,
+                bits,
+            });
+            let (next, begins) = walk.next(at, bits);
+            if begins != Begins::Packet {
+                let (rate, packets) = (walk.rate(), &train[..]);
+                check.see(&Observed { rate, packets });
+                train.clear();
+            }
+            if begins == Begins::Sample {
+                break;
+            }
+            at = next;
+        }
+        let found = check.burst().unwrap() / 8.0;
+        assert!((least..most).contains(&found), "{depth}, {cross}: {found}");
+    }
+    assert_eq!(burst::Check::default().burst(), None, "nothing is known");
+}
+
+#[test]
+fn trains_of_mixed_lengths_are_not_taken_in_by_what_they_do_to_themselves() {
+    // IMIX through three links of 10 Gb/s that store packets, in random order, beside next to nothing.
+    let mut random = Random::new(9);
+    let mut minprobe = minprobe::MinProbe::new(Rate::TEN_GIGABIT);
+    for _ in 0..8 {
+        let mut at = Time::from_us(100);
+        for step in 1..=96 {
+            let rate = rate(step * 100_000_000);
+            let (mut packets, mut carry) = (Vec::new(), 0);
+            let mut free = [0.0_f64; 3];
+            for _ in 0..20 {
+                let bytes = match random.below(12) {
+                    0 => 1_518,
+                    1..5 => 594,
+                    _ => 64,
+                };
+                let bits = wire_bits(bytes - 4);
+                let mut came = at.as_ps() as f64;
+                for free in &mut free {
+                    let begins = free.max(came + bits as f64 * 100.0);
+                    *free = begins + bits as f64 * 100.0;
+                    came = begins;
+                }
+                let came = Some(Time::from_ps(came as u64));
+                packets.push(Packet {
+                    left: at,
+                    came,
+                    bits,
+                });
+                let (time, rest) = rate.time_of(bits, carry);
+                (at, carry) = (at + time, rest);
+            }
+            let packets = &packets[..];
+            minprobe.see(&Observed { rate, packets });
+            at += Time::from_us(10);
+        }
+        let answer = minprobe.answer();
+        assert_eq!(answer.estimate, None, "{}", answer.how);
+    }
 }

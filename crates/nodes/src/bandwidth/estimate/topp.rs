@@ -2,8 +2,10 @@
 //!
 //! Melander, Björkman, Gunningberg, "A new end-to-end probing and analysis method for estimating bandwidth bottlenecks", Globecom 2000. Above
 //! the available bandwidth A of a link of the capacity C the offered rate over that measured is `o / m = 1 + (o - A) / C`:
-//! a line whose turning point is A and whose slope tells C. Here a rate's pairs are the neighbours of one train.
+//! a line whose turning point is A and whose slope tells C. Here a rate's pairs are the neighbours of one train, but for the first, which find the queue as others left it: over them delays grow below A,
+//! too, and A would be too low by 0.2 of 9 Gb/s ([MinProbe's](super::minprobe::WARM_UP) reason).
 
+use super::minprobe::WARM_UP;
 use super::turning::turning;
 use super::{Answer, Estimator, Interval, Observed};
 use alloc::format;
@@ -24,7 +26,8 @@ impl Estimator for Topp {
 
     fn see(&mut self, train: &Observed<'_>) {
         let (mut sent, mut came) = (0.0, 0.0);
-        for (one, other, _) in train.gaps() {
+        let warm_up = WARM_UP.min(train.packets.len() / 6);
+        for (one, other, _) in train.gaps().skip(warm_up) {
             (sent, came) = (sent + one, came + other);
         }
         if sent > 0.0 && came > 0.0 {

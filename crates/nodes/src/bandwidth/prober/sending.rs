@@ -1,7 +1,7 @@
 //! When which probe leaves.
 
 use super::{Message, Plan, Prober, Train};
-use crate::bandwidth::estimate::Packet;
+use crate::bandwidth::estimate::{Packet, burst};
 use crate::endpoint::Peer;
 use crate::train::{Begins, Rates, Trains, Walk};
 use alloc::vec::Vec;
@@ -20,6 +20,8 @@ const QUESTIONS: u32 = 5;
 pub(super) struct Sending {
     stage: Stage,
     /// Of the next hop, once it is known.
+    /// Whether the check is still to be over, which is before all samples.
+    is_checking: bool,
     mac: Option<Mac>,
     walk: Option<Walk>,
     /// The method whose turn it is, and how often all had theirs.
@@ -51,9 +53,10 @@ enum Stage {
 }
 
 impl Sending {
-    pub fn new(start: Time, seed: u64) -> Sending {
+    pub fn new(start: Time, seed: u64, is_checking: bool) -> Sending {
         Sending {
             stage: Stage::Resolve(0),
+            is_checking,
             mac: None,
             walk: None,
             turn: 0,
@@ -176,6 +179,7 @@ impl Prober {
         }
         let plan = &mut self.plans[sending.turn];
         let trains = match plan.trains.rates {
+            _ if sending.is_checking => Some(burst::trains(self.config.capacity)),
             Rates::Adaptive => plan.sample.next().map(|rate| alone(plan.trains, rate)),
             _ => Some(plan.trains),
         };
@@ -196,6 +200,7 @@ impl Prober {
         if self.trains.back().is_none_or(is_sent) {
             self.trains.push_back(Train {
                 plan: sending.turn,
+                is_check: sending.is_checking,
                 rate,
                 first: sending.next,
                 packets: self.spare.pop().unwrap_or_default(),
@@ -239,6 +244,7 @@ impl Prober {
         (sending.next, sending.last) = (sending.next + 1, at);
         sending.stage = match (begins, plan.trains.rates) {
             (Begins::Packet | Begins::Train, _) => Stage::Send(next),
+            (Begins::Sample, _) if core::mem::take(&mut sending.is_checking) => Stage::Begin(next),
             (Begins::Sample, Rates::Adaptive) => {
                 let gap = plan.trains.gap;
                 sending.earliest = at + gap.time(rate, plan.bits, &mut sending.random);

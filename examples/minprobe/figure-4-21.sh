@@ -1,10 +1,13 @@
 #!/bin/sh
 # Figure 4.21 of paper 002: by how much MinProbe is off beside bursty cross traffic, mean of ten samples, Gb/s. Across: the variance of sizes (D_size), down: the length of
 # chains (D_len); a chain of D_len = 1 would have no end, 0.95 stands for it. `-` is no answer in any sample.
-# usage: figure-4-21.sh [small]
+# usage: figure-4-21.sh [small | RATE...]: a part of it; or the Gb/s of cross traffic, 1 3 6 8
 set -e
 lens="0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.95" sizes="0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1" rates="1 3 6 8"
-[ "$1" = small ] && lens="0 0.9" sizes="0 1" rates="3 8"
+case $1 in
+    small) lens="0 0.9" sizes="0 1" rates="3 8" ;;
+    ?*) rates=$* ;;
+esac
 list() { printf '%s' "$*" | tr ' ' ,; }
 chains=$(for len in $lens; do printf ',chains(%s)' "$len"; done)
 for rate in $rates; do

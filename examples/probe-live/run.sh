@@ -1,6 +1,8 @@
 #!/bin/sh
 # What `wire probe` says of a token bucket beside what iperf3 says, and udpst if it is there. Figures differ from run to run, so that
-# they go to standard error and out/table.txt, and only what was measured is shown. usage: run.sh [all]: at 1 Gb/s, too.
+# they go to standard error and out/table.txt, and only what was measured is shown.
+# usage: run.sh [MBIT...]: the bucket's rate, 200 if none is given, each alone and with two fifths of it across. METHODS="minprobe topp": these only; SAMPLES=10; CROSS=0: only what is given;
+# BURST=1600: the bucket's depth, 3kb; SHAPER=htb: and not tbf.
 set -e
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
@@ -22,13 +24,14 @@ ip link add v0 netns $a type veth peer name v1 netns $b
 ip -n $a addr add 10.89.0.1/24 dev v0
 ip -n $b addr add 10.89.0.2/24 dev v1
 for end in "$a v0" "$b v1"; do ip -n "${end% *}" link set "${end#* }" up; done
+[ -z "$RPS" ] || ip netns exec $b sh -c "echo $RPS >/sys/class/net/v1/queues/rx-0/rps_cpus"
 here() { ip netns exec $a "$@"; }
 there() { ip netns exec $b "$@"; }
 until_it_answers() { until there ss -Hlun "sport = :$1" 2>/dev/null | grep -q .; do sleep 0.1; done; }
 
 there wire probe --answer --quiet >"$place/server" &
 there iperf3 -s -p 5201 >/dev/null 2>&1 &
-there iperf3 -s -p 5202 >/dev/null 2>&1 &
+there iperf3 -s -p 5202 -i 1 --forceflush >"$place/across" 2>&1 &
 until_it_answers 24601
 until there ss -Hltn 'sport = :5202' | grep -q .; do sleep 0.1; done
 if command -v udpst >/dev/null; then
@@ -36,52 +39,75 @@ if command -v udpst >/dev/null; then
     until_it_answers 24602
 fi
 
-# Mb/s, at the IP layer, up. The truth is the bucket's rate less 14 bytes of Ethernet to a packet of 1250, less what crosses.
+# The Mb/s that the rest of a line carries of a program while it runs, beside what it says: what of the traffic across arrived meanwhile, the median of seconds.
+seconds() { grep -c 'sec .*bits/sec' "$place/across" || true; }
+across() { # FROM
+    grep 'sec .*bits/sec' "$place/across" | tail -n "+$(($1 + 2))" | sed -n 's/.* \([0-9.]*\) Mbits\/sec.*/\1/p' | sort -n | awk '{ v[NR] = $1 } END { print NR ? v[int((NR + 1) / 2)] : 0 }'
+}
+# A load and what it carried: more than is free where it pushes aside what crosses. What is true of it is what the bucket carries less what of the traffic across arrived meanwhile.
+load() { # NAME, and a command that prints Mb/s
+    name=$1 from=$(seconds)
+    shift
+    found=$("$@")
+    awk -v r="$rate" -v c="$cross" -v f="$found" -v a="$(across "$from")" -v n="$name" 'BEGIN {
+        # Packets of 1250 bytes have 14 more in the bucket, and those across 28 of headers beside what iperf3 counts.
+        truth = r * 1250 / 1264 - a * 1250 / 1222
+        printf "%7d %7d %9.1f %9s %9s   %s, beside %.1f across\n", r, c, truth, f, (f > 0) ? sprintf("%.1f %%", 100 * (f / truth - 1)) : "-", n, a }' | tee -a out/table.txt >&2
+}
+wire_load() { here wire probe 10.89.0.2 --up --duration 5s --quiet --json $1 | sed -n 's/.*"capacity_bps":\([0-9]*\).*/\1/p' | awk '{ printf "%.1f", $1 / 1e6 }'; }
+udpst_load() { here udpst -u -t 5 -p 24602 10.89.0.2 | sed -n 's/.*Maximum Mbps(L3\/IP): \([0-9.]*\).*/\1/p'; }
+tcp_load() { here iperf3 -c 10.89.0.2 -p 5201 -t 5 -J | awk '/"sum_received"/ { s = 1 } s && /bits_per_second/ { gsub(/[^0-9.e+]/, "", $2); printf "%.1f", $2 / 1e6; exit }'; }
+
+shape() { # NAMESPACE INTERFACE
+    case ${SHAPER:-tbf} in
+        tbf) tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}mbit" burst "${BURST:-3kb}" latency 30ms ;;
+        htb)
+            tc -n "$1" qdisc replace dev "$2" root handle 1: htb default 1
+            tc -n "$1" class replace dev "$2" parent 1: classid 1:1 htb rate "${rate}mbit" burst "${BURST:-3kb}" cburst "${BURST:-3kb}"
+            tc -n "$1" qdisc replace dev "$2" parent 1:1 bfifo limit "$((rate * 3750))"
+            ;;
+    esac
+}
 row() {
     rate=$1 cross=$2
     for end in "$a v0" "$b v1"; do
-        tc -n "${end% *}" qdisc replace dev "${end#* }" root tbf rate "${rate}mbit" burst 3kb latency 30ms
+        shape "${end% *}" "${end#* }"
     done
     other=
     if [ "$cross" -gt 0 ]; then
         # UDP, which does not give way; long enough for all that follow, and before all others: on a busy machine it would come in bursts, and nobody knew what is free.
-        here chrt -f 30 iperf3 -u -c 10.89.0.2 -p 5202 -b "${cross}M" -l 1222 --pacing-timer 100 -t 900 >/dev/null 2>&1 &
+        here chrt -f 30 iperf3 -u -c 10.89.0.2 -p 5202 -b "${cross}M" -l 1222 --pacing-timer $((8000 / cross)) -t 900 >/dev/null 2>&1 &
         other=$!
         sleep 1
     fi
-    ours=$(here wire probe 10.89.0.2 --up --duration 5s --quiet --json | sed -n 's/.*"capacity_bps":\([0-9]*\).*/\1/p')
-    tcp=$(here iperf3 -c 10.89.0.2 -p 5201 -t 3 -J | awk '/"sum_received"/ { s = 1 } s && /bits_per_second/ { gsub(/[^0-9.e+]/, "", $2); print $2; exit }')
-    theirs=-
-    if command -v udpst >/dev/null; then
-        theirs=$(here udpst -u -t 5 -p 24602 10.89.0.2 | sed -n 's/.*Maximum Mbps(L3\/IP): \([0-9.]*\).*/\1/p')
-    fi
     # Trains, at rates up to five quarters of the bucket's: a line for each method, beside what is free for packets of 1500 bytes.
-    here wire probe 10.89.0.2 --method all --capacity "$((rate * 5 / 4))Mb/s" --packets 100 --samples "${SAMPLES:-3}" --quiet --json --plot "out/$rate-$cross.png" 2>>out/warnings.txt |
-        awk -v r="$rate" -v c="$cross" '
+    for method in ${METHODS:-all}; do
+        here wire probe 10.89.0.2 --method "$method" --capacity "$((rate * 5 / 4))Mb/s" --packets 100 --samples "${SAMPLES:-3}" --json --plot "out/$rate-$cross.png" 2>>out/warnings.txt |
+            awk -v r="$rate" -v c="$cross" '
             function value(key) { return match($0, "\"" key "\":\"?[^,}\"]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "" }
+            { method = value("method"); gsub(/"/, "", method) }
+            /"type":"sample"/ && value("available_bps") == "null" && match($0, "\"how\":\"[^\"]*") { why[method] = ": " substr($0, RSTART + 7, RLENGTH - 7) }
             /"type":"available"/ {
-                method = value("method"); gsub(/"/, "", method)
                 free = (r - c * 1264 / 1222) * 1500 / 1514; found = value("available_bps") / 1e6
-                off = (found > 0) ? sprintf("%6.1f %%", 100 * (found / free - 1)) : "-"
-                printf "%7d %7d %9.1f %9s %9s   %s, %d of %d answers, %.1f MB\n", r, c, free, (found > 0 ? sprintf("%.1f", found) : "-"), off, method, value("answers"), value("samples"), value("cost_bytes") / 1e6
+                off = (found > 0) ? sprintf("%.1f %%", 100 * (found / free - 1)) : "-"
+                printf "%7d %7d %9.1f %9s %9s   %s, %d of %d answers, %.1f MB%s\n", r, c, free, (found > 0 ? sprintf("%.1f", found) : "-"), off, method, value("answers"), value("samples"), value("cost_bytes") / 1e6, why[method]
             }' | tee -a out/table.txt >&2 || true
+    done
+    load "RFC 9097, wire" wire_load
+    command -v udpst >/dev/null && load "RFC 9097, udpst" udpst_load
+    load "TCP, iperf3" tcp_load
     if [ -n "$other" ]; then
         kill $other 2>/dev/null || { echo "the cross traffic ended too soon" >&2; exit 1; }
         wait $other 2>/dev/null || true
     fi
-    awk -v r="$rate" -v c="$cross" -v o="$ours" -v t="$tcp" -v u="$theirs" 'BEGIN {
-        # Packets of cross traffic have 28 bytes of headers beside what iperf3 counts.
-        truth = r * 1250 / 1264 - c * 1250 / 1222
-        printf "%7d %7d %9.1f %9.1f %7.1f %% %9.1f %9s\n", r, c, truth, o / 1e6, 100 * (o / 1e6 / truth - 1), t / 1e6, u }' | tee -a out/table.txt >&2
     echo "measured at $rate Mb/s with $cross Mb/s across"
 }
 
 mkdir -p out
 : >out/warnings.txt
-printf '%7s %7s %9s %9s %9s %9s %9s\n' bucket across free wire error iperf3 udpst | tee out/table.txt >&2
-row 200 0
-row 200 80
-if [ "${1:-}" = all ]; then
-    row 1000 0
-    row 1000 400
-fi
+printf '%7s %7s %9s %9s %9s\n' bucket across true found error | tee out/table.txt >&2
+for rate in ${*:-200}; do
+    for cross in ${CROSS:-0 $((rate * 2 / 5))}; do
+        row "$rate" "$cross"
+    done
+done

@@ -664,3 +664,33 @@ fn a_switch_that_calls_an_auxiliary_acceptor() {
     let again = Group { calls: 2, ..group };
     look("and does without it again", again);
 }
+
+#[test]
+fn seeded_mistakes_are_found() {
+    use Mistake::*;
+    for mistake in [Comparison, VoteForgotten, QuorumOfOne, LearnsFromOne] {
+        find(Group {
+            mistake,
+            campaigns: vec![1, 1],
+            ..SMALL
+        });
+    }
+    for mistake in [AdmittedAtOnce, AdmittedTooSoon, StartsUntold] {
+        find(Group {
+            mistake,
+            campaigns: vec![2, 1],
+            late: mistake == StartsUntold,
+            losses: [1, 0, 0],
+            ..SMALL
+        });
+    }
+    for (mistake, proposals) in [(RoundForgotten, [2, 0]), (SameNumber, [1, 1])] {
+        find(Group {
+            mistake,
+            campaigns: vec![1, 1],
+            proposals,
+            switches: 2,
+            ..SMALL
+        });
+    }
+}

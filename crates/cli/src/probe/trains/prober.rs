@@ -189,6 +189,7 @@ impl Prober {
             let mut tries = 1;
             let (next, begins) = loop {
                 let (mut once, trains_before) = (walk.clone(), self.ear.trains.len());
+                let rate = once.rate();
                 let (step, is_even) = self.unit(&mut once, trains, at, payload, bits)?;
                 if !is_even {
                     self.ear.trains.truncate(trains_before);
@@ -201,7 +202,12 @@ impl Prober {
                 self.again += 1;
                 tries += 1;
                 self.listen(REST)?;
-                at = self.now() + APART;
+                // The next try does not find what this one left in a queue.
+                let rest = match trains.packets {
+                    ..=2 => APART,
+                    _ => trains.gap.time(rate, bits, &mut Random::new(0)),
+                };
+                at = self.now() + rest;
             };
             self.sent += 1;
             if begins == Begins::Sample || stop_requested() {

@@ -20,9 +20,9 @@ pub const ALLOWED: f64 = 0.04;
 /// A train is held up if it comes by so much slower than it left.
 const HELD: f64 = 0.02;
 /// So many times faster than it is held to, single gaps tell what passed at once. Kernels hold packets up by more than a bucket's depth now and then: a line through a whole train is off by that, its head hardly ever.
-const ABOVE: f64 = 1.8;
-/// A gap of a busy link is at least this share of the mean, if others send no more than the link carries and the train twice as much: 1 / (1 + 1/2).
-const BUSY: f64 = 0.6;
+const ABOVE: f64 = 2.1;
+/// A gap of a busy link is at least this share of the mean: `1 / (1 + others / train)`, where a train that is faster than the link by [`ABOVE`] sends more than others can.
+const BUSY: f64 = 0.55;
 /// Above a mean that is so many standard errors from nothing there is a bucket, and no chance.
 const ERRORS: f64 = 2.0;
 

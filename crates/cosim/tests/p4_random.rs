@@ -83,7 +83,7 @@ impl Side {
     }
 }
 
-/// As many programs as `RTL_SEEDS` says, from `RTL_FROM` on.
+/// As many programs as `RTL_SEEDS` says, from `RTL_FROM` on: one takes a minute or two, nearly all of it the C++ of its Verilog.
 #[test]
 fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
     if !crate::p4::tools() {
@@ -92,7 +92,7 @@ fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
     let number = |name| std::env::var(name).ok().and_then(|n| n.parse().ok());
     let (from, wanted): (u64, usize) = (
         number("RTL_FROM").unwrap_or(0),
-        number("RTL_SEEDS").unwrap_or(2) as usize,
+        number("RTL_SEEDS").unwrap_or(1) as usize,
     );
     let (mut run, mut sent, mut seed) = (0, 0, from);
     while run < wanted {

@@ -4,6 +4,7 @@ use crate::shared::Library;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs};
 use verilog::{Design, LIBRARY};
 
@@ -82,11 +83,18 @@ pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
     if !made.exists() {
         fs::create_dir_all(&cache).map_err(|error| unusable(&cache, error))?;
         let runtime = runtime(&root, &cache, &format!("{:016x}", key(&["runtime"])))?;
-        let folder = cache.join(format!("{}.{}", made.display(), std::process::id()));
+        let folder = cache.join(format!("{}.{}", made.display(), own()));
         compile(design, &root, &runtime, &folder, &made)?;
         fs::remove_dir_all(&folder).map_err(|error| unusable(&folder, error))?;
     }
     Library::open(&made).map_err(|text| CannotRun::Cache { file: made, text })
+}
+
+/// Part of a name that nobody else has: another process, or thread, may make the same at the same time.
+fn own() -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    format!("{}-{number}", std::process::id())
 }
 
 fn compile(
@@ -159,10 +167,11 @@ fn compile(
 fn runtime(root: &Path, cache: &Path, key: &str) -> Result<PathBuf, CannotRun> {
     let made = cache.join(format!("{key}.o"));
     if !made.exists() {
-        let part = cache.join(format!("{key}.{}.o", std::process::id()));
+        let own = own();
+        let part = cache.join(format!("{key}.{own}.o"));
         let source = root.join("include/verilated.cpp");
         let threads = root.join("include/verilated_threads.cpp");
-        let all = cache.join(format!("{key}.{}.cpp", std::process::id()));
+        let all = cache.join(format!("{key}.{own}.cpp"));
         let text = format!(
             "#include \"{}\"\n#include \"{}\"\n",
             source.display(),
@@ -206,4 +215,32 @@ fn run(tool: &'static str, command: &mut Command, folder: &Path) -> Result<Strin
         folder: folder.into(),
         text: text.join("\n"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_two_make_at_one_time_is_there_for_both() {
+        let Ok(root) = Command::new("verilator")
+            .args(["--getenv", "VERILATOR_ROOT"])
+            .output()
+        else {
+            println!("skipped: verilator is not here (Debian: apt-get install verilator)");
+            return;
+        };
+        let root = String::from_utf8(root.stdout).expect("it is a path");
+        let root = Path::new(root.trim());
+        let cache = env::temp_dir().join(format!("wireline-runtime-{}", own()));
+        fs::create_dir_all(&cache).expect("it can be written to");
+        let made = std::thread::scope(|scope| {
+            let both = [(); 2].map(|()| scope.spawn(|| runtime(root, &cache, "made")));
+            both.map(|one| one.join().expect("no panic").expect("it is made"))
+        });
+        assert_eq!(made[0], made[1]);
+        // What it was made from is gone.
+        assert_eq!(fs::read_dir(&cache).expect("it is there").count(), 1);
+        fs::remove_dir_all(&cache).expect("it is there");
+    }
 }

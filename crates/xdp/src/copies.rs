@@ -4,9 +4,9 @@
 //! which it would be copied reads what tells one copy from another: by which port it leaves, its number in the group, that it is a copy.
 
 use crate::frame::{ENDED, GROUP, INDEX};
-use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R6, R7, R8, Size};
+use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R7, R8, Size};
 use crate::maps::Purpose;
-use crate::unit::{Code, DATA, DATA_END, REDIRECT_MAP, Unit, XDP_DROP};
+use crate::unit::{Code, REDIRECT_MAP, Unit, XDP_DROP};
 use p4::ir::{Body, Callee, Function, Program, SectionId, SlotId, StatementKind, Terminator};
 use pipeline::engine::{Path, Source, Step};
 use pipeline::state::replication::Replica;
@@ -112,7 +112,7 @@ impl Unit<'_> {
     /// Gives the packet to all interfaces of its group, if it has one.
     pub(crate) fn broadcast(&mut self, redirected: Label, other: Label) {
         let (groups, longest) = (self.map(Purpose::Groups), self.map(Purpose::LongestOf));
-        let (single, none, fits) = (self.a.label(), self.a.label(), self.a.label());
+        let (single, none) = (self.a.label(), self.a.label());
         self.a.load(Size::B8, R1, R7, GROUP);
         self.a.jump_if(Compare::Equal, R1, 0, single);
         self.a.store(Size::B4, R7, INDEX, R1);
@@ -124,14 +124,7 @@ impl Unit<'_> {
         self.a.load(Size::B8, R2, R7, lost);
         self.a.alu(Alu::Add, R2, R1);
         self.a.store(Size::B8, R7, lost, R2);
-        self.a.load(Size::B8, R3, R0, 0);
-        self.a.load(Size::B4, R1, R6, DATA);
-        self.a.load(Size::B4, R2, R6, DATA_END);
-        self.a.alu(Alu::Subtract, R2, R1);
-        self.a.jump_if(Compare::LessEqual, R2, R3, fits);
-        self.a.number(R8, Code::TooLong as u64);
-        self.a.jump(other);
-        self.a.bind(fits);
+        self.no_longer(other);
         self.lookup(groups, INDEX);
         self.a.jump_if(Compare::Equal, R0, 0, none);
         self.a.alu(Alu::Move, R1, R0);

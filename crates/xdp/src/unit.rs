@@ -451,7 +451,7 @@ impl<'a> Unit<'a> {
             self.broadcast(redirected, other);
         }
         let (longest, interfaces) = (self.map(Purpose::Longest), self.map(Purpose::Interfaces));
-        let (there, fits) = (self.a.label(), self.a.label());
+        let there = self.a.label();
         self.a.load(Size::B8, R1, R7, PORT);
         self.a.store(Size::B4, R7, INDEX, R1);
         self.lookup(longest, INDEX);
@@ -459,7 +459,18 @@ impl<'a> Unit<'a> {
         self.a.number(R8, Code::NoPort as u64);
         self.a.jump(other);
         self.a.bind(there);
-        // What is longer the kernel would drop without a word: segments that a local sender has left whole.
+        self.no_longer(other);
+        self.a.map(R1, interfaces);
+        self.a.load(Size::B8, R2, R7, PORT);
+        self.a.alu(Alu::Move, R3, XDP_DROP);
+        self.a.call(REDIRECT_MAP);
+        self.a.jump(redirected);
+    }
+
+    /// Goes on only with a packet that is no longer than the number at R0 says. What is longer the kernel would drop without a word: segments
+    /// that a local sender has left whole.
+    pub(crate) fn no_longer(&mut self, other: Label) {
+        let fits = self.a.label();
         self.a.load(Size::B8, R3, R0, 0);
         self.a.load(Size::B4, R1, R6, DATA);
         self.a.load(Size::B4, R2, R6, DATA_END);
@@ -468,11 +479,6 @@ impl<'a> Unit<'a> {
         self.a.number(R8, Code::TooLong as u64);
         self.a.jump(other);
         self.a.bind(fits);
-        self.a.map(R1, interfaces);
-        self.a.load(Size::B8, R2, R7, PORT);
-        self.a.alu(Alu::Move, R3, XDP_DROP);
-        self.a.call(REDIRECT_MAP);
-        self.a.jump(redirected);
     }
 
     /// Ends the current block with an error of the parser.

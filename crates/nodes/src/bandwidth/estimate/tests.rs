@@ -485,6 +485,34 @@ fn over_a_token_bucket_a_method_is_right_or_says_that_its_trains_are_too_short()
     }
 }
 
+/// What a check at this rate finds, whose packets come when `passes` says of their departures.
+fn checked(
+    rate: Rate,
+    first: Time,
+    bits: u64,
+    mut passes: impl FnMut(Time) -> Time,
+) -> burst::Check {
+    let mut walk = Walk::new(burst::trains(rate), 1).unwrap();
+    let (mut check, mut at, mut train) = (burst::Check::default(), first, Vec::new());
+    loop {
+        train.push(Packet {
+            left: at,
+            came: Some(passes(at)),
+            bits,
+        });
+        let (next, begins) = walk.next(at, bits);
+        if begins != Begins::Packet {
+            let (rate, packets) = (walk.rate(), &train[..]);
+            check.see(&Observed { rate, packets });
+            train.clear();
+        }
+        if begins == Begins::Sample {
+            return check;
+        }
+        at = next;
+    }
+}
+
 #[test]
 fn a_queue_lets_nothing_through_at_once_and_a_bucket_its_depth_less_a_packet() {
     let bits = 8 * 1514;
@@ -497,29 +525,12 @@ fn a_queue_lets_nothing_through_at_once_and_a_bucket_its_depth_less_a_packet() {
         (20_000.0, 1e3, 16_000.0, 18_900.0),
     ] {
         let (mut bucket, mut random) = (Bucket::new(depth, cross, 3), Random::new(5));
-        let mut walk = Walk::new(burst::trains(rate(500_000_000)), 1).unwrap();
-        let (mut check, mut at, mut train) =
-            (burst::Check::default(), Time::from_ms(5), Vec::new());
-        loop {
+        let passes = |at| {
             // Stamps of a kernel are late by some microseconds.
             let late = Time::from_ns((random.unit() * 1e4) as u64);
-            let came = Some(bucket.passes(at, bits) + late);
-            train.push(Packet {
-                left: at,
-                came,
-                bits,
-            });
-            let (next, begins) = walk.next(at, bits);
-            if begins != Begins::Packet {
-                let (rate, packets) = (walk.rate(), &train[..]);
-                check.see(&Observed { rate, packets });
-                train.clear();
-            }
-            if begins == Begins::Sample {
-                break;
-            }
-            at = next;
-        }
+            bucket.passes(at, bits) + late
+        };
+        let check = checked(rate(500_000_000), Time::from_ms(5), bits, passes);
         let found = check.burst().unwrap() / 8.0;
         assert!((least..most).contains(&found), "{depth}, {cross}: {found}");
     }
@@ -527,27 +538,9 @@ fn a_queue_lets_nothing_through_at_once_and_a_bucket_its_depth_less_a_packet() {
     // A busy link that is as fast as the sender: half of what comes is others', and no gap is short for that.
     for cross in [3e9, 8e9, 9e9] {
         let (mut link, bits) = (Link::new(cross, 7), wire_bits(1_514));
-        let mut walk = Walk::new(burst::trains(Rate::TEN_GIGABIT), 1).unwrap();
-        let (mut check, mut at, mut train) =
-            (burst::Check::default(), Time::from_us(100), Vec::new());
-        loop {
-            let came = Some(link.passes(at, bits));
-            train.push(Packet {
-                left: at,
-                came,
-                bits,
-            });
-            let (next, begins) = walk.next(at, bits);
-            if begins != Begins::Packet {
-                let (rate, packets) = (walk.rate(), &train[..]);
-                check.see(&Observed { rate, packets });
-                train.clear();
-            }
-            if begins == Begins::Sample {
-                break;
-            }
-            at = next;
-        }
+        let check = checked(Rate::TEN_GIGABIT, Time::from_us(100), bits, |at| {
+            link.passes(at, bits)
+        });
         let found = check.burst().unwrap() / bits as f64;
         assert!(found < 0.1, "{cross}: {found} packets");
     }

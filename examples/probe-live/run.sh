@@ -2,7 +2,8 @@
 # What `wire probe` says of a token bucket beside what iperf3 says, and udpst if it is there. Figures differ from run to run, so that
 # they go to standard error and out/table.txt, and only what was measured is shown.
 # usage: run.sh [MBIT...]: the bucket's rate, 200 if none is given, each alone and with two fifths of it across. METHODS="minprobe topp": these only; SAMPLES=10; CROSS=0: only what is given;
-# BURST=1600: the bucket's depth, 3kb; SHAPER=htb: and not tbf.
+# BURST=1600: the bucket's depth, which is what 120 us of its rate bring if nothing is given; SHAPER=htb: and not tbf. A train has a packet for each 2 Mb/s, so that
+# its depth and a pause of the machine are as much of a train at each rate.
 set -e
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
@@ -35,7 +36,7 @@ there iperf3 -s -p 5202 -i 1 --forceflush >"$place/across" 2>&1 &
 until_it_answers 24601
 until there ss -Hltn 'sport = :5202' | grep -q .; do sleep 0.1; done
 if command -v udpst >/dev/null; then
-    there udpst -p 24602 >/dev/null 2>&1 &
+    there udpst -j -p 24602 >/dev/null 2>&1 &
     until_it_answers 24602
 fi
 
@@ -54,35 +55,40 @@ load() { # NAME, and a command that prints Mb/s
         truth = r * 1250 / 1264 - a * 1250 / 1222
         printf "%7d %7d %9.1f %9s %9s   %s, beside %.1f across\n", r, c, truth, f, (f > 0) ? sprintf("%.1f %%", 100 * (f / truth - 1)) : "-", n, a }' | tee -a out/table.txt >&2
 }
-wire_load() { here wire probe 10.89.0.2 --up --duration 5s --quiet --json $1 | sed -n 's/.*"capacity_bps":\([0-9]*\).*/\1/p' | awk '{ printf "%.1f", $1 / 1e6 }'; }
-udpst_load() { here udpst -u -t 5 -p 24602 10.89.0.2 | sed -n 's/.*Maximum Mbps(L3\/IP): \([0-9.]*\).*/\1/p'; }
-tcp_load() { here iperf3 -c 10.89.0.2 -p 5201 -t 5 -J | awk '/"sum_received"/ { s = 1 } s && /bits_per_second/ { gsub(/[^0-9.e+]/, "", $2); printf "%.1f", $2 / 1e6; exit }'; }
+# RFC 9097's search goes up by some 200 Mb/s in each second. udpst's longer datagrams above 1 Gb/s do not fit through this path.
+wire_load() { here wire probe 10.89.0.2 --up --duration "${long}s" --quiet --json $1 | sed -n 's/.*"capacity_bps":\([0-9]*\).*/\1/p' | awk '{ printf "%.1f", $1 / 1e6 }'; }
+udpst_load() { here udpst -j -u -t "$long" -p 24602 10.89.0.2 | sed -n 's/.*Maximum Mbps(L3\/IP): \([0-9.]*\).*/\1/p'; }
+tcp_load() { here iperf3 -c 10.89.0.2 -p 5201 -t "$long" -J | awk '/"sum_received"/ { s = 1 } s && /bits_per_second/ { gsub(/[^0-9.e+]/, "", $2); printf "%.1f", $2 / 1e6; exit }'; }
 
 shape() { # NAMESPACE INTERFACE
     case ${SHAPER:-tbf} in
-        tbf) tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}mbit" burst "${BURST:-3kb}" latency 30ms ;;
+        tbf) tc -n "$1" qdisc replace dev "$2" root tbf rate "${rate}mbit" burst "${BURST:-$((rate * 15))}" latency 30ms ;;
         htb)
-            tc -n "$1" qdisc replace dev "$2" root handle 1: htb default 1
-            tc -n "$1" class replace dev "$2" parent 1: classid 1:1 htb rate "${rate}mbit" burst "${BURST:-3kb}" cburst "${BURST:-3kb}"
-            tc -n "$1" qdisc replace dev "$2" parent 1:1 bfifo limit "$((rate * 3750))"
+            # One that is there already is not changed by a second command.
+            tc -n "$1" qdisc del dev "$2" root 2>/dev/null || true
+            tc -n "$1" qdisc add dev "$2" root handle 1: htb default 1
+            tc -n "$1" class add dev "$2" parent 1: classid 1:1 htb rate "${rate}mbit" burst "${BURST:-$((rate * 15))}" cburst "${BURST:-$((rate * 15))}"
+            tc -n "$1" qdisc add dev "$2" parent 1:1 bfifo limit "$((rate * 3750))"
             ;;
     esac
 }
 row() {
-    rate=$1 cross=$2
+    rate=$1 cross=$2 long=$((5 + $1 / 200))
     for end in "$a v0" "$b v1"; do
         shape "${end% *}" "${end#* }"
     done
     other=
     if [ "$cross" -gt 0 ]; then
         # UDP, which does not give way; long enough for all that follow, and before all others: on a busy machine it would come in bursts, and nobody knew what is free.
-        here chrt -f 30 iperf3 -u -c 10.89.0.2 -p 5202 -b "${cross}M" -l 1222 --pacing-timer $((8000 / cross)) -t 900 >/dev/null 2>&1 &
-        other=$!
-        sleep 1
+        # Not by a function: the process to end would be the shell around it.
+        ip netns exec $a chrt -f 30 iperf3 -u -c 10.89.0.2 -p 5202 -b "${cross}M" -l 1222 --pacing-timer $((8000 / cross)) -t 900 >/dev/null 2>&1 &
+        other=$! from=$(seconds)
+        sleep 4
+        awk -v a="$(across "$from")" -v c="$cross" 'BEGIN { exit !(a < 0.9 * c) }' && { echo "the traffic across does not arrive: $(across "$from") of $cross Mb/s" >&2; exit 1; }
     fi
     # Trains, at rates up to five quarters of the bucket's: a line for each method, beside what is free for packets of 1500 bytes.
     for method in ${METHODS:-all}; do
-        here wire probe 10.89.0.2 --method "$method" --capacity "$((rate * 5 / 4))Mb/s" --packets 100 --samples "${SAMPLES:-3}" --json --plot "out/$rate-$cross.png" 2>>out/warnings.txt |
+        here wire probe 10.89.0.2 --method "$method" --capacity "$((rate * 5 / 4))Mb/s" --packets $((rate / 2)) --samples "${SAMPLES:-3}" --json --plot "out/$rate-$cross.png" 2>>out/warnings.txt |
             awk -v r="$rate" -v c="$cross" '
             function value(key) { return match($0, "\"" key "\":\"?[^,}\"]*") ? substr($0, RSTART + length(key) + 3, RLENGTH - length(key) - 3) : "" }
             { method = value("method"); gsub(/"/, "", method) }

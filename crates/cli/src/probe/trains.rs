@@ -11,6 +11,7 @@ use crate::progress;
 use ::lab::table::{Table, cells, number};
 use ::plot::{Axis, Figure, Panel, Series};
 use anyhow::{Context, bail};
+use live::datagram::headers;
 use live::port::PortSpec;
 use live::signal::stop_requested;
 use node::{Rate, Time};
@@ -24,8 +25,6 @@ use std::net::SocketAddr;
 
 /// Bytes of an IP packet that passes everywhere without fragments, nearly: the longest have the longest gaps.
 const PACKET: usize = 1_500;
-/// Bytes of IP and UDP headers, of IPv4 and of IPv6.
-const HEADERS: [usize; 2] = [28, 48];
 
 /// What came of a sample.
 struct Sampled {
@@ -40,7 +39,7 @@ struct Sampled {
 /// Asks by trains.
 pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Verdict> {
     let capacity = command.capacity;
-    let headers = HEADERS[usize::from(server.is_ipv6())];
+    let headers = headers(server.ip());
     let socket = Prober::socket(server).with_context(|| format!("no way to {server}"))?;
     let spec = PortSpec::Udp {
         host: host.into(),

@@ -19,8 +19,11 @@ pub const SEGMENTS: usize = 64;
 const ROOM: i32 = 4 << 20;
 /// Room for a control message of the longest that is sent, in6_pktinfo.
 const CONTROL: usize = 40;
-/// Bytes of IPv6 and UDP headers, in front of a datagram.
-const HEADERS: usize = 48;
+
+/// Bytes of IP and UDP headers in front of a datagram to an address.
+pub fn headers(to: IpAddr) -> usize {
+    if to.to_canonical().is_ipv4() { 28 } else { 48 }
+}
 
 /// A UDP socket.
 pub struct Datagrams {
@@ -74,7 +77,7 @@ impl Datagrams {
         self.socket.connect(self.form(to))?;
         self.longest = self
             .mtu()
-            .map_or(usize::MAX, |mtu| mtu.saturating_sub(HEADERS));
+            .map_or(usize::MAX, |mtu| mtu.saturating_sub(headers(to.ip())));
         Ok(())
     }
 

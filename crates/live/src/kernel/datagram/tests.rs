@@ -37,6 +37,14 @@ fn a_long_buffer_is_many_datagrams_and_the_last_may_be_shorter() {
 }
 
 #[test]
+fn what_fills_the_mtu_is_left_to_offload() {
+    for (address, headers) in [("127.0.0.1:0", 28), ("[::1]:0", 48)] {
+        let [_here, there] = pair(address);
+        assert_eq!(there.longest + headers, there.mtu().unwrap());
+    }
+}
+
+#[test]
 fn who_sends_and_when_is_told_and_an_empty_datagram_is_one() {
     let [mut here, mut there] = pair("127.0.0.1:0");
     let before = crate::clock::now_ns();

@@ -13,6 +13,9 @@
 //! *IGI* counts no traffic in gaps that did not increase, which holds while the train keeps the queue busy. Near the turning point of a busy link gaps are as often
 //! shortened as stretched, and what was between those packets is left out: 3.5 of 8.1 Gb/s. What it is silent about is known, since each gap
 //! has room for `out - g_b` of others' packets: what is free is less by no more than that. Where that is more than a twentieth of the answer there is none; else it is the answer's interval.
+//!
+//! It also takes every stretched gap for others' packets. Receivers that hand packets up in lots (interrupt coalescing, receive offload) stretch the gap before a lot by what the gaps in it
+//! lack of `g_b`, which no link of this capacity makes: what is free is more by no more than that, with the same bound.
 
 use super::{Answer, Estimator, Interval, Observed};
 use alloc::format;
@@ -22,7 +25,7 @@ use node::Rate;
 /// By how much of itself the mean gap may differ at the turning point of IGI, and of PTR.
 pub const TURNED: f64 = 0.1;
 pub const TURNED_PTR: f64 = 0.02;
-/// The part of the answer that others may have sent in gaps which did not increase.
+/// The part of the answer that others may have sent in gaps which did not increase, and that gaps between lots may have been taken for.
 pub const SILENT: f64 = 0.05;
 /// The part of a packet's time by which the gap grows.
 pub const STEP: f64 = 1.0 / 8.0;
@@ -49,11 +52,12 @@ pub struct Igi {
     found: Option<Found>,
 }
 
-/// What the train at the turning point says, and to which part of that it may not have counted others.
+/// What the train at the turning point says, and by which parts of that it may have counted too little of others, and too much.
 #[derive(Clone, Copy, Debug)]
 struct Found {
     interval: Interval,
     silent: f64,
+    joined: f64,
 }
 
 impl Igi {
@@ -91,12 +95,15 @@ impl Estimator for Igi {
         let (mut sent, mut came, mut bits) = (0.0, 0.0, 0.0);
         // Room for others, in gaps that increased and in the others.
         let (mut stretched, mut silent) = (0.0, 0.0);
+        // By how much gaps were shorter than the tight link makes them.
+        let mut joined = 0.0;
         for (one, other, size) in train.gaps() {
             (sent, came, bits) = (sent + one, came + other, bits + size);
-            let room = (other - size / self.capacity * 1e12).max(0.0);
+            let room = other - size / self.capacity * 1e12;
+            joined += (-room).max(0.0);
             match other > one * INCREASED {
-                true => stretched += room,
-                false => silent += room,
+                true => stretched += room.max(0.0),
+                false => silent += room.max(0.0),
             }
         }
         if sent <= 0.0 || came <= 0.0 {
@@ -104,24 +111,28 @@ impl Estimator for Igi {
         }
         let rate = train.rate.bits_per_second() as f64;
         self.points.push((rate, came / sent));
-        let (estimate, turned, silent) = match self.formula {
-            Formula::Ptr => (bits / came * 1e12, TURNED_PTR, 0.0),
+        let (estimate, turned, silent, joined) = match self.formula {
+            Formula::Ptr => (bits / came * 1e12, TURNED_PTR, 0.0, 0.0),
             Formula::Igi => {
                 let estimate = self.capacity * (1.0 - stretched / came);
-                (estimate, TURNED, silent / came)
+                (estimate, TURNED, silent / came, joined / came)
             }
         };
         if (came / sent - 1.0).abs() < turned {
             // The turning point is behind the train before.
             let other = self.before.unwrap_or(estimate);
-            let uncounted = self.capacity * silent;
+            let (uncounted, twice) = (self.capacity * silent, self.capacity * joined);
             let interval = Interval {
                 value: estimate,
                 low: (estimate - uncounted).min(other).max(0.0),
-                high: estimate.max(other),
+                high: (estimate + twice).max(other),
             };
-            let silent = uncounted / estimate.max(f64::MIN_POSITIVE);
-            self.found = Some(Found { interval, silent });
+            let part = |of: f64| of / estimate.max(f64::MIN_POSITIVE);
+            self.found = Some(Found {
+                interval,
+                silent: part(uncounted),
+                joined: part(twice),
+            });
         }
         self.before = Some(estimate);
     }
@@ -139,6 +150,13 @@ impl Estimator for Igi {
                 format!(
                     "the formula counts no others in gaps that did not increase, which had room for {:.0} % of what it finds",
                     100.0 * silent
+                ),
+                points,
+            ),
+            Some(Found { joined, .. }) if joined > SILENT => Answer::none(
+                format!(
+                    "packets came in lots, closer together than the capacity lets them, and the formula takes the gaps between lots for others: {:.0} % of what it finds",
+                    100.0 * joined
                 ),
                 points,
             ),

@@ -325,6 +325,36 @@ fn methods_say_no_answer_where_nothing_is_to_be_seen() {
 }
 
 #[test]
+fn igi_has_no_answer_where_packets_come_in_lots_and_ptr_has_one() {
+    // A receiver that hands up five packets of 12 us at a time, behind a link of 1 Gb/s that is free.
+    let say = |method: Method, lot: u64| {
+        let bits = 12_000;
+        let link = Rate::from_bits_per_second(1_000_000_000).unwrap();
+        let mut estimator = method.estimator(link, bits);
+        while let Some(rate) = estimator.next() {
+            let gap = rate.time_of(bits, 0).0;
+            let came = gap.max(Time::from_us(12));
+            let packets: Vec<Packet> = (0..501u64)
+                .map(|at| Packet {
+                    left: Time::from_ps(gap.as_ps() * at),
+                    came: Some(Time::from_ps(came.as_ps() * at.next_multiple_of(lot))),
+                    bits,
+                })
+                .collect();
+            let packets = &packets[..];
+            estimator.see(&Observed { rate, packets });
+        }
+        estimator.answer()
+    };
+    let lots = say(Method::Igi, 5);
+    assert!(lots.estimate.is_none(), "{lots:?}");
+    assert!(lots.how.contains("in lots"), "{lots:?}");
+    assert!(say(Method::Igi, 1).estimate.is_some());
+    let found = say(Method::Ptr, 5).estimate.unwrap();
+    assert!((found.value / 1e9 - 1.0).abs() < 0.02, "{found:?}");
+}
+
+#[test]
 fn yaz_lowers_its_rate_where_gaps_come_shorter_too_and_where_packets_are_lost() {
     let mut yaz = yaz::Yaz::new(Rate::TEN_GIGABIT);
     let bits = 12_304;

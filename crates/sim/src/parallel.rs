@@ -2,7 +2,7 @@
 //!
 //! When the earliest event of all is at `t`, and nothing sent now arrives in another part within the lookahead `l`, every part may let happen
 //! all before `t + l` without hearing of the others. Then frames change parts, and the next window begins. Each part does the same, in the
-//! same order, as it would alone.
+//! same order, as it would alone, whichever thread runs it.
 
 use crate::SimError;
 use crate::lane::Transit;
@@ -11,105 +11,24 @@ use crate::watcher::Watcher;
 use node::Time;
 use node::outcome::Finish;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How often a thread looks for the others before it sleeps, where each has a processor of its own.
-const SPINS: u32 = 1 << 12;
+/// How often a thread looks for the next window before it sleeps, where each has a processor of its own.
+const SPINS: u32 = 1 << 14;
+/// Who had to sleep in a window of fewer events than this waited for a thread that had lost its processor. It runs all parts of so many windows, then
+/// the others are tried again.
+const FEW: u64 = 1 << 8;
+const ALONE: usize = 1 << 10;
 
 /// Why threads stop waiting: one of them has panicked.
 struct Broken;
 
-/// Where threads wait for each other. Windows are short, so they look before they sleep. Who sleeps gets a processor soon after it is
-/// woken; who yields gets it when all other programs of a busy machine have had theirs.
-struct Barrier {
-    threads: usize,
-    spins: u32,
-    waiting: AtomicUsize,
-    round: AtomicUsize,
-    broken: AtomicBool,
-    asleep: AtomicUsize,
-    lock: Mutex<()>,
-    next: Condvar,
-}
-
-impl Barrier {
-    /// For so many threads, at most `processors` of which run at one time.
-    fn new(threads: usize, processors: usize) -> Barrier {
-        Barrier {
-            threads,
-            spins: if processors >= threads { SPINS } else { 1 },
-            waiting: AtomicUsize::new(0),
-            round: AtomicUsize::new(0),
-            broken: AtomicBool::new(false),
-            asleep: AtomicUsize::new(0),
-            lock: Mutex::new(()),
-            next: Condvar::new(),
-        }
-    }
-
-    fn wait(&self) -> Result<(), Broken> {
-        let round = self.round.load(Ordering::Acquire);
-        if self.waiting.fetch_add(1, Ordering::AcqRel) + 1 == self.threads {
-            self.waiting.store(0, Ordering::Relaxed);
-            self.round.fetch_add(1, Ordering::SeqCst);
-            self.wake();
-        }
-        let mut spins = 0;
-        while self.round.load(Ordering::Acquire) == round {
-            if self.broken.load(Ordering::Relaxed) {
-                return Err(Broken);
-            }
-            spins += 1;
-            match spins < self.spins {
-                true => std::hint::spin_loop(),
-                false => self.sleep(round),
-            }
-        }
-        Ok(())
-    }
-
-    /// Sleeps while it is this round.
-    fn sleep(&self, round: usize) {
-        // Either this sees the new round, or who began it sees that somebody sleeps.
-        self.asleep.fetch_add(1, Ordering::SeqCst);
-        let mut held = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while self.round.load(Ordering::SeqCst) == round && !self.broken.load(Ordering::SeqCst) {
-            held = self.next.wait(held).unwrap_or_else(PoisonError::into_inner);
-        }
-        self.asleep.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    /// Wakes those who sleep, after the round has changed or the barrier has broken.
-    fn wake(&self) {
-        if self.asleep.load(Ordering::SeqCst) > 0 {
-            // Who has looked and does not sleep yet holds the lock.
-            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-            self.next.notify_all();
-        }
-    }
-}
-
-/// Breaks the barrier if its thread panics, so that no other waits for ever.
-struct Guard<'a>(&'a Barrier);
-
-impl Drop for Guard<'_> {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            self.0.broken.store(true, Ordering::SeqCst);
-            self.0.wake();
-        }
-    }
-}
-
-/// What the threads tell each other for a window. There are two, used in turn: while one is read, the other is written, so that one
-/// meeting for each window is enough.
+/// What the parts tell each other for a window. There are two, used in turn: while one is read, the other is written.
 struct Board {
     /// When something happens next in each part, or arrives from it, ps; MAX for never.
     next: Vec<AtomicU64>,
     /// By the part that it is for, and the one that it is from.
     mail: Vec<Vec<Mutex<Vec<Transit>>>>,
-    stop: AtomicBool,
-    failed: AtomicBool,
 }
 
 impl Board {
@@ -120,8 +39,6 @@ impl Board {
             mail: (0..count)
                 .map(|_| (0..count).map(|_| Mutex::default()).collect())
                 .collect(),
-            stop: AtomicBool::new(false),
-            failed: AtomicBool::new(false),
         }
     }
 
@@ -136,13 +53,44 @@ fn ps(part: &Part) -> u64 {
     part.next().map_or(u64::MAX, Time::as_ps)
 }
 
+/// Locks what nobody leaves half done: who panics ends the run.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// What all threads share.
-struct Shared {
+struct Shared<'a> {
     lookahead: Time,
     until: Time,
-    barrier: Barrier,
+    parts: Vec<Mutex<&'a mut Part>>,
     boards: [Board; 2],
+    /// The window, counted from 0; who runs the last part of it begins the next.
+    window: AtomicUsize,
+    /// In which window each part is to be run next: who counts it up runs it.
+    claims: Vec<AtomicUsize>,
+    /// How many parts of this window are over, and what happened in them.
+    over: AtomicUsize,
+    events: AtomicU64,
+    /// Events of the window before.
+    before: AtomicU64,
+    /// To where this window goes, and all before it went, ps.
+    last: AtomicU64,
+    passed: AtomicU64,
+    /// Asked to stop, and how it ended.
+    stop: AtomicBool,
+    failed: Mutex<Option<(usize, SimError)>>,
+    outcome: OnceLock<Finish>,
+    /// Which thread runs all parts, in the upper 16 bits, and before which window.
+    alone: AtomicU64,
+    spins: u32,
+    broken: AtomicBool,
+    asleep: AtomicUsize,
+    lock: Mutex<()>,
+    next: Condvar,
 }
+
+/// The bits of a window, below those of a thread.
+const WINDOW: u64 = (1 << 48) - 1;
 
 /// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended.
 ///
@@ -154,89 +102,227 @@ pub(crate) fn run(
     until: Time,
     watcher: &mut Watcher,
 ) -> Result<Finish, SimError> {
-    let count = parts.len();
-    let shared = &Shared {
+    let threads = parts.len();
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let boards = [Board::new(parts), Board::new(parts)];
+    let shared = Shared {
         lookahead,
         until,
-        barrier: Barrier::new(
-            count,
-            std::thread::available_parallelism().map_or(1, usize::from),
-        ),
-        boards: [Board::new(parts), Board::new(parts)],
+        parts: parts.iter_mut().map(Mutex::new).collect(),
+        boards,
+        window: AtomicUsize::new(0),
+        claims: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+        over: AtomicUsize::new(0),
+        events: AtomicU64::new(0),
+        before: AtomicU64::new(0),
+        last: AtomicU64::new(0),
+        passed: AtomicU64::new(0),
+        stop: AtomicBool::new(false),
+        failed: Mutex::new(None),
+        outcome: OnceLock::new(),
+        alone: AtomicU64::new(0),
+        spins: if processors >= threads { SPINS } else { 1 },
+        broken: AtomicBool::new(false),
+        asleep: AtomicUsize::new(0),
+        lock: Mutex::new(()),
+        next: Condvar::new(),
     };
-    let (first, others) = parts.split_first_mut().expect("at least one part");
-    let ended: Vec<Result<Finish, SimError>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = others
-            .iter_mut()
-            .map(|part| scope.spawn(move || shared.work(part, None)))
+    shared.plan(0);
+    std::thread::scope(|scope| {
+        let here = &shared;
+        let others: Vec<_> = (1..threads)
+            .map(|thread| scope.spawn(move || here.work(thread, None)))
             .collect();
-        let own = shared.work(first, Some(watcher));
-        let joined = threads.into_iter().map(|thread| {
-            let ended = thread.join();
-            ended.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
-        });
-        std::iter::once(own).chain(joined).collect()
+        here.work(0, Some(watcher));
+        for other in others {
+            if let Err(panic) = other.join() {
+                std::panic::resume_unwind(panic);
+            }
+        }
     });
-    let mut finish = Finish::Idle;
-    for end in ended {
-        finish = end?;
+    // What was under way when it ended stays so.
+    let board = &shared.boards[shared.window.into_inner() % 2];
+    for (part, mail) in shared.parts.into_iter().zip(&board.mail) {
+        let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
+        mail.iter().for_each(|mail| part.take(&mut lock(mail)));
     }
-    Ok(finish)
+    match lock(&shared.failed).take() {
+        Some((_, error)) => Err(error),
+        None => Ok(shared.outcome.into_inner().unwrap_or(Finish::Stopped)),
+    }
 }
 
-impl Shared {
+impl Shared<'_> {
     /// One thread's work; one of them watches for all.
-    fn work(&self, part: &mut Part, mut watcher: Option<&mut Watcher>) -> Result<Finish, SimError> {
-        let _guard = Guard(&self.barrier);
-        let own = part.index();
-        let [mut read, mut write] = self.boards.each_ref();
-        loop {
-            let first = read.first();
-            if first == Time::MAX {
-                return Ok(Finish::Idle);
-            }
-            if first > self.until {
-                return Ok(Finish::Duration);
-            }
-            if read.stop.load(Ordering::Relaxed) {
-                return Ok(Finish::Stopped);
-            }
-            // All before the end of the window, and nothing at it.
-            let end = first + self.lookahead;
-            let last = (end - Time::from_ps(1)).min(self.until);
-            let mut result = Ok(true);
-            while let Ok(true) = result {
-                result = part.step(last);
-            }
-            let sent = part.network.outboxes.iter().flatten();
-            let sent = sent.map(|transit| transit.at().as_ps()).min();
-            let next = ps(part).min(sent.unwrap_or(u64::MAX));
-            write.next[own].store(next, Ordering::Relaxed);
-            for (to, mail) in write.mail.iter().enumerate().filter(|(to, _)| *to != own) {
-                let mut mail = mail[own].lock().unwrap_or_else(PoisonError::into_inner);
-                std::mem::swap(&mut *mail, &mut part.network.outboxes[to]);
-            }
-            if result.is_err() {
-                write.failed.store(true, Ordering::Relaxed);
+    fn work(&self, thread: usize, mut watcher: Option<&mut Watcher>) {
+        let _guard = Guard(self);
+        let mut window = 0;
+        while self.outcome.get().is_none() {
+            // Its own part first. Another's is left over if its thread has no processor.
+            for turn in 0..self.parts.len() {
+                let part = (thread + turn) % self.parts.len();
+                let claim = self.claims[part].compare_exchange(
+                    window,
+                    window + 1,
+                    Ordering::AcqRel,
+                    Ordering::Relaxed,
+                );
+                if claim.is_ok() {
+                    self.part(thread, part, window);
+                }
             }
             if let Some(watcher) = watcher.as_deref_mut()
                 && watcher.is_over()
             {
-                write.stop.store(true, Ordering::Relaxed);
+                self.stop.store(true, Ordering::Relaxed);
             }
-            // One that has panicked brings that up itself.
-            let met = self.barrier.wait();
-            result?;
-            if met.is_err() || write.failed.load(Ordering::Relaxed) {
-                return Ok(Finish::Stopped);
-            }
-            for mail in &write.mail[own] {
-                part.take(&mut mail.lock().unwrap_or_else(PoisonError::into_inner));
-            }
+            let Ok(next) = self.wait(thread, window) else {
+                return;
+            };
+            window = next;
             if let Some(watcher) = watcher.as_deref_mut() {
-                watcher.report(last, self.until);
+                let passed = Time::from_ps(self.passed.load(Ordering::Acquire));
+                watcher.report(passed, self.until);
             }
-            (read, write) = (write, read);
+        }
+    }
+
+    /// Runs a part through a window, and begins the next one if it was the last.
+    fn part(&self, thread: usize, own: usize, window: usize) {
+        let mut part = lock(&self.parts[own]);
+        let (read, write) = (&self.boards[window % 2], &self.boards[(window + 1) % 2]);
+        for mail in &read.mail[own] {
+            part.take(&mut lock(mail));
+        }
+        let last = Time::from_ps(self.last.load(Ordering::Acquire));
+        let (mut result, mut events) = (Ok(true), 0);
+        while let Ok(true) = result {
+            result = part.step(last);
+            events += 1;
+        }
+        let sent = part.network.outboxes.iter().flatten();
+        let sent = sent.map(|transit| transit.at().as_ps()).min();
+        let next = ps(&part).min(sent.unwrap_or(u64::MAX));
+        write.next[own].store(next, Ordering::Relaxed);
+        for (to, mail) in write.mail.iter().enumerate().filter(|(to, _)| *to != own) {
+            std::mem::swap(&mut *lock(&mail[own]), &mut part.network.outboxes[to]);
+        }
+        if let Err(error) = result {
+            // Of several the same one is told, whoever was first.
+            let mut failed = lock(&self.failed);
+            if failed.as_ref().is_none_or(|(other, _)| own < *other) {
+                *failed = Some((own, error));
+            }
+        }
+        self.events.fetch_add(events, Ordering::Relaxed);
+        drop(part);
+        if self.over.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.len() {
+            self.over.store(0, Ordering::Relaxed);
+            let events = self.events.swap(0, Ordering::Relaxed);
+            self.before.store(events, Ordering::Relaxed);
+            self.passed
+                .store(self.last.load(Ordering::Relaxed), Ordering::Release);
+            self.plan(window + 1);
+            self.window.store(window + 1, Ordering::SeqCst);
+            self.wake(thread, window + 1);
+        }
+    }
+
+    /// To where a window goes, or that there is none.
+    fn plan(&self, window: usize) {
+        let first = self.boards[window % 2].first();
+        let outcome = if lock(&self.failed).is_some() {
+            Finish::Stopped
+        } else if first == Time::MAX {
+            Finish::Idle
+        } else if first > self.until {
+            Finish::Duration
+        } else if self.stop.load(Ordering::Relaxed) {
+            Finish::Stopped
+        } else {
+            // All before the end of the window, and nothing at it.
+            let last = (first + self.lookahead - Time::from_ps(1)).min(self.until);
+            self.last.store(last.as_ps(), Ordering::Release);
+            return;
+        };
+        // A window is planned once.
+        let _ = self.outcome.set(outcome);
+    }
+
+    /// Whether a thread takes part in a window.
+    fn takes_part(&self, thread: usize, window: usize) -> bool {
+        let alone = self.alone.load(Ordering::SeqCst);
+        window >= (alone & WINDOW) as usize
+            || alone >> 48 == thread as u64
+            || self.outcome.get().is_some()
+    }
+
+    /// The next window that a thread takes part in. Windows are short, so it looks before it sleeps. Who sleeps gets a processor soon after it is
+    /// woken; who yields gets it when all other programs of a busy machine have had theirs.
+    fn wait(&self, thread: usize, window: usize) -> Result<usize, Broken> {
+        let (mut spins, mut slept) = (0, false);
+        loop {
+            let next = self.window.load(Ordering::SeqCst);
+            if next != window && self.takes_part(thread, next) {
+                // Another thread has lost its processor with a part in hand: for a while it shall have none.
+                if slept && self.before.load(Ordering::Relaxed) < FEW {
+                    let until = (next + ALONE) as u64 & WINDOW;
+                    self.alone
+                        .store((thread as u64) << 48 | until, Ordering::SeqCst);
+                }
+                return Ok(next);
+            }
+            if self.broken.load(Ordering::Relaxed) {
+                return Err(Broken);
+            }
+            spins += 1;
+            if spins < self.spins {
+                std::hint::spin_loop();
+                continue;
+            }
+            // Either this sees the new window, or who began it sees that somebody sleeps.
+            slept |= next == window;
+            self.asleep.fetch_add(1, Ordering::SeqCst);
+            let mut held = lock(&self.lock);
+            loop {
+                let next = self.window.load(Ordering::SeqCst);
+                let goes_on = next != window && self.takes_part(thread, next);
+                if goes_on || self.broken.load(Ordering::SeqCst) {
+                    break;
+                }
+                held = self.next.wait(held).unwrap_or_else(PoisonError::into_inner);
+            }
+            drop(held);
+            self.asleep.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Wakes those who sleep, after a thread has begun a window that is not its own alone.
+    fn wake(&self, thread: usize, window: usize) {
+        let is_alone = {
+            let alone = self.alone.load(Ordering::SeqCst);
+            window < (alone & WINDOW) as usize && alone >> 48 == thread as u64
+        };
+        if (!is_alone || self.outcome.get().is_some()) && self.asleep.load(Ordering::SeqCst) > 0 {
+            self.notify();
+        }
+    }
+
+    fn notify(&self) {
+        // Who has looked and does not sleep yet holds the lock.
+        drop(lock(&self.lock));
+        self.next.notify_all();
+    }
+}
+
+/// Ends all threads' waiting if one panics.
+struct Guard<'a, 'b>(&'a Shared<'b>);
+
+impl Drop for Guard<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.0.broken.store(true, Ordering::SeqCst);
+            self.0.notify();
         }
     }
 }

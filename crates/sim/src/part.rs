@@ -145,11 +145,6 @@ impl Part {
         part
     }
 
-    /// Which part it is.
-    pub fn index(&self) -> usize {
-        self.index
-    }
-
     /// When something happens next; `None` when nothing is left to happen.
     #[inline]
     pub fn next(&self) -> Option<Time> {

@@ -8,6 +8,9 @@ use crate::lane::lookahead;
 use node::{Graph, Time};
 use std::collections::VecDeque;
 
+/// What a node with one link costs, beside one that only hands on.
+const EDGE: u64 = 8;
+
 /// A cut.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
@@ -47,10 +50,7 @@ impl Partition {
                 lookahead(forth, b).min(lookahead(back, a))
             })
             .collect();
-        let mut weights = vec![1u64; nodes];
-        for end in graph.links.iter().flat_map(|link| link.ends) {
-            weights[end.node.0] += 1;
-        }
+        let weights = weights(graph);
         let mut levels: Vec<Time> = slack
             .iter()
             .copied()
@@ -73,6 +73,26 @@ impl Partition {
         }
         Partition::whole(nodes)
     }
+}
+
+/// What a node is taken to cost, beside others. Frames begin and end at the edge, where hosts and generators have one link, and cost most there;
+/// next to it they all pass. How many of the links between others they take nobody knows before: a spanning tree leaves most of them idle.
+fn weights(graph: &Graph) -> Vec<u64> {
+    let mut links = vec![0u64; graph.members.len()];
+    for end in graph.links.iter().flat_map(|link| link.ends) {
+        links[end.node.0] += 1;
+    }
+    let is_edge = |node: usize| links[node] <= 1;
+    let mut weights: Vec<u64> = (0..links.len())
+        .map(|node| if is_edge(node) { EDGE } else { 1 })
+        .collect();
+    for link in &graph.links {
+        let [a, b] = link.ends.map(|end| end.node.0);
+        for (node, other) in [(a, b), (b, a)] {
+            weights[node] += u64::from(is_edge(other));
+        }
+    }
+    weights
 }
 
 /// Parts of about equal weight, with links between them that may be cut; `None` where one of them would have to have more than

@@ -10,10 +10,11 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 8] = [
+const MODULES: [(&str, &str); 9] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
+    ("timing_nic10g", "timing_nic10g"),
     ("mac10g", "mac10g_tx"),
     ("mac10g", "mac10g_rx"),
     ("mac10g", "mac_pcs10g"),
@@ -74,12 +75,7 @@ fn main() {
                 seldom.file(slow);
             }
             fs::write(out.join("modules.inc"), glue(&modules)).expect("OUT_DIR can be written to");
-            for file in [
-                "verilated",
-                "verilated_save",
-                "verilated_fst_c",
-                "verilated_threads",
-            ] {
+            for file in ["verilated", "verilated_fst_c", "verilated_threads"] {
                 build.file(include.join(file).with_extension("cpp"));
             }
             build
@@ -147,7 +143,8 @@ impl Module {
         let status = Command::new("verilator")
             .args([
                 "--cc",
-                "--savable",
+                // One object has all of a module's state: see shim.cpp.
+                "--flatten",
                 "--trace-fst",
                 "-O3",
                 "--x-assign",
@@ -227,6 +224,7 @@ fn glue(modules: &[Module]) -> String {
     let mut text = String::new();
     for Module { name, .. } in modules {
         writeln!(text, "#include \"{name}/V{name}.h\"").unwrap();
+        writeln!(text, "#include \"{name}/V{name}___024root.h\"").unwrap();
     }
     for Module {
         name,
@@ -263,7 +261,7 @@ fn glue(modules: &[Module]) -> String {
     {
         writeln!(
             text,
-            "    if (name == \"{name}\") return new Of<V{name}, {}, {}>();",
+            "    if (name == \"{name}\") return new Of<V{name}, V{name}___024root, {}, {}>();",
             inputs.len(),
             outputs.len()
         )

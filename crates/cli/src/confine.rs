@@ -60,7 +60,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     let (mut path, mut xdp) = (paths, false);
     for spec in specs {
         let spec = match spec {
-            PortSpec::Rtl(Medium::Port(cable)) => cable,
+            PortSpec::Rtl(_, Medium::Port(cable)) => cable,
             spec => spec,
         };
         match spec {
@@ -76,7 +76,7 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
             PortSpec::Channel(spec) => {
                 path |= matches!(spec.endpoint, live::port::Endpoint::Path(_))
             }
-            PortSpec::Standard | PortSpec::Dummy(_) | PortSpec::Rtl(_) => {}
+            PortSpec::Standard | PortSpec::Dummy(_) | PortSpec::Rtl(..) => {}
         }
     }
     if path {

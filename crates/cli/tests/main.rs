@@ -42,3 +42,16 @@ mod shell;
 mod signals;
 mod sync;
 mod testbed;
+
+/// What stands before the names of a [`testbed`]'s ports.
+const PORTS: &str = "";
+
+/// The command.
+fn wire() -> &'static str {
+    env!("CARGO_BIN_EXE_wire")
+}
+
+/// Why it can mount no such ports: it can.
+fn why_not() -> Option<String> {
+    None
+}

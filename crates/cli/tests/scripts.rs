@@ -263,7 +263,7 @@ fn one_vlan_becomes_another() {
     sites[1].await_readers(1, 1);
     let kept = sites[1].folder.path("kept");
     // What the host gets, as it comes in there.
-    let mut capture = sites[1].hosts[0].command(env!("CARGO_BIN_EXE_wire"));
+    let mut capture = sites[1].hosts[0].command(crate::wire());
     capture
         .args(["cat", "eth0", "--count", "1"])
         .stdin(Stdio::null());
@@ -476,7 +476,7 @@ fn a_schedule_is_kept() {
     let bed = Testbed::new(2, &[]);
     // What leaves port 1 is seen by host 2's own capture, whose stamps are the kernel's.
     let kept = bed.folder.path("kept");
-    let mut capture = bed.hosts[1].command(env!("CARGO_BIN_EXE_wire"));
+    let mut capture = bed.hosts[1].command(crate::wire());
     capture
         .args(["cat", "eth0", "--count", "100"])
         .stdin(Stdio::null());

@@ -1,12 +1,13 @@
 //! A node whose ports are hardware.
 
+use crate::line::Speed;
 use crate::module::{Missing, NoWaves};
-use crate::port::{Leaving, Port as Hardware, TICK};
+use crate::port::{Leaving, Port as Hardware};
 use node::clock::{Clock, PICOSECOND};
 use node::event::What;
 use node::outcome::{Statistics, Table};
 use node::{Event, Frame, Node, Oscillator, Out, Port, Properties, StampId, Time, When};
-use packet::word::{Departure, Tick};
+use packet::word::Departure;
 use packet::{Packet, Stamp, record};
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -28,6 +29,7 @@ pub enum BehindError {
 /// receives comes as one. Its time is that of its ports' clock.
 pub struct Behind {
     inner: Box<dyn Node>,
+    speed: Speed,
     properties: Properties,
     out: Out,
     clock: Clock,
@@ -43,13 +45,14 @@ pub struct Behind {
 }
 
 impl Behind {
-    /// A node behind ports whose clock is as `oscillator` says; `waves` names a file for waveforms of its first port, and of which
+    /// A node behind ports of this speed whose clock is as `oscillator` says; `waves` names a file for waveforms of its first port, and of which
     /// time they are.
     ///
     /// # Errors
     /// Without Verilator at build time, and when the file cannot be made.
     pub fn new(
         inner: Box<dyn Node>,
+        speed: Speed,
         oscillator: &Oscillator,
         waves: Option<(&Path, Range<Time>)>,
     ) -> Result<Behind, BehindError> {
@@ -59,16 +62,17 @@ impl Behind {
             changes_frames: true,
             ..inner.properties()
         };
-        let ports = (0..properties.ports).map(|_| Hardware::new());
+        let ports = (0..properties.ports).map(|_| Hardware::new(speed));
         let mut ports = ports.collect::<Result<Vec<_>, _>>()?;
         if let (Some((file, window)), Some(first)) = (waves, ports.first_mut()) {
-            let edge = |time: Time| time.as_ps().div_ceil(TICK);
+            let edge = |time: Time| time.as_ps().div_ceil(speed.tick());
             first.write_waves(file, edge(window.start)..edge(window.end))?;
         }
         Ok(Behind {
             ports: ports.into_iter().map(RefCell::new).collect(),
             asked: vec![VecDeque::new(); properties.ports],
             inner,
+            speed,
             properties,
             out: Out::default(),
             clock: Clock::new(oscillator),
@@ -90,14 +94,14 @@ impl Behind {
         Time::from_ps(clock.when(u128::from(own.as_ps()) * PICOSECOND))
     }
 
-    fn tick_time(ticks: u64) -> Time {
-        Time::from_ps(ticks.saturating_mul(TICK))
+    fn tick_time(&self, ticks: u64) -> Time {
+        Time::from_ps(ticks.saturating_mul(self.speed.tick()))
     }
 
     /// Lets the ports' edges come up to now, and hands on what came of it.
     fn catch_up(&mut self, now: Time, out: &mut Out) {
         let own = self.own(now);
-        let edges = own.as_ps() / TICK;
+        let edges = own.as_ps() / self.speed.tick();
         for (index, port) in self.ports.iter_mut().enumerate() {
             let port_number = Port(index as u16);
             port.get_mut().advance(
@@ -120,7 +124,7 @@ impl Behind {
         let mut frame = self.out.frame();
         frame.extend(packet.bytes);
         if let Some(Stamp::Word(ticks)) = packet.stamp {
-            frame.set_arrived(Behind::tick_time(ticks));
+            frame.set_arrived(self.tick_time(ticks));
         }
         let mut frames = vec![frame];
         self.inner.frames(own, port, &mut frames, &mut self.out);
@@ -145,9 +149,7 @@ impl Behind {
             let departure = match when {
                 When::Now => Departure::Now,
                 // Never early: the first tick that is not before it.
-                When::At(at) => Departure::At(
-                    Tick::EIGHT_NS.count(at.as_ps().div_ceil(TICK) as u128 * u128::from(TICK)),
-                ),
+                When::At(at) => Departure::At(at.as_ps().div_ceil(self.speed.tick())),
             };
             let packet = Packet {
                 stamp: Some(Stamp::Word(departure.to_word())),
@@ -161,7 +163,8 @@ impl Behind {
             self.out.done(frame);
         }
         for (port, leaving) in std::mem::take(&mut self.left) {
-            let at = self.when(Behind::tick_time(leaving.tick)).max(now);
+            let left = Time::from_ps(leaving.slot.saturating_mul(self.speed.slot()));
+            let at = self.when(left).max(now);
             let stamp = self.asked[port.index()].pop_front().flatten();
             let mut frame = out.frame();
             match leaving.bytes.split_last_chunk::<4>() {
@@ -197,14 +200,21 @@ impl Node for Behind {
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         self.catch_up(now, out);
         for frame in frames.drain(..) {
-            let tick = self.own(frame.arrived()).as_ps() / TICK;
+            let slot = self.own(frame.arrived()).as_ps() / self.speed.slot();
             let with_fcs = [&frame[..], &phy::crc::fcs(&frame).to_le_bytes()].concat();
             let hardware = self.ports[port.index()].get_mut();
-            match hardware.comes(tick, &with_fcs) {
+            match hardware.comes(slot, &with_fcs) {
                 true => out.done(frame),
                 false => out.drop(
                     frame,
-                    "came while the port received: its link is faster than 1 Gb/s",
+                    match self.speed {
+                        Speed::Gigabit => {
+                            "came while the port received: its link is faster than 1 Gb/s"
+                        }
+                        Speed::TenGigabit => {
+                            "came while the port received: its link is faster than 10 Gb/s"
+                        }
+                    },
                 ),
             }
         }
@@ -222,7 +232,7 @@ impl Node for Behind {
     fn next_wake(&self) -> Option<Time> {
         let edges = self.ports.iter().filter_map(|port| port.borrow().next());
         let inner = self.inner.next_wake();
-        let own = edges.map(Behind::tick_time).chain(inner).min()?;
+        let own = edges.map(|edge| self.tick_time(edge)).chain(inner).min()?;
         Some(self.when(own))
     }
 

@@ -6,7 +6,8 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`behind`] | [`Behind`]: any node, behind ports that are hardware |
-//! | [`port`] | a gigabit port with receive stamps and scheduled departures: `rtl/timing_nic`, its medium and its host |
+//! | [`port`] | a port with receive stamps and scheduled departures: `rtl/timing_nic` or `rtl/timing_nic10g`, its medium and its host |
+//! | [`line`] | [`Speed`]: 1 or 10 Gb/s, and the pins of either line |
 //! | [`module`] | [`Module`], a Verilated module; with `shared` all `unsafe` code |
 //! | [`p4`](mod@p4) | P4 programs as hardware: an engine |
 //! | [`ports`] | the places of modules' ports among their words, made from the Verilog |
@@ -14,6 +15,7 @@
 #![warn(missing_docs)]
 
 pub mod behind;
+pub mod line;
 #[allow(unsafe_code)]
 pub mod module;
 pub mod p4;
@@ -26,4 +28,5 @@ pub mod ports {
 }
 
 pub use behind::Behind;
+pub use line::Speed;
 pub use module::{Missing, Module};

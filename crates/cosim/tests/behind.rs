@@ -1,13 +1,17 @@
 //! Nodes behind ports in Verilog, in exact simulated time.
 
-use cosim::Behind;
+use cosim::{Behind, Speed};
 use node::outcome::{Direction, Tap};
 use node::{Channel, Graph, Node, Oscillator, Outcome, Rate, Time};
 use nodes::{delay, generator, sink};
 use std::sync::{Arc, Mutex};
 
 fn behind(node: impl Node + 'static, ppm: f64) -> Option<Box<dyn Node>> {
-    let made = Behind::new(Box::new(node), &Oscillator::fast_by(ppm), None);
+    behind_at(Speed::Gigabit, node, ppm)
+}
+
+fn behind_at(speed: Speed, node: impl Node + 'static, ppm: f64) -> Option<Box<dyn Node>> {
+    let made = Behind::new(Box::new(node), speed, &Oscillator::fast_by(ppm), None);
     let made = made.inspect_err(|missing| println!("skipped: {missing}"));
     Some(Box::new(made.ok()?))
 }
@@ -29,10 +33,25 @@ fn gigabit() -> Channel {
     }
 }
 
+fn ten_gigabit() -> Channel {
+    Channel {
+        rate: Some(Rate::TEN_GIGABIT),
+        ..Channel::default()
+    }
+}
+
 type Seen = Arc<Mutex<Vec<Time>>>;
 
 /// Runs a chain of nodes; the times at which frames arrive at the last one.
 fn run(chain: Vec<Box<dyn Node>>, ports: &[(u16, u16)]) -> (Outcome, Vec<Time>) {
+    run_over(gigabit, chain, ports)
+}
+
+fn run_over(
+    channel: fn() -> Channel,
+    chain: Vec<Box<dyn Node>>,
+    ports: &[(u16, u16)],
+) -> (Outcome, Vec<Time>) {
     let mut graph = Graph::default();
     let nodes: Vec<_> = chain
         .into_iter()
@@ -40,7 +59,7 @@ fn run(chain: Vec<Box<dyn Node>>, ports: &[(u16, u16)]) -> (Outcome, Vec<Time>) 
         .map(|(n, node)| graph.add(format!("n{n}"), node))
         .collect();
     for (pair, (from, to)) in nodes.windows(2).zip(ports) {
-        graph.connect((pair[0], *from), (pair[1], *to), gigabit());
+        graph.connect((pair[0], *from), (pair[1], *to), channel());
     }
     let seen = Seen::default();
     let arrivals = seen.clone();
@@ -161,4 +180,57 @@ fn a_clock_that_is_fast_sends_earlier_and_no_tick_is_off() {
         // 1 ms of a clock that is 100 ppm fast.
         assert!(gap.abs_diff(999_900_010) <= 1, "{gap} ps");
     }
+}
+
+#[test]
+fn at_10_gigabits_a_box_that_delays_by_the_received_stamp_is_exact_at_line_rate() {
+    // 84 characters of 0.8 ns, 10.5 ticks: frames of 64 bytes back to back, every other one in the middle of a tick. A card has to have a
+    // record 21 ticks before its departure, so that the sender is none: it has each frame one frame ahead.
+    let gap = Time::from_ps(67_200);
+    let wait = Time::from_us(64);
+    let delay = || delay::Delay::new(delay::Config::fixed(wait, wait)).unwrap();
+    let chain = || {
+        Some(vec![
+            Box::new(sender(2_000, gap)) as Box<dyn Node>,
+            behind_at(Speed::TenGigabit, delay(), 0.0)?,
+            Box::new(sink::Sink::new(sink::Config::default()).unwrap()),
+        ])
+    };
+    let Some(chain) = chain() else { return };
+    let (outcome, seen) = run_over(ten_gigabit, chain, &[(0, 0), (1, 0)]);
+    let expected: Vec<Time> = (0..2_000)
+        .map(|n| Time::from_us(1_064) + Time::from_ps(67_200 * n))
+        .collect();
+    assert_eq!(seen, expected);
+    for (name, count) in [
+        ("rtl0_received", 2_000),
+        ("rtl0_bad", 0),
+        ("rtl1_sent", 2_000),
+        ("rtl1_late", 0),
+        ("rtl1_diverged", 0),
+    ] {
+        assert_eq!(counter(&outcome, 1, name), count, "{name}");
+    }
+}
+
+#[test]
+fn at_10_gigabits_a_schedule_of_whole_ticks_is_kept_to_the_picosecond() {
+    let gap = Time::from_us(100);
+    let chain = || {
+        Some(vec![
+            behind_at(Speed::TenGigabit, sender(200, gap), 0.0)?,
+            behind_at(
+                Speed::TenGigabit,
+                sink::Sink::new(sink::Config::default()).unwrap(),
+                0.0,
+            )?,
+        ])
+    };
+    let Some(chain) = chain() else { return };
+    let (outcome, seen) = run_over(ten_gigabit, chain, &[(0, 0)]);
+    let expected: Vec<Time> = (0..200)
+        .map(|n| Time::from_ms(1) + Time::from_us(100 * n))
+        .collect();
+    assert_eq!(seen, expected);
+    assert_eq!(counter(&outcome, 1, "rtl0_received"), 200);
 }

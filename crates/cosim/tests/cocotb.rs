@@ -59,6 +59,16 @@ fn the_timing_nic_keeps_ticks_stamps_and_line_rate_by_the_clock_of_cocotbext_eth
 }
 
 #[test]
+fn the_timing_nic_at_10_gigabits_keeps_ticks_stamps_and_line_rate_by_the_clock_of_cocotbext_eth() {
+    let Some((passed, told)) = bench("timing_nic10g", &[]) else {
+        return;
+    };
+    assert!(passed && told.contains("timing_nic10g: 3 of 3 "), "{told}");
+    let (passed, told) = bench("timing_nic10g", &["RX_LATENCY=7"]).unwrap();
+    assert!(!passed && told.contains("timing_nic10g: 2 of 3 "), "{told}");
+}
+
+#[test]
 fn a_timing_nic_whose_stamps_are_a_tick_off_is_found_out() {
     let Some((passed, told)) = bench("timing_nic", &["RX_LATENCY=7"]) else {
         return;

@@ -12,6 +12,7 @@ mod p4_random;
 mod pcs10g;
 mod peer;
 mod timing_nic;
+mod timing_nic10g;
 mod versa;
 
 /// Random programs and packets.

@@ -1,5 +1,6 @@
 //! The timing NIC in Verilog, by its pins: stamps, hash, departures, counters.
 
+use cosim::Speed;
 use cosim::port::{Leaving, Port};
 use node::random::Random;
 use packet::word::{Departure, Timer};
@@ -10,16 +11,16 @@ use packet::{Packet, Stamp, flow, record};
 const PREPARED: u64 = 25;
 
 fn port() -> Option<Port> {
-    let made = Port::new();
+    let made = Port::new(Speed::Gigabit);
     made.inspect_err(|missing| println!("skipped: {missing}"))
         .ok()
 }
 
-fn with_fcs(frame: &[u8]) -> Vec<u8> {
+pub(crate) fn with_fcs(frame: &[u8]) -> Vec<u8> {
     [frame, &phy::crc::fcs(frame).to_le_bytes()].concat()
 }
 
-fn record(departure: Departure, frame: &[u8]) -> Vec<u8> {
+pub(crate) fn record(departure: Departure, frame: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let stamp = Some(Stamp::Word(departure.to_word()));
     let packet = Packet {
@@ -32,7 +33,7 @@ fn record(departure: Departure, frame: &[u8]) -> Vec<u8> {
 }
 
 /// Lets a port run, and gives the ticks and bytes of what leaves and the records that come out.
-fn run(port: &mut Port, edges: u64) -> (Vec<Leaving>, Vec<Vec<u8>>) {
+pub(crate) fn run(port: &mut Port, edges: u64) -> (Vec<Leaving>, Vec<Vec<u8>>) {
     let (mut left, mut records) = (Vec::new(), Vec::new());
     port.advance(
         edges,
@@ -43,11 +44,11 @@ fn run(port: &mut Port, edges: u64) -> (Vec<Leaving>, Vec<Vec<u8>>) {
 }
 
 fn ticks(left: &[Leaving]) -> Vec<u64> {
-    left.iter().map(|leaving| leaving.tick).collect()
+    left.iter().map(|leaving| leaving.slot).collect()
 }
 
 /// Frames of which the hash has to know everything: tags, options, extension headers, fragments, both versions, noise.
-fn frame(random: &mut Random) -> Vec<u8> {
+pub(crate) fn frame(random: &mut Random) -> Vec<u8> {
     let mut frame: Vec<u8> = (0..12).map(|_| random.below(256) as u8).collect();
     let bytes = |random: &mut Random, count: u64| {
         (0..count)
@@ -267,7 +268,7 @@ fn lengths_up_to_the_longest_arrive_as_they_left_and_short_ones_padded() {
     let (left, _) = run(&mut port, 1_000_000);
     assert_eq!(left.len(), sent.len());
     for leaving in &left {
-        assert!(other.comes(leaving.tick, &leaving.bytes));
+        assert!(other.comes(leaving.slot, &leaving.bytes));
     }
     let (_, records) = run(&mut other, 1_000_000);
     assert_eq!(records.len(), sent.len());
@@ -278,7 +279,7 @@ fn lengths_up_to_the_longest_arrive_as_they_left_and_short_ones_padded() {
         };
         assert_eq!(
             (packet.bytes, packet.stamp),
-            (&frame[..], Some(Stamp::Word(leaving.tick)))
+            (&frame[..], Some(Stamp::Word(leaving.slot)))
         );
     }
     assert_eq!((port.diverged(), other.diverged()), (0, 0));

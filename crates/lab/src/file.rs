@@ -5,15 +5,16 @@ use crate::clocks;
 use crate::expand::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, OneOrMore};
+use crate::hardware::GIGABIT;
 use crate::host_names;
 use crate::kind::{Kind, Planned};
 use crate::kinds;
-use crate::plan::{Lab, LinkPlan, Location, NodePlan};
+use crate::plan::{Lab, LinkPlan, Location, NodePlan, Rtl};
 use crate::registry::Registry;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
 use crate::world::World;
-use node::{Channel, End, GraphError, Link, NodeId, Port};
+use node::{Channel, End, GraphError, Link, NodeId, Port, Rate};
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -369,10 +370,7 @@ impl<'a> Reader<'a> {
             let span = entry.value.span.clone();
             (clocks::of_node(&entry.value, seed, &mut self.faults), span)
         });
-        let rtl = section.take("rtl").and_then(|entry| {
-            let read = entry.value.read();
-            read.map_err(|fault| self.faults.push(fault)).ok()
-        });
+        let rtl = section.take("rtl").and_then(|entry| self.rtl(&entry.value));
         let dtp = section.take("dtp").and_then(|entry| self.dtp(&entry.value));
         let kind = self.kind_of(&name, &span, &mut section, elsewhere);
         if kind.records {
@@ -389,6 +387,26 @@ impl<'a> Reader<'a> {
             rtl,
             dtp,
         });
+    }
+
+    /// What a node's ports are in the world `cosim`: `true`, `false`, or a rate.
+    fn rtl(&mut self, value: &Value) -> Option<Rtl> {
+        if let Ok(hardware) = value.read() {
+            return Some(if hardware {
+                Rtl::At(GIGABIT)
+            } else {
+                Rtl::None
+            });
+        }
+        let rate = value.read().ok();
+        let there = rate.filter(|rate| [GIGABIT, Rate::TEN_GIGABIT].contains(rate));
+        if there.is_none() {
+            let message = "whether the node's ports are hardware: true, false, or their rate";
+            let fault = Fault::new(value.span.clone(), message);
+            self.faults
+                .push(fault.help("write `rtl = true`, or `rtl = \"10 Gb/s\"`; there are ports of 1 Gb/s and of 10 Gb/s"));
+        }
+        there.map(Rtl::At)
     }
 
     /// What the node is in this world: the keys of its table `sim` or `live` stand for those of the section. Gives

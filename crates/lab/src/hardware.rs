@@ -1,19 +1,27 @@
 //! Ports that are hardware: what the world `cosim` puts between nodes and their links. A [`Registry`](crate::Registry) may have
 //! them; the command `wire` has none.
 
-use node::{Node, Oscillator, Time};
+use node::{Node, Oscillator, Rate, Time};
 use std::error::Error;
 use std::fmt;
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
+/// The rate of ports of which nothing else is said.
+pub(crate) const GIGABIT: Rate = match Rate::from_bits_per_second(1_000_000_000) {
+    Some(rate) => rate,
+    None => unreachable!(),
+};
+
 /// Where ports are wanted.
 #[derive(Clone, Debug)]
 pub struct Site<'a> {
     /// The node's name.
     pub node: &'a str,
-    /// Its ports' clock.
+    /// Its ports' rate: 1 or 10 Gb/s.
+    pub rate: Rate,
+    /// Their clock.
     pub oscillator: &'a Oscillator,
     /// The file for waveforms of its first port, and of which time.
     pub waves: Option<(&'a Path, Range<Time>)>,

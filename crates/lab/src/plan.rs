@@ -6,7 +6,7 @@ use crate::kind::{Kind, Planned};
 use crate::tree::Value;
 use crate::world::World;
 use node::outcome::Direction;
-use node::{Link, Oscillator, Time};
+use node::{Link, Oscillator, Rate, Time};
 use nodes::dtp;
 use serde::Deserialize;
 use std::ops::Range;
@@ -64,10 +64,19 @@ pub(crate) struct NodePlan {
     pub planned: Planned,
     /// Its clock, if it says, and where.
     pub clock: Option<(Oscillator, Range<usize>)>,
-    /// Whether its ports are hardware in the world `cosim`, if it says.
-    pub rtl: Option<bool>,
+    /// What its ports are in the world `cosim`, if it says.
+    pub rtl: Option<Rtl>,
     /// What keeps that in step with others, and where it says so.
     pub dtp: Option<(dtp::Config, Range<usize>)>,
+}
+
+/// What a node's ports are in the world `cosim`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rtl {
+    /// None that are hardware.
+    None,
+    /// Hardware of this rate.
+    At(Rate),
 }
 
 /// What was published for such a network, to stand beside what comes of it.

@@ -8,13 +8,13 @@ pub use session::{Ping, Session, SessionError};
 use crate::bandwidth;
 use crate::capture_file::TimeBase;
 use crate::error::{LabError, ReadError, folder_for};
-use crate::hardware::Site;
+use crate::hardware::{GIGABIT, Site};
 use crate::journeys::Journeys;
 use crate::lock::lock;
 use crate::network_effect::NetworkEffect;
 use crate::offsets::Watched;
 use crate::options::{Options, Waves};
-use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution};
+use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution, Rtl};
 use crate::realtime::{self, Pace, PortNodes};
 use crate::registry::Registry;
 use crate::report::{Report, Row};
@@ -152,7 +152,8 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
         return Err(LabError::NoHardware);
     }
     if let Some(waves) = &options.waves
-        && !(lab.nodes.iter()).any(|plan| plan.name == waves.node && is_behind(lab, plan, world))
+        && !(lab.nodes.iter())
+            .any(|plan| plan.name == waves.node && behind(lab, plan, world).is_some())
     {
         return Err(LabError::NoWaves(waves.node.clone()));
     }
@@ -189,10 +190,15 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
     Ok(())
 }
 
-/// Whether the ports of a node are hardware: those of all nodes of which that is said, or of all if it is said of none.
-fn is_behind(lab: &Lab, plan: &NodePlan, world: World) -> bool {
-    let chosen = lab.nodes.iter().any(|plan| plan.rtl == Some(true));
-    world == World::Cosim && plan.rtl.unwrap_or(!chosen)
+/// The rate of a node's ports if they are hardware: those of all nodes of which that is said, or of all if it is said of none.
+fn behind(lab: &Lab, plan: &NodePlan, world: World) -> Option<Rate> {
+    let chosen = |plan: &NodePlan| matches!(plan.rtl, Some(Rtl::At(_)));
+    match plan.rtl {
+        _ if world != World::Cosim => None,
+        Some(Rtl::At(rate)) => Some(rate),
+        Some(Rtl::None) => None,
+        None => (!lab.nodes.iter().any(chosen)).then_some(GIGABIT),
+    }
 }
 
 /// A node behind ports that are hardware.
@@ -200,6 +206,7 @@ fn put_behind(
     lab: &Lab,
     plan: &NodePlan,
     node: Box<dyn Node>,
+    rate: Rate,
     options: &Options,
 ) -> Result<Box<dyn Node>, LabError> {
     let hardware = lab.hardware.as_ref().ok_or(LabError::NoHardware)?;
@@ -216,6 +223,7 @@ fn put_behind(
         node,
         Site {
             node: &plan.name,
+            rate,
             oscillator: plan.clock.as_ref().map_or(&nominal, |(clock, _)| clock),
             waves: waves
                 .as_ref()

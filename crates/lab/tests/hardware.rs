@@ -11,13 +11,15 @@ const LAB: &str = r#"
 "#;
 
 /// Runs a lab with hardware that is none; the nodes that were put behind it, each with its clock's deviation.
-fn behind(text: &str) -> Vec<(String, f64)> {
+fn behind(text: &str) -> Vec<(String, u64, f64)> {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let put = seen.clone();
     let registry = Registry::standard().with_hardware(move |node, site| {
-        put.lock()
-            .unwrap()
-            .push((site.node.to_string(), site.oscillator.offset));
+        put.lock().unwrap().push((
+            site.node.to_string(),
+            site.rate.bits_per_second(),
+            site.oscillator.offset,
+        ));
         Ok(node)
     });
     let lab = registry.parse_for(text, None, World::Cosim).unwrap();
@@ -32,7 +34,7 @@ fn all_nodes_are_behind_hardware_unless_the_file_says_which() {
     let names = |text: &str| {
         behind(text)
             .into_iter()
-            .map(|(name, _)| name)
+            .map(|(name, ..)| name)
             .collect::<Vec<_>>()
     };
     assert_eq!(names(LAB), ["a", "x", "b"]);
@@ -44,7 +46,26 @@ fn all_nodes_are_behind_hardware_unless_the_file_says_which() {
         names(&LAB.replace("\"1 ms\"", "\"1 ms\", rtl = false")),
         ["a", "b"]
     );
-    assert_eq!(behind(LAB)[0], ("a".into(), 25.0));
+    assert_eq!(behind(LAB)[0], ("a".into(), 1_000_000_000, 25.0));
+}
+
+#[test]
+fn a_node_says_how_fast_its_hardware_is() {
+    let with = |rtl: &str| LAB.replace("\"1 ms\"", &format!("\"1 ms\", rtl = {rtl}"));
+    assert_eq!(
+        behind(&with("\"10 Gb/s\"")),
+        [("x".into(), 10_000_000_000, 0.0)]
+    );
+    assert_eq!(
+        behind(&with("\"1 Gb/s\"")),
+        [("x".into(), 1_000_000_000, 0.0)]
+    );
+    let registry = Registry::standard();
+    for wrong in ["\"2 Gb/s\"", "\"fast\"", "10"] {
+        let told = registry.parse_for(&with(wrong), None, World::Cosim);
+        let told = format!("{:?}", told.unwrap_err());
+        assert!(told.contains("true, false, or their rate"), "{told}");
+    }
 }
 
 #[test]

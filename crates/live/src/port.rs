@@ -28,7 +28,7 @@ pub use link::Link;
 pub(crate) use link::LinkWatch;
 pub use open::open;
 pub(crate) use open::open_plain;
-pub use spec::{ChannelSpec, Copying, Endpoint, Medium, PortSpec, SpecError};
+pub use spec::{ChannelSpec, Copying, Endpoint, Line, Medium, PortSpec, SpecError};
 
 use crate::kernel::clock;
 use crate::kernel::interface::Interface;

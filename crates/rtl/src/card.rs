@@ -1,9 +1,9 @@
-//! The network card of this process: all its ports in Verilog, and the thread that runs them. An edge of their clock comes when
-//! CLOCK_MONOTONIC shows its time, so that their counters show what every port's does. Where the thread is behind the clock their time is
+//! The network card of this process: all its ports in Verilog, and the thread that runs them. An edge of a port's clock comes when
+//! CLOCK_MONOTONIC shows its time, so that counters show what every port's does. Time is in steps that are whole parts of all ticks. Where the thread is behind the clock their time is
 //! behind too, and all of them together: what they do among themselves is as exact as ever.
 
-use crate::nic::{Cable, Nic, TICK_NS, Traffic};
-use cosim::port::LEAD;
+use crate::nic::{Cable, Nic, Traffic, ns_of, steps_of};
+use cosim::Speed;
 use live::clock;
 use live::thread::{self, lock};
 use node::Histogram;
@@ -11,8 +11,8 @@ use std::io;
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-/// Edges between two looks at what is to be done.
-const SLICE: u64 = 10_000;
+/// Steps between two looks at what is to be done: 10,000 edges of a gigabit port.
+const SLICE: u64 = 50_000;
 /// How long the thread sleeps at most.
 const SLEEP_NS: u64 = 1_000_000_000;
 
@@ -20,8 +20,8 @@ const SLEEP_NS: u64 = 1_000_000_000;
 struct State {
     /// Ports that the thread has yet to see.
     fresh: Vec<Nic>,
-    /// The ends of cables that are taken.
-    ends: Vec<(String, u8)>,
+    /// The ends of cables that are taken, and how fast the ports at them are.
+    ends: Vec<(String, u8, Speed)>,
     started: bool,
     called: bool,
 }
@@ -93,15 +93,23 @@ pub fn report() {
 }
 
 impl Card {
-    /// Takes an end of a cable; `false` when somebody has it.
-    pub fn take_end(&self, name: &str, end: u8) -> bool {
+    /// Takes an end of a cable.
+    ///
+    /// # Errors
+    /// Why it cannot be had.
+    pub fn take_end(&self, name: &str, end: u8, speed: Speed) -> Result<(), &'static str> {
         let mut state = lock(&self.state);
-        let end = (name.to_owned(), end);
-        let free = !state.ends.contains(&end);
-        if free {
-            state.ends.push(end);
+        let mut others = state.ends.iter().filter(|(other, ..)| other == name);
+        match others.find(|(_, at, other)| *at == end || *other != speed) {
+            Some((_, at, _)) if *at == end => {
+                Err("this end of the cable is in use; the other one is free, or name another cable")
+            }
+            Some(_) => Err("the port at the other end of the cable has another speed"),
+            None => {
+                state.ends.push((name.to_owned(), end, speed));
+                Ok(())
+            }
         }
-        free
     }
 
     /// Takes a port, and starts the thread with the first one.
@@ -127,24 +135,29 @@ impl Card {
     }
 
     fn run(&self) {
-        let mut edges = clock::now_ns() / TICK_NS;
+        let mut done = steps_of(clock::now_ns());
         loop {
             let mut nics = lock(&self.nics);
             let began = clock::now_ns();
-            let target = edges.max(began / TICK_NS);
+            let target = done.max(steps_of(began));
             let first = nics.iter().filter_map(Nic::next).min();
             let any = first.is_some_and(|first| first <= target);
             // What lies before the first edge at which anything happens costs nothing.
-            let goal = first.map_or(target, |first| target.min(first + SLICE));
-            advance(&mut nics, &mut edges, goal, any);
+            let goal = first.map_or(target, |first| target.min(first.saturating_add(SLICE)));
+            advance(&mut nics, &mut done, goal, any);
             nics.append(&mut lock(&self.state).fresh);
             for nic in nics.iter_mut() {
                 // A port that is new begins with edge 0.
-                nic.advance(edges);
+                nic.advance(done);
                 nic.take_in();
             }
-            self.account(&mut nics, began, edges, any);
-            if edges == target {
+            for at in 0..nics.len() {
+                let other = other_end(&nics, at);
+                let arrived = other.is_none_or(|other| !nics[other].is_receiving());
+                nics[at].finish(arrived);
+            }
+            self.account(&mut nics, began, done, any);
+            if done == target {
                 let next = nics.iter().filter_map(Nic::next).min();
                 drop(nics);
                 self.rest(next);
@@ -153,12 +166,12 @@ impl Card {
     }
 
     /// Takes down what has been done since `began`, and gives up ports that nobody has.
-    fn account(&self, nics: &mut Vec<Nic>, began: u64, edges: u64, any: bool) {
+    fn account(&self, nics: &mut Vec<Nic>, began: u64, done: u64, any: bool) {
         let mut account = lock(&self.account);
         let now = clock::now_ns();
         if any {
             account.busy_ns += now - began;
-            account.behind.record(now.saturating_sub(edges * TICK_NS));
+            account.behind.record(now.saturating_sub(ns_of(done)));
         }
         nics.retain_mut(|nic| {
             let over = nic.is_over();
@@ -166,16 +179,18 @@ impl Card {
                 account.traffic.add(nic.traffic());
                 if let Cable::Inside(name, end) = &nic.cable {
                     let mut state = lock(&self.state);
-                    state.ends.retain(|(other, at)| (other, at) != (name, end));
+                    state
+                        .ends
+                        .retain(|(other, at, _)| (other, at) != (name, end));
                 }
             }
             !over
         });
     }
 
-    /// Sleeps until an edge, or a call.
+    /// Sleeps until a time, or a call.
     fn rest(&self, next: Option<u64>) {
-        let at = next.map_or(u64::MAX, |edge| edge.saturating_mul(TICK_NS));
+        let at = next.map_or(u64::MAX, ns_of);
         let wait = at.saturating_sub(clock::now_ns()).min(SLEEP_NS);
         let mut state = lock(&self.state);
         if !state.called && wait > 0 {
@@ -186,21 +201,27 @@ impl Card {
     }
 }
 
-/// Lets edges come to all ports until so many have been. A frame that leaves is known [`LEAD`] edges before its first byte, so that they go
-/// in steps of fewer, and none comes too late to the other end of its cable.
-fn advance(nics: &mut [Nic], edges: &mut u64, goal: u64, any: bool) {
-    while *edges < goal {
+/// Lets edges come to all ports until a time. A frame that leaves is known before its first byte, so that they go in steps
+/// short enough that none comes too late to the other end of its cable.
+fn advance(nics: &mut [Nic], done: &mut u64, goal: u64, any: bool) {
+    let slack = nics.iter().map(Nic::slack).min().unwrap_or(0);
+    while *done < goal {
         let next = nics.iter().filter_map(Nic::next).min().unwrap_or(goal);
-        let step = if any { next + LEAD - 1 } else { goal };
-        *edges = step.clamp(*edges + 1, goal);
+        let until = if any {
+            next.saturating_add(slack)
+        } else {
+            goal
+        };
+        *done = until.clamp(*done + 1, goal);
         for at in 0..nics.len() {
-            nics[at].advance(*edges);
+            nics[at].advance(*done);
             for leaving in nics[at].take_left() {
                 let other = other_end(nics, at);
                 match other {
                     Some(other) => nics[other].comes(&leaving),
-                    None => nics[at].out(leaving),
+                    None => nics[at].out(&leaving),
                 }
+                nics[at].tell(leaving.slot);
             }
         }
     }

@@ -14,7 +14,8 @@ fn main() -> std::process::ExitCode {
         Engines::with_hardware(|environment| Ok(Box::new(cosim::p4::Rtl::new(environment))));
     let registry = lab::Registry::standard().with_engines(engines);
     let code = cli::main(registry.with_hardware(|node, site| {
-        let behind = cosim::Behind::new(node, site.oscillator, site.waves)?;
+        let speed = cosim::Speed::of(site.rate).ok_or("there are ports of 1 and of 10 Gb/s")?;
+        let behind = cosim::Behind::new(node, speed, site.oscillator, site.waves)?;
         Ok(Box::new(behind))
     }));
     card::report();

@@ -1,7 +1,8 @@
 //! A port in Verilog with its cable.
 
 use crate::rings::{Down, Rings};
-use cosim::port::{Leaving, Port as Hardware, TICK};
+use cosim::Speed;
+use cosim::port::{Leaving, PHY, Port as Hardware};
 use live::clock;
 use live::port::Transmit;
 use node::{Histogram, Time};
@@ -9,8 +10,8 @@ use packet::{Packet, Stamp, record};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// A tick in nanoseconds.
-pub const TICK_NS: u64 = TICK / 1_000;
+/// The card's time has steps that ticks and halves of ticks of both speeds are whole numbers of, picoseconds.
+pub const STEP: u64 = 1_600;
 /// The shortest frame on a cable, bytes without FCS.
 const SHORTEST: usize = 60;
 
@@ -63,6 +64,16 @@ pub struct Nic {
     record: Vec<u8>,
 }
 
+/// Card's time in nanoseconds, rounded up: so a tick's first nanosecond is found in that tick.
+pub fn ns_of(steps: u64) -> u64 {
+    (u128::from(steps) * u128::from(STEP)).div_ceil(1_000) as u64
+}
+
+/// The card's time at so many nanoseconds.
+pub fn steps_of(ns: u64) -> u64 {
+    (u128::from(ns) * 1_000 / u128::from(STEP)) as u64
+}
+
 impl Nic {
     pub fn new(hardware: Hardware, cable: Cable, rings: Arc<Rings>) -> Nic {
         Nic {
@@ -78,14 +89,34 @@ impl Nic {
         }
     }
 
-    /// The next edge at which anything can happen.
+    /// How fast it is.
+    pub fn speed(&self) -> Speed {
+        self.hardware.speed()
+    }
+
+    /// Steps in a tick.
+    fn tick(&self) -> u64 {
+        self.speed().tick() / STEP
+    }
+
+    /// Steps from one place where a frame may begin to the next.
+    fn slot(&self) -> u64 {
+        self.speed().slot() / STEP
+    }
+
+    /// When the next edge comes at which anything can happen, in the card's time.
     pub fn next(&self) -> Option<u64> {
-        self.hardware.next()
+        Some(self.hardware.next()?.saturating_mul(self.tick()))
+    }
+
+    /// How long a frame on its way to this port may be told behind the edge that shows that it leaves the other one.
+    pub fn slack(&self) -> u64 {
+        (PHY - 1) * self.tick()
     }
 
     /// Whether nobody has it and nothing is under way in it.
     pub fn is_over(&self) -> bool {
-        self.rings.is_closed() && self.told.is_empty() && self.left.is_empty()
+        self.rings.is_over() && self.told.is_empty() && self.left.is_empty()
     }
 
     /// What happened so far.
@@ -95,42 +126,62 @@ impl Nic {
         &self.traffic
     }
 
-    /// Lets edges come until so many have been.
-    pub fn advance(&mut self, edges: u64) {
+    /// Lets edges come until this time.
+    pub fn advance(&mut self, now: u64) {
+        let tick = self.tick();
         let (rings, left) = (&self.rings, &mut self.left);
         self.hardware.advance(
-            edges,
+            now / tick,
             |leaving| left.push(leaving),
             |bytes| {
                 let record::Step::Packet { packet, .. } = record::next(bytes, true) else {
                     unreachable!("the port gives whole records");
                 };
                 if let Some(Stamp::Word(ticks)) = packet.stamp {
-                    rings.up(ticks * TICK_NS, packet.bytes);
+                    rings.up(ns_of(ticks * tick), packet.bytes);
                 }
             },
         );
     }
 
-    /// Takes what has left: each with its first bit's tick, and with FCS.
+    /// Takes what has left: each with the place of its first bit, and with FCS.
     pub fn take_left(&mut self) -> Vec<Leaving> {
-        for leaving in &self.left {
-            // The hardware keeps the order of its records.
-            let told = self.told.pop_front().unwrap_or(false);
-            self.rings.left(leaving.tick * TICK_NS, told);
-        }
         std::mem::take(&mut self.left)
+    }
+
+    /// Tells the program that a frame has left which was asked for in that tick. It is on its cable then: who waits for the last one may end.
+    pub fn tell(&mut self, slot: u64) {
+        // The hardware keeps the order of its records.
+        let told = self.told.pop_front().unwrap_or(false);
+        // What was asked for is a tick; within it a frame may begin later.
+        let tick = slot / self.speed().slots();
+        self.rings.left(ns_of(tick * self.tick()), told);
+    }
+
+    /// Whether frames of its cable are on their way to the program.
+    pub fn is_receiving(&self) -> bool {
+        self.hardware.is_receiving()
+    }
+
+    /// Ends the cable for who sends nothing more, when all has left, and `arrived` says that it is at the other end.
+    pub fn finish(&mut self, arrived: bool) {
+        if arrived && self.told.is_empty() && self.left.is_empty() && self.rings.is_finishing() {
+            self.rings.tell_finished(match &mut self.cable {
+                Cable::Outside(tx) => tx.finish(),
+                Cable::Inside(..) => Ok(()),
+            });
+        }
     }
 
     /// A frame of the other end of a cable inside the card.
     pub fn comes(&mut self, leaving: &Leaving) {
-        if !self.hardware.comes(leaving.tick, &leaving.bytes) {
+        if !self.hardware.comes(leaving.slot, &leaving.bytes) {
             self.traffic.lost += 1;
         }
     }
 
     /// A frame that has left goes to the machine's port, or to nobody.
-    pub fn out(&mut self, leaving: Leaving) {
+    pub fn out(&mut self, leaving: &Leaving) {
         let bytes = leaving.bytes.split_last_chunk::<4>();
         let sound = bytes.filter(|_| phy::crc::is_valid(&leaving.bytes));
         let taken = match (sound, &mut self.cable) {
@@ -139,7 +190,7 @@ impl Nic {
         };
         match taken {
             true => {
-                let at = leaving.tick * TICK_NS;
+                let at = ns_of(leaving.slot * self.slot());
                 self.traffic
                     .leaving
                     .record(clock::now_ns().saturating_sub(at));
@@ -150,7 +201,7 @@ impl Nic {
 
     /// Gives the hardware what the program and the cable have for it.
     pub fn take_in(&mut self) {
-        self.rings.take(&mut self.down, &mut self.coming);
+        let ended = self.rings.take(&mut self.down, &mut self.coming);
         for Down {
             departure,
             bytes,
@@ -167,6 +218,7 @@ impl Nic {
             self.hardware.send(&self.record);
             self.told.push_back(told);
         }
+        let place = self.slot();
         for (at_ns, mut bytes) in self.coming.drain(..) {
             if bytes.len() > record::LONGEST_SHORT {
                 self.traffic.lost += 1;
@@ -175,12 +227,16 @@ impl Nic {
             // What the other side's card would have done.
             bytes.resize(bytes.len().max(SHORTEST), 0);
             bytes.extend(phy::crc::fcs(&bytes).to_le_bytes());
-            let tick = self.hardware.free_at().max(at_ns.div_ceil(TICK_NS));
-            let late = tick.saturating_mul(TICK_NS).saturating_sub(at_ns);
+            let came = steps_of(at_ns).div_ceil(place);
+            let slot = self.hardware.free_at().max(came);
+            let late = ns_of(slot * place).saturating_sub(at_ns);
             self.traffic.entering.record(late);
-            if !self.hardware.comes(tick, &bytes) {
+            if !self.hardware.comes(slot, &bytes) {
                 self.traffic.lost += 1;
             }
+        }
+        if ended && !self.hardware.is_receiving() {
+            self.rings.settle();
         }
     }
 

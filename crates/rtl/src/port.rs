@@ -1,12 +1,13 @@
-//! `rtl:MEDIUM` as a port like any other.
+//! `rtl:MEDIUM` and `rtl10g:MEDIUM` as ports like any other.
 
 use crate::card::card;
 use crate::nic::{Cable, Nic};
 use crate::rings::{Down, Rings};
+use cosim::Speed;
 use cosim::port::Port as Hardware;
 use live::port::{
-    self, Medium, Options, Port, PortError, PortInfo, PortSpec, Receive, Received, RxCounters,
-    Stamps, Timekeeper, Transmit, TxCounters,
+    self, Line, Medium, Options, Port, PortError, PortInfo, PortSpec, Receive, Received,
+    RxCounters, Stamps, Timekeeper, Transmit, TxCounters,
 };
 use live::{clock, thread};
 use packet::{Departure, SHORTEST, Tick, record};
@@ -22,12 +23,18 @@ const LOOK: Duration = Duration::from_millis(50);
 /// How long a frame waits for room; with a port that simulates a twelfth of real time and a full ring this is much.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// The tick of a port of 10 Gb/s.
+const SIX_POINT_FOUR_NS: Tick = match Tick::from_ps(6_400) {
+    Some(tick) => tick,
+    None => unreachable!(),
+};
+
 /// Opens a port in Verilog.
 ///
 /// # Errors
-/// When its cable cannot be opened, or is in use, with another tick than 8 ns, and without Verilator at build time.
-pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
-    let name = PortSpec::Rtl(medium.clone()).to_string();
+/// When its cable cannot be opened, or is in use, with another tick than the port has, and without Verilator at build time.
+pub fn open(line: Line, medium: &Medium, options: &Options) -> Result<Port, PortError> {
+    let name = PortSpec::Rtl(line, medium.clone()).to_string();
     let unsupported = |why| PortError::Unsupported {
         name: name.clone(),
         why,
@@ -37,10 +44,24 @@ pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
         doing,
         source,
     };
-    if options.tick != Tick::EIGHT_NS {
-        return Err(unsupported("the tick of a port in Verilog is 8 ns"));
+    let (speed, tick, driver, other_tick) = match line {
+        Line::Gigabit => (
+            Speed::Gigabit,
+            Tick::EIGHT_NS,
+            "timing_nic",
+            "the tick of a port in Verilog of 1 Gb/s is 8 ns",
+        ),
+        Line::TenGigabit => (
+            Speed::TenGigabit,
+            SIX_POINT_FOUR_NS,
+            "timing_nic10g",
+            "the tick of a port in Verilog of 10 Gb/s is 6.4 ns: say --tick 6.4ns",
+        ),
+    };
+    if options.tick != tick {
+        return Err(unsupported(other_tick));
     }
-    let hardware = Hardware::new().map_err(|_| {
+    let hardware = Hardware::new(speed).map_err(|_| {
         unsupported("this was built without Verilator: install verilator (Debian: apt-get install verilator), and build again")
     })?;
     let rings = Rings::new(name.clone(), options.buffer);
@@ -59,13 +80,9 @@ pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
                 .map_err(|error| failed("starting", error))?;
             Cable::Outside(tx)
         }
-        Medium::Cable { name, end } if card().take_end(name, *end) => {
+        Medium::Cable { name, end } => {
+            card().take_end(name, *end, speed).map_err(unsupported)?;
             Cable::Inside(name.clone(), *end)
-        }
-        Medium::Cable { .. } => {
-            return Err(unsupported(
-                "this end of the cable is in use; the other one is free, or name another cable",
-            ));
         }
     };
     card()
@@ -74,12 +91,12 @@ pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
     Ok(Port {
         info: PortInfo {
             name,
-            tick: Tick::EIGHT_NS,
+            tick,
             stamps: Stamps::Hardware,
             mac,
             mtu: (record::LONGEST_SHORT - 14) as u32,
             method: "rtl",
-            driver: "timing_nic".into(),
+            driver: driver.into(),
             link: true,
             hardware_stamps: true,
             epoch_ns: clock::epoch_ns(),
@@ -92,6 +109,7 @@ pub fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
         }),
         tx: Box::new(Sender {
             rings,
+            tick,
             counters: TxCounters::default(),
         }),
     })
@@ -107,7 +125,10 @@ fn read(mut rx: Box<dyn Receive>, rings: &Rings) {
         match read {
             Ok(_) => {}
             Err(error) if error.is_no_link() => std::thread::park_timeout(LOOK),
-            Err(error) => return rings.end(error),
+            Err(error) => {
+                rings.end(error);
+                return card().call();
+            }
         }
     }
 }
@@ -158,6 +179,7 @@ impl Drop for Receiver {
 
 struct Sender {
     rings: Arc<Rings>,
+    tick: Tick,
     counters: TxCounters,
 }
 
@@ -217,8 +239,13 @@ impl Transmit for Sender {
     }
 
     fn finish(&mut self) -> Result<(), PortError> {
-        while !self.rings.is_empty(LOOK) {}
-        Ok(())
+        self.rings.finish();
+        loop {
+            card().call();
+            if let Some(result) = self.rings.finished(LOOK) {
+                return result;
+            }
+        }
     }
 
     fn method(&self) -> &'static str {
@@ -228,7 +255,7 @@ impl Transmit for Sender {
     fn timekeeper(&self) -> Option<Timekeeper> {
         Some(Timekeeper {
             ahead: AHEAD,
-            tick: Tick::EIGHT_NS,
+            tick: self.tick,
         })
     }
 

@@ -36,6 +36,12 @@ struct State {
     coming: VecDeque<(u64, Vec<u8>)>,
     /// Why nothing more comes by the cable.
     ended: Option<PortError>,
+    /// All that came before that has been given.
+    settled: bool,
+    /// Nothing more will be sent.
+    finishing: bool,
+    /// What came of the cable's end, then.
+    finished: Option<Result<(), PortError>>,
     /// Halves of the port that are still there.
     halves: u8,
 }
@@ -98,10 +104,29 @@ impl Rings {
         state.departed.pop_front()
     }
 
-    /// Whether all that was sent has left; waits so long at most.
-    pub fn is_empty(&self, time: Duration) -> bool {
-        let busy = |state: &State| !state.down.is_empty() || state.under_way > 0;
-        !busy(&self.wait_while(time, busy))
+    /// Nothing more will be sent.
+    pub fn finish(&self) {
+        lock(&self.state).finishing = true;
+    }
+
+    /// What came of it, when all has arrived where the cable leads; waits so long at most.
+    pub fn finished(&self, time: Duration) -> Option<Result<(), PortError>> {
+        let mut state = self.wait_while(time, |state| state.finished.is_none());
+        state.finished.take()
+    }
+
+    /// For the card: whether nothing more will be sent and all has left.
+    pub fn is_finishing(&self) -> bool {
+        let state = lock(&self.state);
+        state.finishing && state.down.is_empty() && state.under_way == 0
+    }
+
+    /// For the card: what came of the end.
+    pub fn tell_finished(&self, result: Result<(), PortError>) {
+        let mut state = lock(&self.state);
+        state.finishing = false;
+        state.finished = Some(result);
+        self.changed.notify_all();
     }
 
     /// Takes the frames that have come up, waiting so long at most.
@@ -113,16 +138,16 @@ impl Rings {
         into: &mut VecDeque<(u64, Vec<u8>)>,
         time: Duration,
     ) -> Result<(), PortError> {
-        let mut state = self.wait_while(time, |state| state.up.is_empty() && state.ended.is_none());
+        let mut state = self.wait_while(time, |state| {
+            state.up.is_empty() && !(state.settled && state.ended.is_some())
+        });
         std::mem::swap(into, &mut state.up);
         state.up_bytes = 0;
         while self.bell[0].recv(&mut [0]).is_ok() {}
-        match state.ended.take() {
-            Some(error) if into.is_empty() && state.coming.is_empty() => Err(error),
-            ended => {
-                state.ended = ended;
-                Ok(())
-            }
+        let over = into.is_empty() && state.settled;
+        match state.ended.take_if(|_| over) {
+            Some(error) => Err(error),
+            None => Ok(()),
         }
     }
 
@@ -140,6 +165,12 @@ impl Rings {
     /// Whether nobody has the port any more.
     pub fn is_closed(&self) -> bool {
         lock(&self.state).halves == 0
+    }
+
+    /// For the card: whether nobody has the port any more, and nothing that was sent is left here.
+    pub fn is_over(&self) -> bool {
+        let state = lock(&self.state);
+        state.halves == 0 && state.down.is_empty()
     }
 
     /// Readable when frames wait.
@@ -160,14 +191,20 @@ impl Rings {
         state.halves > 0
     }
 
-    /// Nothing more will come by the cable.
+    /// Nothing more will come by the cable. It is told when all has been given that came before: see [`settle`](Rings::settle).
     pub fn end(&self, error: PortError) {
         lock(&self.state).ended = Some(error);
+    }
+
+    /// For the card: what came by the cable before its end has been given.
+    pub fn settle(&self) {
+        lock(&self.state).settled = true;
         self.changed.notify_all();
     }
 
-    /// For the card: takes what is to be sent, and what has come, both into lists that are empty.
-    pub fn take(&self, down: &mut VecDeque<Down>, coming: &mut VecDeque<(u64, Vec<u8>)>) {
+    /// For the card: takes what is to be sent, and what has come, both into lists that are empty. Whether the cable has ended, and that
+    /// has yet to be told.
+    pub fn take(&self, down: &mut VecDeque<Down>, coming: &mut VecDeque<(u64, Vec<u8>)>) -> bool {
         let mut state = lock(&self.state);
         state.under_way += state.down.len();
         std::mem::swap(&mut state.down, down);
@@ -175,6 +212,7 @@ impl Rings {
         if !coming.is_empty() {
             self.changed.notify_all();
         }
+        state.ended.is_some() && !state.settled
     }
 
     /// For the card: a frame has left at `ns`, which is to be told or not.

@@ -2,20 +2,45 @@
 
 mod p4;
 mod ports;
+/// The same tests of the papers' scripts as those of `wire`, on ports in Verilog.
+#[path = "../../cli/tests/scripts.rs"]
+mod scripts;
+#[path = "../../cli/tests/testbed/mod.rs"]
+mod testbed;
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::OnceLock;
+
+/// What stands before the names of a [`testbed`]'s ports.
+const PORTS: &str = "rtl:";
+
+/// The command, by the name that scripts call.
+fn wire() -> &'static str {
+    static LINK: OnceLock<String> = OnceLock::new();
+    LINK.get_or_init(|| {
+        let link = folder("bin").join("wire");
+        std::os::unix::fs::symlink(env!("CARGO_BIN_EXE_wire-rtl"), &link).unwrap();
+        link.to_str().unwrap().into()
+    })
+}
 
 const EXAMPLES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples");
 
-fn wire(arguments: &[&str]) -> Output {
+/// Why it can mount no such ports.
+fn why_not() -> Option<String> {
+    let made = cosim::port::Port::new(cosim::Speed::Gigabit);
+    made.err().map(|missing| missing.to_string())
+}
+
+fn run(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_wire-rtl"));
     command.args(arguments).output().unwrap()
 }
 
 /// The output of a run that has to end well, or nothing, with a word on it, where there is no Verilator.
 fn good(arguments: &[&str]) -> Option<String> {
-    let output = wire(arguments);
+    let output = run(arguments);
     let told = String::from_utf8(output.stderr).unwrap();
     if told.contains("built without Verilator") {
         println!("skipped: {}", told.trim());
@@ -91,7 +116,7 @@ fn waveforms_are_written_of_a_window_of_time() {
         short > 300 && long > short + 1_000,
         "{short} and {long} bytes"
     );
-    let none = wire(&[&arguments[..], &["source=1ms..2ms"]].concat());
+    let none = run(&[&arguments[..], &["source=1ms..2ms"]].concat());
     let told = String::from_utf8(none.stderr).unwrap();
     assert_eq!(none.status.code(), Some(2));
     assert!(told.contains("no waveforms of `source`"), "{told}");
@@ -111,7 +136,7 @@ fn waveforms_are_refused_where_there_is_no_verilog_and_where_the_window_is_none(
         ),
         (["--world", "cosim", "--waves", "nic"], "nic"),
     ] {
-        let output = wire(&[&["lab", &lab][..], &arguments].concat());
+        let output = run(&[&["lab", &lab][..], &arguments].concat());
         let told = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains(says), "{told}");

@@ -1,6 +1,6 @@
 //! P4 programs with the engine `rtl`: the same packets come out of a lab as with the fast engine, and of a test.
 
-use super::{EXAMPLES, folder, wire};
+use super::{EXAMPLES, folder, run};
 use std::path::Path;
 
 /// Whether hardware can be compiled here.
@@ -43,7 +43,7 @@ fn with_engine(example: &str, engine: &str) -> String {
 }
 
 fn report(example: &str, engine: &str) -> String {
-    let output = wire(&["lab", &with_engine(example, engine)]);
+    let output = run(&["lab", &with_engine(example, engine)]);
     let told = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{example} with {engine}: {told}");
     String::from_utf8(output.stdout).unwrap()
@@ -65,7 +65,7 @@ fn a_test_runs_in_all_engines() {
         return;
     }
     let program = format!("{EXAMPLES}/p4-l2l3/l2l3.p4");
-    let output = wire(&["p4", "test", "--engine", "all", "--json", &program]);
+    let output = run(&["p4", "test", "--engine", "all", "--json", &program]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{text}");
     for engine in ["reference", "fast", "rtl"] {
@@ -100,7 +100,7 @@ fn what_is_no_hardware_fails_with_its_place() {
     std::fs::write(&program, CUSTOM).unwrap();
     let packet = "packet 0 000000000001 000000000002 0800\n";
     std::fs::write(program.with_extension("stf"), packet).unwrap();
-    let output = wire(&["p4", "test", "--engine", "rtl", program.to_str().unwrap()]);
+    let output = run(&["p4", "test", "--engine", "rtl", program.to_str().unwrap()]);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(1), "{text}");
     assert!(

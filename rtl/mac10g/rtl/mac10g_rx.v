@@ -28,7 +28,9 @@ module mac10g_rx (
     output reg         begins,
     output reg         begins_high,
     // High for a cycle when something began that has no SFD, or fewer than 8 bytes
-    output reg         fragment
+    output reg         fragment,
+    // Nothing is here, and nothing comes
+    output wire        idle
 );
 
 localparam [1:0] STATE_IDLE = 2'd0, STATE_HALF = 2'd1, STATE_DATA = 2'd2;
@@ -89,6 +91,7 @@ wire [31:0] crc_next;
 // What it was for the frame before stays until then: that may not have been told yet.
 crc32_word crc (.state(crc_reg | {32{first_reg}}), .word(masked), .next(crc_next));
 
+assign idle = state_reg == STATE_IDLE && !rest_reg && !m_axis_tvalid && !begins && !fragment && !starts_low && !starts_high;
 assign m_axis_tuser = m_axis_tlast && (error_reg || crc_reg != residue(zeros_reg));
 
 always @(posedge clk) begin

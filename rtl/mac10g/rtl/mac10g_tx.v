@@ -29,7 +29,9 @@ module mac10g_tx (
     output wire        begins,
     output wire        begins_high,
     // High for a cycle when a frame has been broken off
-    output wire        underrun
+    output wire        underrun,
+    // Nothing has been here for so long that nothing changes until a frame comes
+    output wire        idle
 );
 
 localparam [2:0] KIND_IDLE = 3'd0, KIND_START = 3'd1, KIND_DATA = 3'd2, KIND_LAST = 3'd3, KIND_TAIL = 3'd4, KIND_ERROR = 3'd5;
@@ -46,7 +48,9 @@ reg        high_reg;      // this frame starts in lane 4
 reg        high_next_reg; // the next one would, if it started in time
 reg [1:0]  wait_reg;      // cycles until then
 reg [1:0]  deficit_reg;
+reg [1:0]  still_reg;     // cycles for which nothing was here, up to 3: then the line has been idle for one
 
+assign idle = still_reg == 2'd3;
 assign free = state_reg == STATE_GAP && wait_reg == 2'd0 && !drop_reg;
 assign s_axis_tready = state_reg == STATE_DATA || drop_reg;
 assign begins = kind_reg == KIND_START;
@@ -82,6 +86,7 @@ wire [2:0] halves = 3'd3 + {2'd0, deficit[2]} + {2'd0, in_high_half} + {2'd0, hi
 always @(posedge clk) begin
     kind_reg <= KIND_IDLE;
     word_reg <= masked;
+    still_reg <= kind_reg != KIND_IDLE || !free || s_axis_tvalid ? 2'd0 : idle ? still_reg : still_reg + 2'd1;
 
     case (state_reg)
         STATE_GAP: begin
@@ -136,6 +141,7 @@ always @(posedge clk) begin
     end
 
     if (rst) begin
+        still_reg <= 2'd0;
         state_reg <= STATE_GAP;
         kind_reg <= KIND_IDLE;
         wait_reg <= 2'd0;
@@ -226,6 +232,7 @@ initial begin
     high_next_reg = 1'b0;
     wait_reg = 2'd0;
     deficit_reg = 2'd0;
+    still_reg = 2'd0;
     crc_reg = 32'hFFFFFFFF;
     late_reg = 64'h0;
     late_kind_reg = KIND_IDLE;

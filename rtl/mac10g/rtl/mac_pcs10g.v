@@ -47,13 +47,15 @@ module mac_pcs10g (
 
 wire [63:0] xgmii_txd, xgmii_rxd;
 wire [7:0]  xgmii_txc, xgmii_rxc;
+wire        tx_idle, rx_idle;
+wire        unused = &{1'b0, tx_idle, rx_idle};
 
 mac10g_tx mac_tx (
     .clk(clk), .rst(rst),
     .s_axis_tdata(s_axis_tdata), .s_axis_tkeep(s_axis_tkeep), .s_axis_tlast(s_axis_tlast),
     .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
     .xgmii_txd(xgmii_txd), .xgmii_txc(xgmii_txc),
-    .free(tx_free), .begins(tx_begins), .begins_high(tx_begins_high), .underrun(tx_underrun)
+    .free(tx_free), .begins(tx_begins), .begins_high(tx_begins_high), .underrun(tx_underrun), .idle(tx_idle)
 );
 
 pcs10g_tx pcs_tx (
@@ -69,7 +71,7 @@ mac10g_rx mac_rx (
     .clk(clk), .rst(rst), .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc),
     .m_axis_tdata(m_axis_tdata), .m_axis_tkeep(m_axis_tkeep), .m_axis_tlast(m_axis_tlast),
     .m_axis_tvalid(m_axis_tvalid), .m_axis_tuser(m_axis_tuser),
-    .begins(rx_begins), .begins_high(rx_begins_high), .fragment(rx_fragment)
+    .begins(rx_begins), .begins_high(rx_begins_high), .fragment(rx_fragment), .idle(rx_idle)
 );
 
 endmodule

@@ -1,8 +1,8 @@
 // What record_tx promises, for a solver: any records, good and bad, at any time, and a MAC that is free when it likes. A ring of four
-// words, which one record fills.
+// words, which two frames fill.
 //
 //   never early   a frame starts LEAD cycles before its tick at the soonest, whatever its mode
-//   order         frames start in the order of their records, each with its own bytes, and as many
+//   order         frames start in the order of their records, each with its own words, and as many
 //   nothing lost  a frame starts within 16 cycles when its record is there, its time has come, and the MAC is free; and every record that
 //                 is none is counted
 //   late          is told of exactly those that start behind their time
@@ -64,19 +64,20 @@ always @(posedge clk) begin
 end
 
 wire        start, last, idle, sent_frame, late_frame, bad_record;
-wire [7:0]  data;
+wire [63:0] data;
+wire [2:0]  rest;
 wire [55:0] timer, wake_at;
 reg         ready = 0;
 
-record_tx #(.RING(2), .LEAD(LEAD)) dut (
+record_tx #(.RING(2), .RECORDS(1), .LEAD(LEAD)) dut (
     .clk(clk), .rst(1'b0),
     .s_axis_tdata(tdata), .s_axis_tkeep(tkeep), .s_axis_tlast(tlast), .s_axis_tvalid(sending), .s_axis_tready(tready),
-    .counter(counter), .start(start), .free(mac_free && !busy), .data(data), .last(last), .ready(ready),
+    .counter(counter), .start(start), .free(mac_free && !busy), .data(data), .last(last), .rest(rest), .ready(ready),
     .timer_number(3'd1), .timer(timer), .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
     .idle(idle), .wake_at(wake_at)
 );
 
-// The MAC: bytes from the third cycle behind the start on.
+// The MAC: words from the third cycle behind the start on.
 reg       busy = 0;
 reg [1:0] preamble = 0;
 always @(posedge clk) begin
@@ -94,7 +95,7 @@ reg [2:0]  count = 0;
 reg [1:0]  modes [0:3];
 reg [4:0]  wanted [0:3];
 reg [55:0] mark = 0;
-reg [4:0]  bytes_left = 0;
+reg [1:0]  words_left = 0;
 reg [7:0]  expected = 0;
 reg        was_late = 0;
 reg [1:0]  starts = 0;
@@ -121,16 +122,17 @@ always @(posedge clk) begin
         first <= first + 1;
         if (starts != 3) starts <= starts + 1;
         assert (REACH == 0 || starts == 0);
-        bytes_left <= 14;
+        words_left <= 2;
         expected <= {6'b101010, first};
         if (modes[first] == MARK) mark <= counter + LEAD;
         assert (count != 0);
         assert (due);
     end
     if (ready) begin
-        bytes_left <= bytes_left - 1;
-        assert (data == expected);
-        assert (last == (bytes_left == 1));
+        words_left <= words_left - 1;
+        assert (data == {8{expected}});
+        assert (last == (words_left == 1));
+        assert (!last || rest == 6);
     end
     assert (waits < PATIENCE);
     assert (late_frame == was_late);

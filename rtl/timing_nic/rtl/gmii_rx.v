@@ -8,9 +8,7 @@
 `timescale 1ns / 1ps
 
 module gmii_rx #(
-    parameter LATENCY = 8,
-    // The longest frame, bytes with FCS.
-    parameter LONGEST = 16004
+    parameter LATENCY = 8
 ) (
     input  wire        clk,
     input  wire        rst,
@@ -23,7 +21,7 @@ module gmii_rx #(
     // What the counter shows before this edge
     input  wire [55:0] counter,
 
-    // Bytes of a frame. With the last one it is told whether the frame is bad: FCS, an error of the PHY, too short, too long.
+    // Bytes of a frame. With the last one it is told whether the frame is bad: FCS, an error of the PHY.
     output reg  [7:0]  data,
     output reg         valid,
     output reg         last,
@@ -52,7 +50,7 @@ endfunction
 
 reg [1:0]  state_reg;
 reg [39:0] held_reg;  // the newest in the low byte
-reg [15:0] count_reg; // bytes, FCS counted
+reg [2:0]  count_reg; // bytes, up to 6
 reg [31:0] crc_reg;
 reg        error_reg;
 reg [55:0] stamp_reg;
@@ -68,7 +66,7 @@ always @(posedge clk) begin
     case (state_reg)
         STATE_IDLE: if (gmii_rx_dv) begin
             state_reg <= gmii_rxd == 8'hD5 ? STATE_DATA : gmii_rxd == 8'h55 ? STATE_PREAMBLE : STATE_IGNORE;
-            count_reg <= 16'd0;
+            count_reg <= 3'd0;
             crc_reg <= 32'hFFFFFFFF;
             error_reg <= gmii_rx_er;
         end
@@ -81,27 +79,27 @@ always @(posedge clk) begin
             error_reg <= error_reg || gmii_rx_er;
         end
         STATE_DATA: if (gmii_rx_dv) begin
-            if (count_reg == 16'd0) stamp_reg <= counter - LATENCY;
+            if (count_reg == 3'd0) stamp_reg <= counter - LATENCY;
             held_reg <= {held_reg[31:0], gmii_rxd};
             crc_reg <= crc_next(crc_reg, gmii_rxd);
             error_reg <= error_reg || gmii_rx_er;
-            if (count_reg != 16'hFFFF) count_reg <= count_reg + 16'd1;
-            if (count_reg >= 16'd5) begin
+            if (count_reg != 3'd6) count_reg <= count_reg + 3'd1;
+            if (count_reg >= 3'd5) begin
                 data <= held_reg[39:32];
                 valid <= 1'b1;
             end
-            if (count_reg == 16'd5) stamp <= stamp_reg;
+            if (count_reg == 3'd5) stamp <= stamp_reg;
         end else begin
             state_reg <= STATE_IDLE;
             data <= held_reg[39:32];
-            if (count_reg < 16'd5) fragment <= 1'b1;
+            if (count_reg < 3'd5) fragment <= 1'b1;
             else begin
                 valid <= 1'b1;
                 last <= 1'b1;
                 // What the CRC of a frame with its FCS behind it always is.
-                bad <= error_reg || crc_reg != 32'hDEBB20E3 || count_reg < 16'd64 || count_reg > LONGEST;
+                bad <= error_reg || crc_reg != 32'hDEBB20E3;
             end
-            if (count_reg == 16'd5) stamp <= stamp_reg;
+            if (count_reg == 3'd5) stamp <= stamp_reg;
         end
         STATE_IGNORE: if (!gmii_rx_dv) begin
             state_reg <= STATE_IDLE;
@@ -119,7 +117,7 @@ end
 initial begin
     state_reg = STATE_IDLE;
     held_reg = 40'h0;
-    count_reg = 16'd0;
+    count_reg = 3'd0;
     crc_reg = 32'hFFFFFFFF;
     error_reg = 1'b0;
     stamp_reg = 56'd0;

@@ -3,7 +3,8 @@
 //   00 identification, 57495245 ("WIRE")          04 version, 1
 //   08 counter, low word; keeps the high one      0C counter, high word, of the time when 08 was read
 //   10 frames sent          14 of those, late     18 records passed over
-//   20 frames received      24 bad frames         28 frames for which there was no room
+//   20 frames received      24 bad frames, and fragments that are none
+//   28 frames for which there was no room
 //   48 + 8 * (T - 1) timer T, low word; keeps the high one, which is 4 behind it
 
 `resetall
@@ -42,6 +43,7 @@ module nic_registers (
     input  wire        bad_record,
     input  wire        good_frame,
     input  wire        bad_frame,
+    input  wire        fragment,
     input  wire        overflow
 );
 
@@ -63,7 +65,7 @@ always @(posedge clk) begin
     late_reg <= late_reg + {31'd0, late_frame};
     bad_record_reg <= bad_record_reg + {31'd0, bad_record};
     good_reg <= good_reg + {31'd0, good_frame};
-    bad_reg <= bad_reg + {31'd0, bad_frame};
+    bad_reg <= bad_reg + {31'd0, bad_frame} + {31'd0, fragment};
     overflow_reg <= overflow_reg + {31'd0, overflow};
 
     if (s_axil_awready) s_axil_bvalid <= 1'b1;

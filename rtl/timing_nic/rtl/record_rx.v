@@ -1,29 +1,33 @@
 // Received frames to records (FORMATS section 2) in a ring, and out of it as a stream of 64 bits.
 //
-// A frame goes into the ring as it comes, and is told when it is whole: its record's two words of header are written last. A bad
-// frame leaves nothing. One for which there is no room is counted as an overflow.
+// A frame goes into the ring as it comes, and is kept when it is whole. A bad frame leaves nothing, and so does one of a length that no
+// frame has. One for which there is no room is counted as an overflow.
 
 `resetall
 `default_nettype none
 `timescale 1ns / 1ps
 
 module record_rx #(
-    // Words of the ring: 2 to the power of this; 12 are 32 KiB.
-    parameter RING = 12
+    // Words of frames: 2 to the power of this; 12 are 32 KiB.
+    parameter RING = 12,
+    // Frames: 2 to the power of this.
+    parameter RECORDS = 9,
+    // Lengths of frames, bytes without FCS
+    parameter SHORTEST = 60,
+    parameter LONGEST = 16000
 ) (
     input  wire        clk,
     input  wire        rst,
 
-    // from the MAC
-    input  wire [7:0]  data,
+    // Words of a frame, the first byte lowest; `rest` are the bytes of the last one, 0 for 8.
+    input  wire [63:0] data,
     input  wire        valid,
     input  wire        last,
+    input  wire [2:0]  rest,
+    // Of the frame, with its last word
     input  wire        bad,
     input  wire [55:0] stamp,
-
-    // The hash of the frame that has just ended
     input  wire [31:0] hash,
-    input  wire        hash_done,
 
     // Records
     output wire [63:0] m_axis_tdata,
@@ -40,162 +44,83 @@ module record_rx #(
     output wire        idle
 );
 
-reg [63:0] ring [0:(1 << RING) - 1];
+// Write side
+reg [11:0] words_reg; // that have come of the frame, but for more than any frame has
+reg        lost_reg;  // no room
 
-// Write side. Places have a bit more than the ring, to tell full from empty.
-reg [RING:0] begin_reg;  // of the frame that comes in; what is before it may be read
-reg [RING:0] place_reg;  // of its next word of data
-reg [15:0]   length_reg; // bytes
-reg [55:0]   bytes_reg;  // of the word that is not whole, its first byte lowest
-reg          lost_reg;   // no room
-reg          bad_reg;
-reg          open_reg;   // a frame has begun, or waits for its hash
-reg          second_reg; // the header's second word is to be written
-
-reg  [RING:0] read_reg;
-wire [RING:0] used = place_reg - read_reg;
-wire          full = used >= (1 << RING);
-
-reg [63:0]   word;
-integer      i;
-
-always @* begin
-    word = {8'h0, bytes_reg};
-    for (i = 0; i < 8; i = i + 1)
-        if (length_reg[2:0] == i[2:0]) word[8*i +: 8] = data;
-end
-
-wire word_done = valid && (last || length_reg[2:0] == 3'd7);
-wire first = hash_done && open_reg && !bad_reg && !lost_reg;
-
-reg              write;
-reg [RING-1:0]   write_place;
-reg [63:0]       write_word;
-
-always @* begin
-    write = word_done && !full && !lost_reg;
-    write_place = place_reg[RING-1:0];
-    write_word = word;
-    if (first) begin
-        write = 1'b1;
-        write_place = begin_reg[RING-1:0];
-        write_word = {stamp[39:32], stamp[47:40], stamp[55:48], 8'h00, length_reg[7:0], length_reg[15:8], 16'h7637};
-    end else if (second_reg) begin
-        write = 1'b1;
-        write_place = begin_reg[RING-1:0] + 1'b1;
-        write_word = {hash[7:0], hash[15:8], hash[23:16], hash[31:24], stamp[7:0], stamp[15:8], stamp[23:16], stamp[31:24]};
-    end
-end
-
-always @(posedge clk) if (write) ring[write_place] <= write_word;
+wire        frame_full, header_full;
+wire [14:0] length = {words_reg, 3'd0} + {11'd0, rest == 3'd0, rest};
+wire        wrong = bad || length < SHORTEST || length > LONGEST;
+wire        lost = lost_reg || frame_full || header_full;
+wire        good = last && !wrong && !lost;
 
 always @(posedge clk) begin
-    good_frame <= 1'b0;
-    bad_frame <= 1'b0;
-    overflow <= 1'b0;
-    second_reg <= first;
-
+    good_frame <= valid && good;
+    bad_frame <= valid && last && wrong;
+    overflow <= valid && last && !wrong && lost;
     if (valid) begin
-        open_reg <= 1'b1;
-        length_reg <= length_reg + 16'd1;
-        if (word_done) begin
-            place_reg <= place_reg + 1'b1;
-            bytes_reg <= 56'h0;
-            if (full) lost_reg <= 1'b1;
-        end else bytes_reg <= word[55:0];
-        if (last) bad_reg <= bad;
-    end
-    if (hash_done && open_reg && !first) begin
-        bad_frame <= bad_reg;
-        overflow <= !bad_reg;
-    end
-    if (second_reg) begin
-        begin_reg <= place_reg;
-        good_frame <= 1'b1;
-    end
-    if (second_reg || (hash_done && open_reg && !first)) begin
-        open_reg <= 1'b0;
-        place_reg <= (second_reg ? place_reg : begin_reg) + 2;
-        length_reg <= 16'd0;
-        lost_reg <= 1'b0;
-        bad_reg <= 1'b0;
+        words_reg <= last ? 12'd0 : words_reg == 12'hFFF ? words_reg : words_reg + 12'd1;
+        lost_reg <= !last && (lost_reg || frame_full);
     end
 
     if (rst) begin
-        begin_reg <= 0;
-        place_reg <= 2;
-        length_reg <= 16'd0;
-        bytes_reg <= 56'h0;
+        words_reg <= 12'd0;
         lost_reg <= 1'b0;
-        bad_reg <= 1'b0;
-        open_reg <= 1'b0;
-        second_reg <= 1'b0;
+        {good_frame, bad_frame, overflow} <= 3'b000;
     end
 end
 
-// Read side: a word in three cycles, more than twice what a gigabit port receives. A ring's output is slow, and is looked at a cycle later.
-reg [63:0] ring_reg;
-reg        fetching_reg; // ring_reg is the word at read_reg
-reg [63:0] word_reg;
-reg        fetched_reg;  // word_reg is
-reg        header_reg;  // it is a record's first
-reg [12:0] left_reg;    // words behind it
-reg [2:0]  rest_reg;    // bytes in the last word, 0 for 8
+// The frames, and what stands before them in their records
+localparam [1:0] PART_FIRST = 2'd0, PART_SECOND = 2'd1, PART_FRAME = 2'd2;
 
-wire [15:0] length_out = {word_reg[23:16], word_reg[31:24]};
-wire [12:0] left_out = 13'd1 + length_out[15:3] + {12'd0, |length_out[2:0]};
+reg [1:0]   part_reg; // of a record that goes out
+wire        word_valid, word_last, header_valid, frames_empty, headers_empty;
+wire [2:0]  word_rest;
+wire [63:0] word;
+wire [13:0] length_out;
+wire [55:0] stamp_out;
+wire [31:0] hash_out;
 
-assign m_axis_tdata = word_reg;
-assign m_axis_tvalid = fetched_reg;
-assign m_axis_tlast = !header_reg && left_reg == 13'd0;
-assign m_axis_tkeep = m_axis_tlast && rest_reg != 3'd0 ? ~(8'hFF << rest_reg) : 8'hFF;
-assign idle = begin_reg == read_reg && !open_reg && !second_reg && !good_frame && !bad_frame && !overflow && !hash_done;
+record_ring #(.WIDTH(68), .DEPTH(RING)) frames (
+    .clk(clk), .rst(rst),
+    .in_data({last, rest, data}), .in_write(valid && (last ? good : !lost_reg && !frame_full)), .in_keep(last),
+    .in_drop(valid && last && !good), .full(frame_full),
+    .out_data({word_last, word_rest, word}), .out_valid(word_valid), .out_ready(m_axis_tready && part_reg == PART_FRAME),
+    .empty(frames_empty)
+);
 
-always @(posedge clk) ring_reg <= ring[read_reg[RING-1:0]];
+record_ring #(.WIDTH(102), .DEPTH(RECORDS)) headers (
+    .clk(clk), .rst(rst),
+    .in_data({length[13:0], stamp, hash}), .in_write(valid && good), .in_keep(1'b1), .in_drop(1'b0), .full(header_full),
+    .out_data({length_out, stamp_out, hash_out}), .out_valid(header_valid), .out_ready(m_axis_tready && m_axis_tlast && m_axis_tvalid),
+    .empty(headers_empty)
+);
+
+// Read side
+wire [63:0] first = {stamp_out[39:32], stamp_out[47:40], stamp_out[55:48], 8'h00, length_out[7:0], 2'b00, length_out[13:8], 16'h7637};
+wire [63:0] second = {hash_out[7:0], hash_out[15:8], hash_out[23:16], hash_out[31:24],
+    stamp_out[7:0], stamp_out[15:8], stamp_out[23:16], stamp_out[31:24]};
+
+assign m_axis_tdata = part_reg == PART_FIRST ? first : part_reg == PART_SECOND ? second : word;
+assign m_axis_tvalid = part_reg == PART_FRAME ? word_valid : header_valid;
+assign m_axis_tlast = part_reg == PART_FRAME && word_last;
+assign m_axis_tkeep = m_axis_tlast && word_rest != 3'd0 ? ~(8'hFF << word_rest) : 8'hFF;
+assign idle = frames_empty && headers_empty && words_reg == 12'd0 && !good_frame && !bad_frame && !overflow;
 
 always @(posedge clk) begin
-    fetching_reg <= 1'b0;
-    if (!fetched_reg) begin
-        fetching_reg <= begin_reg != read_reg && !fetching_reg;
-        fetched_reg <= fetching_reg;
-        word_reg <= ring_reg;
-    end else if (m_axis_tready) begin
-        fetched_reg <= 1'b0;
-        read_reg <= read_reg + 1'b1;
-        header_reg <= m_axis_tlast;
-        left_reg <= header_reg ? left_out - 13'd1 : left_reg - 13'd1;
-        if (header_reg) rest_reg <= length_out[2:0];
-    end
+    if (m_axis_tvalid && m_axis_tready)
+        part_reg <= part_reg == PART_FIRST ? PART_SECOND : part_reg == PART_SECOND || !word_last ? PART_FRAME : PART_FIRST;
 
-    if (rst) begin
-        read_reg <= 0;
-        fetching_reg <= 1'b0;
-        fetched_reg <= 1'b0;
-        header_reg <= 1'b1;
-        left_reg <= 13'd0;
-    end
+    if (rst) part_reg <= PART_FIRST;
 end
 
 initial begin
-    begin_reg = 0;
-    place_reg = 2;
-    length_reg = 16'd0;
-    bytes_reg = 56'h0;
+    words_reg = 12'd0;
     lost_reg = 1'b0;
-    bad_reg = 1'b0;
-    open_reg = 1'b0;
-    second_reg = 1'b0;
     good_frame = 1'b0;
     bad_frame = 1'b0;
     overflow = 1'b0;
-    read_reg = 0;
-    ring_reg = 64'h0;
-    fetching_reg = 1'b0;
-    word_reg = 64'h0;
-    fetched_reg = 1'b0;
-    header_reg = 1'b1;
-    left_reg = 13'd0;
-    rest_reg = 3'd0;
+    part_reg = PART_FIRST;
 end
 
 endmodule

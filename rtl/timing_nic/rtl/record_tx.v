@@ -2,16 +2,19 @@
 // (FORMATS section 3): at once, when the counter reaches a value, marking a timer, or relative to one. Order is kept.
 //
 // A frame may begin when its record is whole. What is no record - a wrong magic, a length outside 14 to 16,000 or other than that of
-// the stream, a mode that does not exist - is passed over, and counted.
+// the stream, a mode that does not exist - leaves nothing, and is counted. While a frame leaves, the departure of the next one is made out:
+// 6 cycles lie between two starts, at least.
 
 `resetall
 `default_nettype none
 `timescale 1ns / 1ps
 
 module record_tx #(
-    // Words of the ring: 2 to the power of this; 12 are 32 KiB.
+    // Words of frames: 2 to the power of this; 12 are 32 KiB.
     parameter RING = 12,
-    // From the edge at which `start` is seen to that at which the frame's first byte is on the GMII.
+    // Frames: 2 to the power of this.
+    parameter RECORDS = 9,
+    // What the counter shows before the edge at which `start` is seen, and this, is the tick of the frame's first byte.
     parameter LEAD = 9
 ) (
     input  wire        clk,
@@ -27,11 +30,13 @@ module record_tx #(
     // What the counter shows before this edge
     input  wire [55:0] counter,
 
-    // to the MAC
+    // To the MAC: words of a frame, the first one there when it starts; the next one is there behind an edge with `ready`.
     output wire        start,
     input  wire        free,
-    output wire [7:0]  data,
+    output wire [63:0] data,
     output wire        last,
+    // Bytes of the last word, 0 for 8
+    output wire [2:0]  rest,
     input  wire        ready,
 
     // Timers, read by number
@@ -47,73 +52,76 @@ module record_tx #(
     output wire [55:0] wake_at
 );
 
-reg [63:0] ring [0:(1 << RING) - 1];
-
 // Write side
-reg [RING:0] begin_reg;  // of the record that comes in; what is before it may be read
-reg [RING:0] write_reg;
-reg [RING:0] read_reg;
-reg          header_reg; // the next word is a record's first
-reg [12:0]   left_reg;   // words behind this one
-reg [2:0]    rest_reg;   // bytes in the last word, 0 for 8
-reg          wrong_reg;  // passing over the rest of a record
+localparam [1:0] PART_FIRST = 2'd0, PART_SECOND = 2'd1, PART_FRAME = 2'd2, PART_WRONG = 2'd3;
 
-wire take = s_axis_tvalid && s_axis_tready;
+reg [1:0]  part_reg; // of a record, that the next word is
+reg [10:0] left_reg; // words behind this one
+reg [2:0]  rest_reg;
+reg [7:0]  top_reg;  // the timestamp word, as it comes in
+reg [23:0] high_reg;
+reg [31:0] low_reg;
+
+wire        frame_full, departure_full;
+wire        take = s_axis_tvalid && s_axis_tready;
 wire [15:0] length_in = {s_axis_tdata[23:16], s_axis_tdata[31:24]};
-wire [12:0] left_in = 13'd1 + length_in[15:3] + {12'd0, |length_in[2:0]};
-wire good_header = s_axis_tdata[15:0] == 16'h7637 && length_in >= 16'd14 && length_in <= 16'd16000 && !s_axis_tlast;
-wire [7:0] keep_in = rest_reg == 3'd0 ? 8'hFF : ~(8'hFF << rest_reg);
-wire good_word = s_axis_tlast ? left_reg == 13'd0 && s_axis_tkeep == keep_in : left_reg != 13'd0;
-wire good = header_reg ? good_header : good_word;
+wire [7:0]  top_in = s_axis_tdata[39:32];
+wire        good_mode = top_in == 8'h00 || (top_in[7:5] == 3'd0 && !top_in[3] && top_in[2:0] != 3'd0);
+wire        good_header = s_axis_tdata[15:0] == 16'h7637 && length_in >= 16'd14 && length_in <= 16'd16000 && good_mode;
+wire [7:0]  keep_in = rest_reg == 3'd0 ? 8'hFF : ~(8'hFF << rest_reg);
+wire        good_word = s_axis_tlast ? left_reg == 11'd0 && s_axis_tkeep == keep_in : left_reg != 11'd0;
+wire        good = part_reg == PART_FIRST ? good_header && !s_axis_tlast
+    : part_reg == PART_SECOND ? !s_axis_tlast : part_reg == PART_FRAME && good_word;
+wire        whole = take && good && s_axis_tlast;
 
-wire [RING:0] used = write_reg - read_reg;
-assign s_axis_tready = used < (1 << RING);
-
-always @(posedge clk) if (take) ring[write_reg[RING-1:0]] <= s_axis_tdata;
-
-reg stream_fault;
+assign s_axis_tready = !frame_full && !departure_full;
 
 always @(posedge clk) begin
-    stream_fault <= 1'b0;
+    bad_record <= take && !good && s_axis_tlast;
     if (take) begin
-        header_reg <= s_axis_tlast;
-        left_reg <= header_reg ? left_in - 13'd1 : left_reg - 13'd1;
-        if (header_reg) rest_reg <= length_in[2:0];
-        if (wrong_reg || !good) begin
-            write_reg <= begin_reg;
-            wrong_reg <= !s_axis_tlast;
-            stream_fault <= s_axis_tlast;
-        end else begin
-            write_reg <= write_reg + 1'b1;
-            if (s_axis_tlast) begin_reg <= write_reg + 1'b1;
+        part_reg <= s_axis_tlast ? PART_FIRST : !good ? PART_WRONG : part_reg == PART_FIRST ? PART_SECOND : PART_FRAME;
+        if (part_reg == PART_FIRST) begin
+            left_reg <= length_in[13:3] - {10'd0, length_in[2:0] == 3'd0};
+            rest_reg <= length_in[2:0];
+            top_reg <= top_in;
+            high_reg <= {s_axis_tdata[47:40], s_axis_tdata[55:48], s_axis_tdata[63:56]};
         end
+        if (part_reg == PART_SECOND) low_reg <= {s_axis_tdata[7:0], s_axis_tdata[15:8], s_axis_tdata[23:16], s_axis_tdata[31:24]};
+        if (part_reg == PART_FRAME) left_reg <= left_reg - 11'd1;
     end
 
     if (rst) begin
-        begin_reg <= 0;
-        write_reg <= 0;
-        header_reg <= 1'b1;
-        wrong_reg <= 1'b0;
+        part_reg <= PART_FIRST;
+        bad_record <= 1'b0;
     end
 end
 
+// The frames, and their departures
+wire        word_valid, frames_empty, departures_empty, departure_valid, departure_ready;
+wire [7:0]  departure_top;
+wire [55:0] departure_ticks;
+
+record_ring #(.WIDTH(68), .DEPTH(RING)) frames (
+    .clk(clk), .rst(rst),
+    .in_data({s_axis_tlast, rest_reg, s_axis_tdata}), .in_write(take && part_reg == PART_FRAME && good), .in_keep(s_axis_tlast),
+    .in_drop(take && !good), .full(frame_full),
+    .out_data({last, rest, data}), .out_valid(word_valid), .out_ready(ready), .empty(frames_empty)
+);
+
+record_ring #(.WIDTH(64), .DEPTH(RECORDS)) departures (
+    .clk(clk), .rst(rst),
+    .in_data({top_reg, high_reg, low_reg}), .in_write(whole), .in_keep(1'b1), .in_drop(1'b0), .full(departure_full),
+    .out_data({departure_top, departure_ticks}), .out_valid(departure_valid), .out_ready(departure_ready), .empty(departures_empty)
+);
+
 // Read side
-localparam [2:0] STATE_EMPTY = 3'd0, STATE_FIRST = 3'd1, STATE_SECOND = 3'd2, STATE_DECODE = 3'd3, STATE_WAIT = 3'd4,
-    STATE_SEND = 3'd5, STATE_SKIP = 3'd6, STATE_RELEASE = 3'd7;
+localparam [2:0] STATE_EMPTY = 3'd0, STATE_BASE = 3'd1, STATE_TARGET = 3'd2, STATE_RELEASE = 3'd3, STATE_WAIT = 3'd4;
 
 reg [2:0]  state_reg;
-reg        settled_reg; // read_reg has stood for a cycle
-reg        fetched_reg; // word_reg is the word that is waited for
-reg [63:0] ring_reg;    // a ring's output is slow, and is looked at a cycle later
-reg [63:0] word_reg;
-reg [63:0] stamp_reg;   // the timestamp word
-reg [15:0] length_reg;  // bytes that are still to be sent
-reg [63:0] bytes_reg;   // the next one lowest
-reg [2:0]  count_reg;   // of bytes of bytes_reg that have been sent
+reg [7:0]  top_out_reg;
+reg [55:0] ticks_reg;
 reg        at_once_reg;
 reg        past_reg;    // the departure was past before there was time
-reg        mark_reg;
-reg [2:0]  number_reg;
 reg [55:0] base_reg;    // the timer that its departure is relative to, or 0
 reg [56:0] target_reg;  // its departure
 reg [55:0] release_reg; // what the counter shows a cycle before the frame may start
@@ -121,70 +129,36 @@ reg        due_reg;     // it has shown that
 reg        on_time_reg; // just so
 reg [55:0] timers [1:7];
 
-wire [3:0] mode = stamp_reg[63:60];
-wire [3:0] mode_timer = stamp_reg[59:56];
-wire is_now = stamp_reg == 64'd0;
-wire is_at = stamp_reg[63:56] == 8'h00 && !is_now;
-wire is_timer = !mode_timer[3] && mode_timer[2:0] != 3'd0;
-wire is_mark = mode == 4'd1 && is_timer;
-wire is_after = mode == 4'd0 && is_timer;
+wire is_mark = top_out_reg[4];
+wire waits = state_reg == STATE_WAIT && word_valid && free;
 
-assign start = state_reg == STATE_WAIT && fetched_reg && free && (at_once_reg || due_reg);
-assign data = bytes_reg[7:0];
-assign last = length_reg == 16'd1;
+assign departure_ready = state_reg == STATE_EMPTY;
+assign start = waits && (at_once_reg || due_reg);
 assign timer = timer_number == 3'd0 ? 56'd0 : timers[timer_number];
-
-wire waits = state_reg == STATE_WAIT && fetched_reg && free && !start;
-assign idle = ((state_reg == STATE_EMPTY && begin_reg == read_reg) || waits) && header_reg && !sent_frame && !bad_record
-    && !stream_fault;
-assign wake_at = waits ? release_reg : {56{1'b1}};
+assign idle = ((state_reg == STATE_EMPTY && frames_empty && departures_empty) || (waits && !start)) && part_reg == PART_FIRST && !sent_frame
+    && !bad_record;
+assign wake_at = state_reg == STATE_WAIT ? release_reg : {56{1'b1}};
 
 always @(posedge clk) begin
-    ring_reg <= ring[read_reg[RING-1:0]];
-    word_reg <= ring_reg;
-end
-
-always @(posedge clk) begin
-    sent_frame <= 1'b0;
-    late_frame <= 1'b0;
-    bad_record <= stream_fault;
-    fetched_reg <= 1'b1;
-    settled_reg <= state_reg != STATE_SKIP;
-    // The upper half of the word is here a cycle before the rest.
-    base_reg <= is_after ? timers[mode_timer[2:0]] : 56'd0;
+    sent_frame <= start;
+    late_frame <= start && !at_once_reg && (past_reg || !on_time_reg);
     due_reg <= state_reg == STATE_WAIT && counter >= release_reg;
     on_time_reg <= counter == release_reg;
 
     case (state_reg)
         STATE_EMPTY: begin
-            fetched_reg <= 1'b0;
-            // The first word has been here for two cycles, the record being whole.
-            if (begin_reg != read_reg && settled_reg) begin
-                read_reg <= read_reg + 1'b1;
-                state_reg <= STATE_FIRST;
-            end
+            top_out_reg <= departure_top;
+            ticks_reg <= departure_ticks;
+            if (departure_valid) state_reg <= STATE_BASE;
         end
-        STATE_FIRST: begin
-            length_reg <= {word_reg[23:16], word_reg[31:24]};
-            stamp_reg[63:32] <= {word_reg[39:32], word_reg[47:40], word_reg[55:48], word_reg[63:56]};
-            read_reg <= read_reg + 1'b1;
-            fetched_reg <= 1'b0;
-            state_reg <= STATE_SECOND;
+        STATE_BASE: begin
+            at_once_reg <= is_mark || (top_out_reg == 8'h00 && ticks_reg == 56'd0);
+            base_reg <= top_out_reg[2:0] != 3'd0 ? timers[top_out_reg[2:0]] : 56'd0;
+            state_reg <= STATE_TARGET;
         end
-        STATE_SECOND: if (fetched_reg) begin
-            stamp_reg[31:0] <= {word_reg[7:0], word_reg[15:8], word_reg[23:16], word_reg[31:24]};
-            state_reg <= STATE_DECODE;
-        end
-        STATE_DECODE: begin
-            at_once_reg <= is_now || is_mark;
-            mark_reg <= is_mark;
-            number_reg <= mode_timer[2:0];
-            target_reg <= {1'b0, stamp_reg[55:0]} + {1'b0, base_reg};
-            if (is_now || is_at || is_mark || is_after) state_reg <= STATE_RELEASE;
-            else begin
-                bad_record <= 1'b1;
-                state_reg <= STATE_SKIP;
-            end
+        STATE_TARGET: begin
+            target_reg <= {1'b0, ticks_reg} + {1'b0, base_reg};
+            state_reg <= STATE_RELEASE;
         end
         STATE_RELEASE: begin
             // A sum beyond 56 bits is never reached: the frame goes when the counter stands at its end.
@@ -192,82 +166,34 @@ always @(posedge clk) begin
             release_reg <= target_reg <= LEAD ? 56'd0 : target_reg[56] ? {56{1'b1}} : target_reg[55:0] - LEAD - 56'd1;
             state_reg <= STATE_WAIT;
         end
-        STATE_WAIT: begin
-            if (fetched_reg) begin
-                // The first word of the frame, again and again, until it starts.
-                bytes_reg <= word_reg;
-                count_reg <= 3'd0;
-            end
-            if (start) begin
-                read_reg <= read_reg + 1'b1;
-                fetched_reg <= 1'b0;
-                state_reg <= STATE_SEND;
-                sent_frame <= 1'b1;
-                late_frame <= !at_once_reg && (past_reg || !on_time_reg);
-                if (mark_reg) timers[number_reg] <= counter + LEAD;
-            end
+        default: if (start) begin
+            if (is_mark) timers[top_out_reg[2:0]] <= counter + LEAD;
+            state_reg <= STATE_EMPTY;
         end
-        STATE_SEND: if (ready) begin
-            length_reg <= length_reg - 16'd1;
-            count_reg <= count_reg + 3'd1;
-            bytes_reg <= {8'h00, bytes_reg[63:8]};
-            if (last) begin
-                // The next word has not been taken.
-                state_reg <= STATE_EMPTY;
-                fetched_reg <= 1'b0;
-            end else if (count_reg == 3'd7) begin
-                bytes_reg <= word_reg;
-                read_reg <= read_reg + 1'b1;
-                fetched_reg <= 1'b0;
-            end
-        end
-        STATE_SKIP: begin
-            // Over the frame of a record whose word means nothing.
-            read_reg <= read_reg + 1'b1;
-            length_reg <= length_reg - 16'd8;
-            if (length_reg <= 16'd8) begin
-                state_reg <= STATE_EMPTY;
-                fetched_reg <= 1'b0;
-            end
-        end
-        default: state_reg <= STATE_EMPTY;
     endcase
 
     if (rst) begin
-        read_reg <= 0;
         state_reg <= STATE_EMPTY;
         due_reg <= 1'b0;
-        fetched_reg <= 1'b0;
         sent_frame <= 1'b0;
         late_frame <= 1'b0;
-        bad_record <= 1'b0;
     end
 end
 
 integer i;
 
 initial begin
-    begin_reg = 0;
-    write_reg = 0;
-    read_reg = 0;
-    header_reg = 1'b1;
-    left_reg = 13'd0;
+    part_reg = PART_FIRST;
+    left_reg = 11'd0;
     rest_reg = 3'd0;
-    wrong_reg = 1'b0;
-    stream_fault = 1'b0;
+    top_reg = 8'h00;
+    high_reg = 24'h0;
+    low_reg = 32'h0;
     state_reg = STATE_EMPTY;
-    settled_reg = 1'b0;
-    fetched_reg = 1'b0;
-    ring_reg = 64'h0;
-    word_reg = 64'h0;
-    stamp_reg = 64'h0;
-    length_reg = 16'd0;
-    bytes_reg = 64'h0;
-    count_reg = 3'd0;
+    top_out_reg = 8'h00;
+    ticks_reg = 56'd0;
     at_once_reg = 1'b0;
     past_reg = 1'b0;
-    mark_reg = 1'b0;
-    number_reg = 3'd0;
     base_reg = 56'd0;
     target_reg = 57'd0;
     release_reg = 56'd0;

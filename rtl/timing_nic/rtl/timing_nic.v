@@ -11,7 +11,7 @@
 module timing_nic #(
     // From a frame's first bit on the medium to its first byte on the GMII, in cycles: what the PHY takes.
     parameter RX_LATENCY = 8,
-    // Words of each ring: 2 to the power of this.
+    // Words of frames in each ring: 2 to the power of this. Frames are an eighth of that.
     parameter RING = 12
 ) (
     input  wire        clk,
@@ -79,6 +79,9 @@ wire        rx_valid, rx_last, rx_bad, rx_idle, rx_fragment;
 wire [55:0] rx_stamp;
 wire [31:0] hash;
 wire        hash_done, hash_idle, ring_idle;
+wire [63:0] rx_word;
+wire [2:0]  rx_word_rest;
+wire        rx_word_valid, rx_word_last, rx_word_bad;
 wire        good_frame, bad_frame, overflow;
 
 gmii_rx #(.LATENCY(RX_LATENCY)) mac_rx (
@@ -94,10 +97,15 @@ five_tuple_hash tuple (
     .hash(hash), .done(hash_done), .idle(hash_idle)
 );
 
-record_rx #(.RING(RING)) received (
+bytes_to_words words_in (
     .clk(clk), .rst(rst),
-    .data(rx_data), .valid(rx_valid), .last(rx_last), .bad(rx_bad), .stamp(rx_stamp),
-    .hash(hash), .hash_done(hash_done),
+    .data(rx_data), .valid(rx_valid), .last(rx_last), .bad(rx_bad), .hash_done(hash_done),
+    .word(rx_word), .word_valid(rx_word_valid), .word_last(rx_word_last), .word_rest(rx_word_rest), .word_bad(rx_word_bad)
+);
+
+record_rx #(.RING(RING), .RECORDS(RING - 3)) received (
+    .clk(clk), .rst(rst),
+    .data(rx_word), .valid(rx_word_valid), .last(rx_word_last), .rest(rx_word_rest), .bad(rx_word_bad), .stamp(rx_stamp), .hash(hash),
     .m_axis_tdata(m_axis_tdata), .m_axis_tkeep(m_axis_tkeep), .m_axis_tlast(m_axis_tlast),
     .m_axis_tvalid(m_axis_tvalid), .m_axis_tready(m_axis_tready),
     .good_frame(good_frame), .bad_frame(bad_frame), .overflow(overflow), .idle(ring_idle)
@@ -105,18 +113,27 @@ record_rx #(.RING(RING)) received (
 
 wire       start, free, tx_last, tx_ready, tx_idle;
 wire [7:0] tx_data;
+wire [63:0] tx_word;
+wire [2:0]  tx_word_rest;
+wire        tx_word_last, tx_word_ready;
 wire       sent_frame, late_frame, bad_record;
 wire [2:0] timer_number;
 wire [55:0] timer;
 
-record_tx #(.RING(RING), .LEAD(9)) scheduled (
+record_tx #(.RING(RING), .RECORDS(RING - 3), .LEAD(9)) scheduled (
     .clk(clk), .rst(rst), .counter(counter_reg),
     .s_axis_tdata(s_axis_tdata), .s_axis_tkeep(s_axis_tkeep), .s_axis_tlast(s_axis_tlast),
     .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
-    .start(start), .free(free), .data(tx_data), .last(tx_last), .ready(tx_ready),
+    .start(start), .free(free), .data(tx_word), .last(tx_word_last), .rest(tx_word_rest), .ready(tx_word_ready),
     .timer_number(timer_number), .timer(timer),
     .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
     .idle(tx_idle), .wake_at(wake_at)
+);
+
+words_to_bytes words_out (
+    .clk(clk), .start(start),
+    .word(tx_word), .word_last(tx_word_last), .word_rest(tx_word_rest), .word_ready(tx_word_ready),
+    .data(tx_data), .last(tx_last), .ready(tx_ready)
 );
 
 gmii_tx mac_tx (
@@ -133,7 +150,7 @@ nic_registers registers (
     .s_axil_araddr(s_axil_araddr), .s_axil_arvalid(s_axil_arvalid), .s_axil_arready(s_axil_arready),
     .s_axil_rdata(s_axil_rdata), .s_axil_rresp(s_axil_rresp), .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready),
     .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
-    .good_frame(good_frame), .bad_frame(bad_frame || rx_fragment), .overflow(overflow)
+    .good_frame(good_frame), .bad_frame(bad_frame), .fragment(rx_fragment), .overflow(overflow)
 );
 
 assign idle = rx_idle && hash_idle && ring_idle && tx_idle && free && !gmii_tx_en && !s_axis_tvalid && !s_axil_arvalid

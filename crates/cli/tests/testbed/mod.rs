@@ -1,6 +1,7 @@
 //! A mount over veth pairs whose far ends are kernel stacks: what the tests of mounts and scripts run on.
 //!
-//! Everything goes when the value is dropped, whatever became of the test.
+//! Everything goes when the value is dropped, whatever became of the test. The tests' root says which command mounts (`wire`), what stands
+//! before the names of its ports (`PORTS`), and why it can mount none (`why_not`).
 #![allow(
     clippy::disallowed_methods,
     reason = "these tests wait for other programs"
@@ -31,7 +32,9 @@ pub fn can_run(programs: &[&str]) -> bool {
     };
     let root = fs::read_to_string("/proc/self/status")
         .is_ok_and(|status| status.lines().any(|line| line.starts_with("Uid:\t0\t0")));
-    let why = if !root {
+    let why = if let Some(why) = crate::why_not() {
+        why
+    } else if !root {
         "needs root, for network namespaces and a mount".to_owned()
     } else if fs::File::options()
         .read(true)
@@ -217,11 +220,12 @@ impl Testbed {
         command
             .args(["--pdeathsig", "TERM"])
             .args(DEFAULT_SIGNALS)
-            .args([env!("CARGO_BIN_EXE_wire"), "mount"])
+            .arg(crate::wire())
+            .arg("mount")
             .arg(self.dir())
             .args(flags)
             .arg("--on")
-            .args(&self.names);
+            .args((self.names.iter()).map(|name| format!("{}{name}", crate::PORTS)));
         let log = fs::File::create(self.folder.path("wire.log")).expect("there is room");
         command.stdout(log.try_clone().expect("a second descriptor"));
         command.stderr(log);
@@ -275,7 +279,7 @@ impl Testbed {
 
     fn shell(&self) -> Command {
         let mut command = self.ports.command("timeout");
-        let wire = Path::new(env!("CARGO_BIN_EXE_wire"))
+        let wire = Path::new(crate::wire())
             .parent()
             .expect("it is in a folder");
         let path = std::env::var("PATH").unwrap_or_default();

@@ -1,6 +1,6 @@
 //! What stands around the graph of a run: who looks at links, captures, and what nodes tell.
 
-use super::{is_behind, put_behind};
+use super::{behind, put_behind};
 use crate::bandwidth::Estimates;
 use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
@@ -142,9 +142,9 @@ impl Stage {
                 node: plan.name.clone(),
                 fault,
             })?;
-            let node = match is_behind(lab, plan, world) {
-                true => put_behind(lab, plan, node, options)?,
-                false => node,
+            let node = match behind(lab, plan, world) {
+                Some(rate) => put_behind(lab, plan, node, rate, options)?,
+                None => node,
             };
             graph.add(plan.name.clone(), node);
         }

@@ -1,10 +1,10 @@
-//! Ports that are hardware in Verilog: `rtl:MEDIUM`. This crate has none; a command that has them [provides](provide) them.
+//! Ports that are hardware in Verilog: `rtl:MEDIUM` and `rtl10g:MEDIUM`. This crate has none; a command that has them [provides](provide) them.
 
-use super::{Medium, Options, Port, PortError, PortSpec};
+use super::{Line, Medium, Options, Port, PortError, PortSpec};
 use std::sync::OnceLock;
 
 /// Opens a port in Verilog, whose cable leads there.
-pub type Open = fn(&Medium, &Options) -> Result<Port, PortError>;
+pub type Open = fn(Line, &Medium, &Options) -> Result<Port, PortError>;
 
 static OPEN: OnceLock<Open> = OnceLock::new();
 
@@ -13,12 +13,12 @@ pub fn provide(open: Open) {
     let _ = OPEN.set(open);
 }
 
-/// Opens `rtl:MEDIUM`.
-pub(super) fn open(medium: &Medium, options: &Options) -> Result<Port, PortError> {
+/// Opens `rtl:MEDIUM` or `rtl10g:MEDIUM`.
+pub(super) fn open(line: Line, medium: &Medium, options: &Options) -> Result<Port, PortError> {
     match OPEN.get() {
-        Some(open) => open(medium, options),
+        Some(open) => open(line, medium, options),
         None => Err(PortError::Unsupported {
-            name: PortSpec::Rtl(medium.clone()).to_string(),
+            name: PortSpec::Rtl(line, medium.clone()).to_string(),
             why: "ports in Verilog are those of the command `wire-rtl`, which `make rtl` builds",
         }),
     }

@@ -40,6 +40,6 @@ pub(crate) fn open_plain(spec: &PortSpec, options: &Options) -> Result<Port, Por
         PortSpec::Queue(number) => nfqueue::open(*number, options),
         PortSpec::Channel(spec) => channel::open(spec, options),
         PortSpec::Dummy(len) => Ok(dummy::open(*len, options)),
-        PortSpec::Rtl(medium) => hardware::open(medium, options),
+        PortSpec::Rtl(line, medium) => hardware::open(*line, medium, options),
     }
 }

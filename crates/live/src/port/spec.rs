@@ -58,8 +58,27 @@ pub enum PortSpec {
     /// `dummy` or `dummy:BYTES`: no wire at all. It gives frames of so many bytes with FCS, by default 64, as often as it is
     /// asked, and takes all. Here the bytes are without FCS.
     Dummy(usize),
-    /// `rtl:PORT`, `rtl:cable:NAME.END`: a port of a network card in Verilog, with its cable.
-    Rtl(Medium),
+    /// `rtl:PORT`, `rtl:cable:NAME.END`, and `rtl10g:` with the same: a port of a network card in Verilog, with its cable.
+    Rtl(Line, Medium),
+}
+
+/// How fast a port in Verilog is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Line {
+    /// `rtl:`: 1 Gb/s, with ticks of 8 ns.
+    Gigabit,
+    /// `rtl10g:`: 10 Gb/s, with ticks of 6.4 ns.
+    TenGigabit,
+}
+
+impl Line {
+    /// As it stands before the cable.
+    const fn name(self) -> &'static str {
+        match self {
+            Line::Gigabit => "rtl",
+            Line::TenGigabit => "rtl10g",
+        }
+    }
 }
 
 /// Where the cable of a port in Verilog leads.
@@ -129,7 +148,7 @@ pub enum SpecError {
     /// No cable.
     #[error(
         "`{0}` is no cable for a port in Verilog; write `rtl:PORT` with an interface, `tap:NAME`, `xdp:IFACE` or `udp:HOST:PORT`, or for the two ends of one \
-         in this process `rtl:cable:NAME.0` and `rtl:cable:NAME.1`"
+         in this process `rtl:cable:NAME.0` and `rtl:cable:NAME.1`; with `rtl10g:` for 10 Gb/s"
     )]
     Cable(String),
     /// No place for a control channel.
@@ -140,7 +159,7 @@ pub enum SpecError {
     Channel(String),
 }
 
-const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `multicast:GROUP:PORT`, `rtl:PORT`, `dummy`, a path, `-`, or for control \
+const FORMS: &str = "a port is an interface name, `any`, `tap:NAME`, `pcap:FILE`, `xdp:IFACE`, `nfqueue:NUMBER`, `udp:HOST:PORT`, `multicast:GROUP:PORT`, `rtl:PORT`, `rtl10g:PORT`, `dummy`, a path, `-`, or for control \
                      channels `tcp:HOST:PORT`, `ptcp:PORT`, `ssl:`, `pssl:`, `unix:`, `punix:`";
 
 impl PortSpec {
@@ -210,9 +229,15 @@ impl FromStr for PortSpec {
                     sound.map(PortSpec::Dummy).ok_or_else(wrong)
                 }
                 ("rtl", "") => Err(lacking("rtl:eth0")),
-                ("rtl", rest) => medium(rest)
-                    .map(PortSpec::Rtl)
-                    .ok_or_else(|| SpecError::Cable(text.into())),
+                ("rtl10g", "") => Err(lacking("rtl10g:eth0")),
+                ("rtl" | "rtl10g", rest) => {
+                    let line = match kind {
+                        "rtl" => Line::Gigabit,
+                        _ => Line::TenGigabit,
+                    };
+                    let medium = medium(rest).ok_or_else(|| SpecError::Cable(text.into()));
+                    medium.map(|medium| PortSpec::Rtl(line, medium))
+                }
                 ("pcap", "") => Err(lacking("pcap:trace.pcapng")),
                 ("pcap", file) => Ok(PortSpec::Capture(file.into())),
                 ("udp", rest) => udp(rest).ok_or_else(|| SpecError::Address(text.into())),
@@ -319,8 +344,10 @@ impl fmt::Display for PortSpec {
             PortSpec::Standard => f.write_str("-"),
             PortSpec::Dummy(dummy::SHORTEST) => f.write_str("dummy"),
             PortSpec::Dummy(len) => write!(f, "dummy:{}", len + FCS),
-            PortSpec::Rtl(Medium::Port(port)) => write!(f, "rtl:{port}"),
-            PortSpec::Rtl(Medium::Cable { name, end }) => write!(f, "rtl:cable:{name}.{end}"),
+            PortSpec::Rtl(line, Medium::Port(port)) => write!(f, "{}:{port}", line.name()),
+            PortSpec::Rtl(line, Medium::Cable { name, end }) => {
+                write!(f, "{}:cable:{name}.{end}", line.name())
+            }
         }
     }
 }
@@ -360,6 +387,8 @@ mod tests {
             "rtl:eth0",
             "rtl:udp:@:7000",
             "rtl:cable:eth0.5.1",
+            "rtl10g:tap:x",
+            "rtl10g:cable:x.0",
         ] {
             let spec: PortSpec = text.parse().unwrap();
             assert_eq!(spec.to_string(), text);
@@ -392,6 +421,8 @@ mod tests {
             ("rtl:", "rtl:eth0"),
             ("rtl:any", "rtl:cable:NAME.0"),
             ("rtl:rtl:eth0", "no cable"),
+            ("rtl10g:", "rtl10g:eth0"),
+            ("rtl10g:rtl:eth0", "no cable"),
             ("rtl:/tmp/file", "no cable"),
             ("rtl:cable:x", "rtl:cable:NAME.0"),
             ("rtl:cable:x.2", "rtl:cable:NAME.0"),

@@ -35,7 +35,11 @@ for host in a b; do
 done
 
 nsenter --net="/run/netns/$name-ports" -- wire mount "$DIR" --on ${PORTS:-wa wb} > /dev/null 2>&1 &
-until [ -e "$DIR/0" ]; do sleep 0.05; done
+mount=$!
+until [ -e "$DIR/0" ]; do
+    kill -0 "$mount" 2> /dev/null || { echo "wire mount ended: has it these ports?" >&2; exit 1; }
+    sleep 0.05
+done
 
 echo "ping.sh, with host a:"
 ./ping.sh 10.77.0.100 10.77.0.1 3 < "$DIR/0" > "$DIR/0" 2> "${DIR%/ports}/shown"

@@ -286,7 +286,11 @@ fn lint(program: &Path, width: u32, folder: &Path) -> Result<String, String> {
             .args(arguments)
             .current_dir(folder)
             .output();
-        let Ok(output) = output else {
+        // timeout(1) says so by this when there is no such program.
+        let Some(output) = output
+            .ok()
+            .filter(|output| output.status.code() != Some(127))
+        else {
             println!("skipped: {tool} is not here");
             continue;
         };

@@ -1,7 +1,8 @@
 // A ring of records' words, or of what is told of each record: what is written may be taken back until it is kept, and only what is kept
 // comes out. A word a cycle each way.
 //
-// A ring's output is slow: a word comes out of the memory into one register, and is looked at in the next.
+// A ring's output is slow: a word comes out of the memory into one register, and is looked at in the next. Memories have 64 bits at most: of
+// wider ones a synthesis makes shallow blocks with a multiplexer behind them, which is slower still.
 
 `resetall
 `default_nettype none
@@ -29,13 +30,11 @@ module record_ring #(
     output wire             empty
 );
 
-reg [WIDTH-1:0] ring [0:(1 << DEPTH) - 1];
-
 // Places have a bit more than the ring, to tell full from empty.
 reg [DEPTH:0]   write_reg;
 reg [DEPTH:0]   keep_reg;  // what is before it may be read
 reg [DEPTH:0]   read_reg;
-reg [WIDTH-1:0] ring_reg;
+wire [WIDTH-1:0] fetched;
 reg             fetched_reg;
 reg [WIDTH-1:0] out_reg;
 reg             valid_reg;
@@ -49,8 +48,19 @@ assign out_data = out_reg;
 assign out_valid = valid_reg;
 assign empty = keep_reg == read_reg && !fetched_reg && !valid_reg;
 
-always @(posedge clk) if (in_write) ring[write_reg[DEPTH-1:0]] <= in_data;
-always @(posedge clk) if (fetch) ring_reg <= ring[read_reg[DEPTH-1:0]];
+genvar i;
+generate
+    for (i = 0; i < WIDTH; i = i + 64) begin : memories
+        localparam BITS = WIDTH - i < 64 ? WIDTH - i : 64;
+        reg [BITS-1:0] ring [0:(1 << DEPTH) - 1];
+        reg [BITS-1:0] ring_reg;
+
+        assign fetched[i +: BITS] = ring_reg;
+        always @(posedge clk) if (in_write) ring[write_reg[DEPTH-1:0]] <= in_data[i +: BITS];
+        always @(posedge clk) if (fetch) ring_reg <= ring[read_reg[DEPTH-1:0]];
+        initial ring_reg = 0;
+    end
+endgenerate
 
 always @(posedge clk) begin
     if (in_write) write_reg <= write_reg + 1'b1;
@@ -61,7 +71,7 @@ always @(posedge clk) begin
         if (keep_reg != read_reg) read_reg <= read_reg + 1'b1;
     end
     if (move) begin
-        out_reg <= ring_reg;
+        out_reg <= fetched;
         valid_reg <= fetched_reg;
     end
 
@@ -78,7 +88,6 @@ initial begin
     write_reg = 0;
     keep_reg = 0;
     read_reg = 0;
-    ring_reg = 0;
     fetched_reg = 1'b0;
     out_reg = 0;
     valid_reg = 1'b0;

@@ -185,6 +185,8 @@ always @* begin
     end_of_fcs = late_kind_reg == KIND_TAIL ? late_bytes_reg - 4'd4 : late_bytes_reg + 4'd4;
     characters = {8{8'h07}};
     controls = 8'hFF;
+    // Else later versions of Yosys take it for a latch.
+    lane = 0;
     case (late_kind_reg)
         KIND_START: begin
             characters = 64'hD5555555555555FB;

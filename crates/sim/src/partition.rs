@@ -175,3 +175,47 @@ fn balanced(
         .all(|sum| (1..=most).contains(sum))
         .then_some(part)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::{Channel, NodeId};
+    use nodes::sink::{self, Sink};
+
+    #[test]
+    fn parts_share_the_hosts_and_not_the_ports_of_switches() {
+        let mut graph = Graph::default();
+        let channel = || Channel {
+            delay: Time::from_us(1),
+            ..Channel::default()
+        };
+        let add = |graph: &mut Graph, name: String| {
+            let sink = Sink::new(sink::Config { ports: 12 }).unwrap();
+            graph.add(name, Box::new(sink))
+        };
+        // Two switches with four hosts each, and between them eight that have no host and many links.
+        let edges: Vec<NodeId> = (0..2)
+            .map(|edge| add(&mut graph, format!("e{edge}")))
+            .collect();
+        for (edge, &switch) in edges.iter().enumerate() {
+            for host in 0..4 {
+                let host_id = add(&mut graph, format!("h{edge}-{host}"));
+                graph.connect((host_id, 0), (switch, host), channel());
+            }
+        }
+        for core in 0..8 {
+            let switch = add(&mut graph, format!("c{core}"));
+            for (edge, &other) in edges.iter().enumerate() {
+                graph.connect((switch, edge as u16), (other, 4 + core), channel());
+            }
+        }
+        let partition = Partition::of(&graph, 2);
+        assert_eq!(partition.parts, 2);
+        let hosts = |part: usize| {
+            let is_host = |node: &usize| graph.members[*node].name.starts_with('h');
+            let nodes = (0..graph.members.len()).filter(is_host);
+            nodes.filter(|node| partition.part[*node] == part).count()
+        };
+        assert_eq!([hosts(0), hosts(1)], [4, 4]);
+    }
+}

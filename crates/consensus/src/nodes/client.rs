@@ -7,7 +7,7 @@
 //! **Asking again:** after `timeout`, or what answers take if that is longer, and later each time that it was in vain, so that a group that has more to do than
 //! it can is not asked for still more.
 //!
-//! - **Ports:** as configured, 1 by default.
+//! - **Ports:** as configured, 1 by default, and with `answers` one more.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `linearizable`: 1 when what was seen could have been seen
 //!   of one store, 0 when not; `latency_median_ps`, `latency_p99_ps`, `latency_max_ps`, from the first request, or when it was due, to the answer;
@@ -49,6 +49,8 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// Whether there is one more, the last, by which a replica answers and nothing leaves.
+    pub answers: bool,
     /// The number of the first client, from 1: others follow, and no two in a group may be the same.
     pub first: u32,
     /// How many clients: 1 to 1024.
@@ -78,6 +80,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            answers: false,
             first: 1,
             clients: 1,
             count: 100,
@@ -350,7 +353,7 @@ impl ClientNode {
 
 impl Node for ClientNode {
     fn properties(&self) -> Properties {
-        Properties::of(self.member.ports.into())
+        Properties::of(usize::from(self.member.ports) + usize::from(self.config.answers))
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -4,7 +4,7 @@
 //! the coordinator trims: no further than what every replica has delivered that is there. One that was away for longer than its peers remember gets a
 //! [`checkpoint`] from one of them, part by part.
 //!
-//! - **Ports:** as configured, 1 by default.
+//! - **Ports:** as configured, 1 by default, and with `answers` one more for those.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `no_ops` among them; `repeated`: commands that were decided again, and
 //!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0.
@@ -41,6 +41,9 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// Whether clients are behind a port of their own, the one after the others, by which nothing but answers leaves; else an answer leaves where the last
+    /// vote for it came.
+    pub answers: bool,
     /// Which replica it is, from 0.
     pub id: u16,
     /// How many acceptors there are: 1 to 5.
@@ -60,6 +63,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            answers: false,
             id: 0,
             acceptors: 3,
             window: 1024,
@@ -73,6 +77,8 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Replica {
     member: Member,
+    /// By which port answers leave, if it is always the same.
+    answers: Option<Port>,
     /// The learner.
     pub learner: Learner<Command>,
     store: Store,
@@ -117,6 +123,7 @@ impl Replica {
         }
         Ok(Replica {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            answers: config.answers.then_some(Port(config.ports)),
             learner: Learner::new(config.acceptors, config.window),
             store: Store::default(),
             acceptors: config.acceptors,
@@ -145,8 +152,9 @@ impl Replica {
         &self.store
     }
 
-    /// Does what can be done now, and answers by the port where the last vote for it came.
+    /// Does what can be done now, and answers by the port for that, or where the last vote for it came.
     fn deliver(&mut self, port: Port, out: &mut Out) {
+        let port = self.answers.unwrap_or(port);
         while let Some((instance, command)) = self.learner.deliver() {
             self.delivered += 1;
             self.no_ops += u64::from(command.is_no_op());
@@ -305,7 +313,7 @@ impl Replica {
 
 impl Node for Replica {
     fn properties(&self) -> Properties {
-        Properties::of(self.member.ports.into())
+        Properties::of(usize::from(self.member.ports) + usize::from(self.answers.is_some()))
     }
 
     fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -163,6 +163,38 @@ fn a_client_asks_again_by_all_ports_and_a_replica_answers_where_the_last_vote_ca
 }
 
 #[test]
+fn answers_have_a_port_of_their_own_by_which_nothing_else_leaves() {
+    let config = client::Config {
+        answers: true,
+        ..Default::default()
+    };
+    let (mut client, mut out) = (client::ClientNode::new(config).unwrap(), Out::default());
+    assert_eq!(client.properties().ports, 2);
+    client.wake(Time::from_ms(1), &mut out);
+    let asked = said(&mut out);
+    assert_eq!(asked.len(), 1);
+    assert_eq!(asked[0].0, 0);
+    let value = asked[0].1.value;
+    let config = replica::Config {
+        ports: 2,
+        answers: true,
+        ..Default::default()
+    };
+    let mut replica = replica::Replica::new(config).unwrap();
+    assert_eq!(replica.properties().ports, 3);
+    tell(&mut replica, Time::ZERO, 0, &vote(0, 1, value), &mut out);
+    tell(&mut replica, Time::ZERO, 1, &vote(1, 1, value), &mut out);
+    let kinds = |out: &mut Out| -> alloc::vec::Vec<_> {
+        let said = said(out).into_iter();
+        said.map(|(port, message)| (port, message.kind)).collect()
+    };
+    assert_eq!(kinds(&mut out), [(2, Kind::Response)]);
+    replica.wake(Time::from_ms(1), &mut out);
+    let reports = kinds(&mut out);
+    assert!(!reports.is_empty() && reports.iter().all(|(port, _)| *port < 2));
+}
+
+#[test]
 fn in_an_open_loop_latencies_are_from_when_an_operation_was_due() {
     let config = client::Config {
         count: 2,

@@ -15,10 +15,13 @@ use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// How often a thread looks for the next window before it sleeps, where each has a processor of its own.
 const SPINS: u32 = 1 << 14;
-/// Who had to sleep in a window of fewer events than this waited for a thread that had lost its processor. It runs all parts of so many windows, then
-/// the others are tried again.
+/// Who had to sleep in a window of fewer events than this waited for a thread that had lost its processor.
 const FEW: u64 = 1 << 8;
-const ALONE: usize = 1 << 10;
+/// It runs all parts of so many windows, then the others are tried again: few at first, as a machine may have paused once; twice as many each time that
+/// it happens again soon.
+const ALONE: [usize; 2] = [1 << 5, 1 << 12];
+/// Soon is within so many times as many windows.
+const SOON: usize = 4;
 
 /// Why threads stop waiting: one of them has panicked.
 struct Broken;
@@ -82,6 +85,8 @@ struct Shared<'a> {
     outcome: OnceLock<Finish>,
     /// Which thread runs all parts, in the upper 16 bits, and before which window.
     alone: AtomicU64,
+    /// For how many windows it did so last.
+    length: AtomicUsize,
     spins: u32,
     broken: AtomicBool,
     asleep: AtomicUsize,
@@ -121,6 +126,7 @@ pub(crate) fn run(
         failed: Mutex::new(None),
         outcome: OnceLock::new(),
         alone: AtomicU64::new(0),
+        length: AtomicUsize::new(ALONE[0]),
         spins: if processors >= threads { SPINS } else { 1 },
         broken: AtomicBool::new(false),
         asleep: AtomicUsize::new(0),
@@ -266,9 +272,7 @@ impl Shared<'_> {
             if next != window && self.takes_part(thread, next) {
                 // Another thread has lost its processor with a part in hand: for a while it shall have none.
                 if slept && self.before.load(Ordering::Relaxed) < FEW {
-                    let until = (next + ALONE) as u64 & WINDOW;
-                    self.alone
-                        .store((thread as u64) << 48 | until, Ordering::SeqCst);
+                    self.go_alone(thread, next);
                 }
                 return Ok(next);
             }
@@ -295,6 +299,20 @@ impl Shared<'_> {
             drop(held);
             self.asleep.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Lets a thread run all parts, from a window on.
+    fn go_alone(&self, thread: usize, window: usize) {
+        let ended = (self.alone.load(Ordering::SeqCst) & WINDOW) as usize;
+        let before = self.length.load(Ordering::Relaxed);
+        let length = match window < ended + SOON * before {
+            true => (2 * before).min(ALONE[1]),
+            false => ALONE[0],
+        };
+        self.length.store(length, Ordering::Relaxed);
+        let until = (window + length) as u64 & WINDOW;
+        self.alone
+            .store((thread as u64) << 48 | until, Ordering::SeqCst);
     }
 
     /// Wakes those who sleep, after a thread has begun a window that is not its own alone.

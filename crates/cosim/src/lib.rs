@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`behind`] | [`Behind`]: any node, behind ports that are hardware |
 //! | [`port`] | a port with receive stamps and scheduled departures: `rtl/timing_nic` or `rtl/timing_nic10g`, its medium and its host |
-//! | [`line`] | [`Speed`]: 1 or 10 Gb/s, and the pins of either line |
+//! | [`line`](mod@line) | [`Speed`]: 1 or 10 Gb/s, and the pins of either line |
 //! | [`module`] | [`Module`], a Verilated module; with `shared` all `unsafe` code |
 //! | [`p4`](mod@p4) | P4 programs as hardware: an engine |
 //! | [`ports`] | the places of modules' ports among their words, made from the Verilog |

@@ -24,6 +24,8 @@ module five_tuple_hash64 (
     output wire [31:0] hash
 );
 
+// CRC-32C's polynomial, bit-reversed.
+localparam [31:0] CASTAGNOLI = 32'h82F63B78;
 localparam [2:0] PART_MACS = 3'd0, PART_TYPE = 3'd1, PART_IPV4 = 3'd2, PART_IPV6 = 3'd3, PART_EXTENSION = 3'd4, PART_PORTS = 3'd5,
     PART_REST = 3'd6;
 
@@ -185,8 +187,8 @@ wire [31:0] one, both;
 wire [31:0] begun = crc_reg | {32{first_reg}};
 wire [31:0] behind_one = take_reg[0] ? one : begun;
 
-crc32c_group low (.state(begun), .group(groups_reg[31:0]), .next(one));
-crc32c_group high (.state(behind_one), .group(groups_reg[63:32]), .next(both));
+crc32_word #(.BITS(32), .POLYNOMIAL(CASTAGNOLI)) low (.state(begun), .word(groups_reg[31:0]), .next(one));
+crc32_word #(.BITS(32), .POLYNOMIAL(CASTAGNOLI)) high (.state(behind_one), .word(groups_reg[63:32]), .next(both));
 
 always @(posedge clk) begin
     crc_reg <= take_reg[1] ? both : behind_one;
@@ -204,7 +206,7 @@ function [31:0] crc_byte(input [31:0] crc, input [7:0] character);
     begin
         c = crc ^ {24'h0, character};
         for (j = 0; j < 8; j = j + 1)
-            c = {1'b0, c[31:1]} ^ (c[0] ? 32'h82F63B78 : 32'h0);
+            c = {1'b0, c[31:1]} ^ (c[0] ? CASTAGNOLI : 32'h0);
         crc_byte = c;
     end
 endfunction
@@ -212,7 +214,7 @@ endfunction
 reg  [31:0] hash_reg;
 wire [31:0] with_ports;
 
-crc32c_group ports_behind (.state(crc_byte(crc_reg, end_protocol_reg)), .group(end_ports_reg), .next(with_ports));
+crc32_word #(.BITS(32), .POLYNOMIAL(CASTAGNOLI)) ports_behind (.state(crc_byte(crc_reg, end_protocol_reg)), .word(end_ports_reg), .next(with_ports));
 
 assign hash = hash_reg;
 

@@ -1,4 +1,4 @@
-//! The timing NIC in Verilog, by its pins: stamps, hash, departures, counters.
+//! The timing NIC in Verilog, by its pins: stamps, hash, departures, counters. What holds at both speeds is held at both.
 
 use cosim::Speed;
 use cosim::port::{Leaving, Port};
@@ -6,12 +6,32 @@ use node::random::Random;
 use packet::word::{Departure, Timer};
 use packet::{Packet, Stamp, flow, record};
 
-/// Ticks from the one in which a record is given to the first one in which its frame of 60 bytes can leave at once: ten words, and
-/// 15 for looking at it and the preamble. At a tick it takes one more, to look at the counter.
-const PREPARED: u64 = 25;
+const BOTH: [Speed; 2] = [Speed::Gigabit, Speed::TenGigabit];
 
-fn port() -> Option<Port> {
-    let made = Port::new(Speed::Gigabit);
+/// Ticks from the one in which a record is given to the first one in which its frame of 60 bytes can leave at once: ten words, and 15 for looking at it and
+/// the preamble, or 10 for looking at it and the MAC. At a tick it takes one more, to look at the counter.
+fn prepared(speed: Speed) -> u64 {
+    match speed {
+        Speed::Gigabit => 25,
+        Speed::TenGigabit => 20,
+    }
+}
+
+/// From one frame of 64 bytes to the next at line rate, 84 characters, in places where a frame may begin.
+pub(crate) fn line_rate(speed: Speed) -> u64 {
+    84 / stride(speed)
+}
+
+/// Characters from one such place to the next.
+fn stride(speed: Speed) -> u64 {
+    match speed {
+        Speed::Gigabit => 1,
+        Speed::TenGigabit => 4,
+    }
+}
+
+pub(crate) fn port(speed: Speed) -> Option<Port> {
+    let made = Port::new(speed);
     made.inspect_err(|missing| println!("skipped: {missing}"))
         .ok()
 }
@@ -43,8 +63,18 @@ pub(crate) fn run(port: &mut Port, edges: u64) -> (Vec<Leaving>, Vec<Vec<u8>>) {
     (left, records)
 }
 
-fn ticks(left: &[Leaving]) -> Vec<u64> {
+/// Where frames began.
+pub(crate) fn slots(left: &[Leaving]) -> Vec<u64> {
     left.iter().map(|leaving| leaving.slot).collect()
+}
+
+/// The packet that a record holds.
+pub(crate) fn packet(bytes: &[u8]) -> Packet<'_> {
+    let record::Step::Packet { used, packet } = record::next(bytes, true) else {
+        panic!("no record: {bytes:02X?}");
+    };
+    assert_eq!(used, bytes.len());
+    packet
 }
 
 /// Frames of which the hash has to know everything: tags, options, extension headers, fragments, both versions, noise.
@@ -118,7 +148,9 @@ pub(crate) fn frame(random: &mut Random) -> Vec<u8> {
 
 #[test]
 fn what_comes_is_stamped_hashed_and_given_whole() {
-    let Some(mut port) = port() else { return };
+    let Some(mut port) = port(Speed::Gigabit) else {
+        return;
+    };
     let mut random = Random::new(3);
     let (mut tick, mut sent) = (100, Vec::new());
     let (mut hashed, mut records) = (0, Vec::new());
@@ -161,7 +193,9 @@ fn what_comes_is_stamped_hashed_and_given_whole() {
 
 #[test]
 fn bad_frames_are_counted_and_leave_nothing() {
-    let Some(mut port) = port() else { return };
+    let Some(mut port) = port(Speed::Gigabit) else {
+        return;
+    };
     let good = with_fcs(&[1; 60]);
     let mut wrong = good.clone();
     wrong[20] ^= 4;
@@ -183,7 +217,9 @@ fn bad_frames_are_counted_and_leave_nothing() {
 
 #[test]
 fn every_departure_is_exact_to_the_tick_and_never_early() {
-    let Some(mut port) = port() else { return };
+    let Some(mut port) = port(Speed::Gigabit) else {
+        return;
+    };
     let frame = [7; 60];
     let mut left = Vec::new();
     for at in [1_000, 1_084, 5_000_000, 5_000_085, 5_000_100] {
@@ -192,7 +228,7 @@ fn every_departure_is_exact_to_the_tick_and_never_early() {
     left.extend(run(&mut port, 5_001_000).0);
     // The last one is 15 ticks behind the one before, which takes 84 with its gap: late.
     assert_eq!(
-        ticks(&left),
+        slots(&left),
         [1_000, 1_084, 5_000_000, 5_000_085, 5_000_169]
     );
     for leaving in &left {
@@ -208,36 +244,40 @@ fn every_departure_is_exact_to_the_tick_and_never_early() {
 
 #[test]
 fn a_mark_is_what_later_departures_count_from() {
-    let Some(mut port) = port() else { return };
-    let timer = Timer::new(3).unwrap();
-    run(&mut port, 200);
-    port.send(&record(Departure::Mark(timer), &[1; 60]));
-    for after in [500, 1_000, 1_500] {
-        port.send(&record(Departure::After(timer, after), &[2; 100]));
+    for speed in BOTH {
+        let Some(mut port) = port(speed) else { return };
+        let timer = Timer::new(3).unwrap();
+        run(&mut port, 200);
+        port.send(&record(Departure::Mark(timer), &[1; 60]));
+        for after in [500, 1_000, 1_500] {
+            port.send(&record(Departure::After(timer, after), &[2; 100]));
+        }
+        let left = slots(&run(&mut port, 10_000).0);
+        let marked = 200 + prepared(speed);
+        let expected = [0, 500, 1_000, 1_500].map(|after| (marked + after) * speed.slots());
+        assert_eq!(left, expected);
+        assert_eq!((port.timer(3), port.timer(4)), (marked, 0));
     }
-    let left = ticks(&run(&mut port, 10_000).0);
-    let marked = left[0];
-    assert_eq!(marked, 200 + PREPARED);
-    assert_eq!(left[1..], [marked + 500, marked + 1_000, marked + 1_500]);
-    assert_eq!((port.timer(3), port.timer(4)), (marked, 0));
 }
 
 #[test]
 fn what_is_past_leaves_at_once_and_is_counted_as_late() {
-    let Some(mut port) = port() else { return };
-    run(&mut port, 10_000);
-    port.send(&record(Departure::At(1), &[1; 60]));
-    port.send(&record(Departure::At(9_000), &[1; 60]));
-    port.send(&record(Departure::Now, &[1; 60]));
-    let left = ticks(&run(&mut port, 11_000).0);
-    let first = 10_000 + PREPARED + 1;
-    assert_eq!(left, [first, first + 84, first + 168]);
-    assert_eq!((port.counters().sent, port.counters().late), (3, 2));
+    for speed in BOTH {
+        let Some(mut port) = port(speed) else { return };
+        run(&mut port, 10_000);
+        port.send(&record(Departure::At(1), &[1; 60]));
+        port.send(&record(Departure::At(9_000), &[1; 60]));
+        port.send(&record(Departure::Now, &[1; 60]));
+        let left = slots(&run(&mut port, 11_000).0);
+        let first = (10_000 + prepared(speed) + 1) * speed.slots();
+        let expected = [0, 1, 2].map(|frame| first + frame * line_rate(speed));
+        assert_eq!(left, expected);
+        assert_eq!((port.counters().sent, port.counters().late), (3, 2));
+    }
 }
 
 #[test]
 fn what_is_no_record_is_passed_over_and_counted() {
-    let Some(mut port) = port() else { return };
     let good = record(Departure::Now, &[1; 61]);
     let mut magic = good.clone();
     magic[1] = 0x75;
@@ -245,88 +285,100 @@ fn what_is_no_record_is_passed_over_and_counted() {
     length[3] = 70;
     let mut mode = good.clone();
     mode[4] = 0x28;
-    for bytes in [&magic, &good, &length, &mode, &good] {
-        port.send(bytes);
+    for speed in BOTH {
+        let Some(mut port) = port(speed) else { return };
+        for bytes in [&magic, &good, &length, &mode, &good] {
+            port.send(bytes);
+        }
+        let (left, _) = run(&mut port, 1_000);
+        assert_eq!(left.len(), 2);
+        let counters = port.counters();
+        assert_eq!((counters.sent, counters.bad_records), (2, 3));
     }
-    let (left, _) = run(&mut port, 1_000);
-    assert_eq!(left.len(), 2);
-    let counters = port.counters();
-    assert_eq!((counters.sent, counters.bad_records), (2, 3));
 }
 
 #[test]
 fn lengths_up_to_the_longest_arrive_as_they_left_and_short_ones_padded() {
-    let (Some(mut port), Some(mut other)) = (port(), port()) else {
-        return;
-    };
-    let mut sent = Vec::new();
-    for length in (14..90).chain([1_500, 1_514, 9_000, 15_999, 16_000]) {
-        let frame: Vec<u8> = (0..length).map(|n| (n * 7 + length) as u8).collect();
-        port.send(&record(Departure::Now, &frame));
-        sent.push(frame);
-    }
-    let (left, _) = run(&mut port, 1_000_000);
-    assert_eq!(left.len(), sent.len());
-    for leaving in &left {
-        assert!(other.comes(leaving.slot, &leaving.bytes));
-    }
-    let (_, records) = run(&mut other, 1_000_000);
-    assert_eq!(records.len(), sent.len());
-    for ((bytes, frame), leaving) in records.iter().zip(&mut sent).zip(&left) {
-        frame.resize(frame.len().max(60), 0);
-        let record::Step::Packet { packet, .. } = record::next(bytes, true) else {
-            panic!("no record");
+    for speed in BOTH {
+        let (Some(mut port), Some(mut other)) = (port(speed), port(speed)) else {
+            return;
         };
-        assert_eq!(
-            (packet.bytes, packet.stamp),
-            (&frame[..], Some(Stamp::Word(leaving.slot)))
-        );
+        let mut sent = Vec::new();
+        for length in (14..90).chain([1_500, 1_514, 9_000, 15_999, 16_000]) {
+            let frame: Vec<u8> = (0..length).map(|n| (n * 7 + length) as u8).collect();
+            port.send(&record(Departure::Now, &frame));
+            sent.push(frame);
+        }
+        let (left, _) = run(&mut port, 1_000_000);
+        assert_eq!(left.len(), sent.len());
+        // Back to back, with gaps of 12 bytes: on average, where a frame may not begin at every byte.
+        let off = |pair: &[Leaving]| {
+            let characters = stride(speed) * (pair[1].slot - pair[0].slot);
+            characters as i64 - pair[0].bytes.len() as i64 - 8 - 12
+        };
+        let most = stride(speed) as i64 - 1;
+        let off: Vec<i64> = left.windows(2).map(off).take(70).collect();
+        assert!(off.iter().all(|off| off.abs() <= most), "{off:?}");
+        for leaving in &left {
+            assert!(other.comes(leaving.slot, &leaving.bytes));
+        }
+        let (_, records) = run(&mut other, 1_000_000);
+        assert_eq!(records.len(), sent.len());
+        for ((bytes, frame), leaving) in records.iter().zip(&mut sent).zip(&left) {
+            frame.resize(frame.len().max(60), 0);
+            let packet = packet(bytes);
+            let stamp = Stamp::Word(leaving.slot / speed.slots());
+            assert_eq!((packet.bytes, packet.stamp), (&frame[..], Some(stamp)));
+        }
+        assert_eq!((port.diverged(), other.diverged()), (0, 0));
     }
-    assert_eq!((port.diverged(), other.diverged()), (0, 0));
 }
 
 #[test]
 fn time_that_is_skipped_makes_no_difference() {
-    let (Some(mut skips), Some(mut steps)) = (port(), port()) else {
-        return;
-    };
-    let (mut random, mut end) = (Random::new(9), 0);
-    let timer = Timer::new(1).unwrap();
-    let mut ports = [
-        (&mut skips, Vec::new(), Vec::new()),
-        (&mut steps, Vec::new(), Vec::new()),
-    ];
-    for n in 0..300 {
-        let frame = frame(&mut random);
-        let departure = match n % 4 {
-            0 => Departure::Mark(timer),
-            1 => Departure::After(timer, random.below(3_000)),
-            2 => Departure::At(end + random.below(3_000)),
-            _ => Departure::Now,
+    for (speed, apart) in BOTH.into_iter().zip([4_000, 1_000]) {
+        let (Some(mut skips), Some(mut steps)) = (port(speed), port(speed)) else {
+            return;
         };
-        let comes = (random.below(2) == 0).then(|| (end + random.below(20), with_fcs(&frame)));
-        end += 1 + random.below(4_000);
-        for (one_by_one, (port, left, records)) in ports.iter_mut().enumerate() {
-            port.send(&record(departure, &frame));
-            if let Some((tick, bytes)) = &comes {
-                port.comes(*tick, bytes);
-            }
-            let step = if one_by_one == 1 { 1 } else { end };
-            while port.edges() < end {
-                let (more, new) = run(port, end.min(port.edges() + step));
-                left.extend(more);
-                records.extend(new);
+        let (mut random, mut end) = (Random::new(9), 0);
+        let timer = Timer::new(1).unwrap();
+        let mut ports = [
+            (&mut skips, Vec::new(), Vec::new()),
+            (&mut steps, Vec::new(), Vec::new()),
+        ];
+        for n in 0..600 {
+            let frame = frame(&mut random);
+            let departure = match n % 4 {
+                0 => Departure::Mark(timer),
+                1 => Departure::After(timer, random.below(apart)),
+                2 => Departure::At(end + random.below(apart)),
+                _ => Departure::Now,
+            };
+            let slot = end * speed.slots() + random.below(20 * speed.slots());
+            let comes = (random.below(2) == 0).then(|| (slot, with_fcs(&frame)));
+            end += 1 + random.below(apart);
+            for (one_by_one, (port, left, records)) in ports.iter_mut().enumerate() {
+                port.send(&record(departure, &frame));
+                if let Some((slot, bytes)) = &comes {
+                    port.comes(*slot, bytes);
+                }
+                let step = if one_by_one == 1 { 1 } else { end };
+                while port.edges() < end {
+                    let (more, new) = run(port, end.min(port.edges() + step));
+                    left.extend(more);
+                    records.extend(new);
+                }
             }
         }
+        let [(skips, left, records), (steps, other_left, other_records)] = ports;
+        assert!(
+            left.len() > 500 && records.len() > 200,
+            "{} and {}",
+            left.len(),
+            records.len()
+        );
+        assert_eq!((left, records), (other_left, other_records));
+        assert_eq!(skips.counters(), steps.counters());
+        assert!(steps.cycles() >= end && skips.cycles() < steps.cycles() / 2);
     }
-    let [(skips, left, records), (steps, other_left, other_records)] = ports;
-    assert!(
-        left.len() > 250 && records.len() > 100,
-        "{} and {}",
-        left.len(),
-        records.len()
-    );
-    assert_eq!((left, records), (other_left, other_records));
-    assert_eq!(skips.counters(), steps.counters());
-    assert!(steps.cycles() >= end && skips.cycles() < steps.cycles() / 2);
 }

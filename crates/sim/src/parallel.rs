@@ -146,6 +146,8 @@ pub(crate) fn run(
             }
         }
     });
+    // The thread that watches may have seen the end before it has told of the last window.
+    watcher.report(Time::from_ps(shared.passed.into_inner()), until);
     // What was under way when it ended stays so.
     let board = &shared.boards[shared.window.into_inner() % 2];
     for (part, mail) in shared.parts.into_iter().zip(&board.mail) {

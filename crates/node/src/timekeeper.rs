@@ -71,6 +71,14 @@ impl Timekeeper {
         self.rate
     }
 
+    /// How far that rate may be off, as a fraction of it: both its ends by as much as samples are apart, over the time between them. None
+    /// before the second sample.
+    pub fn rate_error(&self) -> Option<f64> {
+        let ((_, began), (_, ended)) = (self.samples.front()?, self.samples.back()?);
+        let passed = (ended - began).unsigned_abs() as f64;
+        (passed > 0.0).then(|| 2.0 * self.spread / passed)
+    }
+
     /// How far one of the samples whose mean counts is from the line, in the clock's units.
     pub fn spread(&self) -> f64 {
         self.spread
@@ -93,6 +101,7 @@ mod tests {
             assert_eq!(keeper.at(ticks - 600), Some(shown(ticks - 600)));
         }
         assert_eq!((keeper.rate(), keeper.spread()), (2.5, 0.0));
+        assert_eq!(keeper.rate_error(), Some(0.0));
     }
 
     #[test]
@@ -110,6 +119,15 @@ mod tests {
         let (error, spread) = off(10);
         assert!((10..=30).contains(&error), "{error}");
         assert!((70.0..=100.0).contains(&spread), "{spread}");
+        // 100 in 30,000, and told as no less.
+        let mut keeper = Timekeeper::new(10);
+        assert_eq!(keeper.rate_error(), None);
+        for n in 0..30 {
+            keeper.sample(n * 1_000, i128::from(n) * 1_000);
+        }
+        keeper.sample(30_000, 30_100);
+        let (off, told) = (keeper.rate() - 1.0, keeper.rate_error().unwrap());
+        assert!(off > 0.003 && (off..3.0 * off).contains(&told), "{off} {told}");
     }
 
     #[test]

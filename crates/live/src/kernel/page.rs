@@ -5,8 +5,9 @@
 //! to read, and then tells; so a writer that dies in between leaves a page that is whole, and a reader never waits for one.
 //!
 //! What a reader gets says how far it may be off, and whether the writer is still there. When it is not, the line goes on, and the bound
-//! grows by [`GROWTH_PPB`], by what the rates of the clock's corrections were apart, and by what the line was making up for. Within an era time is not set: lines follow one another, and what the clock was corrected by is made up for by
-//! running faster or slower, by at most 500 ppm.
+//! grows by [`GROWTH_PPB`], by what the rates of the clock's corrections were apart, by what the line was making up for, and by how
+//! far the counter's own rate may be off as it was measured. Within an era time is not set: lines follow one another, and what the clock was
+//! corrected by is made up for by running faster or slower, by at most 500 ppm.
 //!
 //! The layout is that of the machine, all of it 64-bit words:
 //!

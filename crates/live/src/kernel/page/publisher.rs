@@ -19,6 +19,9 @@ use std::sync::atomic::fence;
 
 /// Between two lines, where the clock was not corrected.
 const INTERVAL_NS: u64 = 100_000_000;
+/// Between two samples of the counter: those of a writer that corrects a clock more often would lie so close that their own error makes the
+/// rate.
+const APART_NS: u64 = 1_000_000;
 /// Without a new line for so long the writer is not there any more.
 const STALE_NS: u64 = 2_000_000_000;
 /// Samples of the counter whose mean counts.
@@ -48,6 +51,7 @@ pub struct Publisher {
     /// Those that the clock had, parts in 10^12.
     rates: VecDeque<i64>,
     written_ns: u64,
+    sampled_ns: u64,
     era: u32,
 }
 
@@ -121,6 +125,7 @@ impl Publisher {
             reading: None,
             rates: VecDeque::with_capacity(RATES),
             written_ns: 0,
+            sampled_ns: 0,
         };
         for _ in 0..20 {
             publisher.sample();
@@ -136,8 +141,13 @@ impl Publisher {
         Ok(publisher)
     }
 
-    /// Takes both clocks down; the counter then.
+    /// Takes both clocks down, where that is due; the counter then.
     fn sample(&mut self) -> u64 {
+        let now = now_ns();
+        if now < self.sampled_ns + APART_NS {
+            return self.counter.read();
+        }
+        self.sampled_ns = now;
         let tries = (0..TRIES).map(|_| {
             let before = self.counter.read();
             let now = now_ns();
@@ -186,6 +196,7 @@ impl Publisher {
             false => 0,
         };
         let own = off.unsigned_abs() + self.keeper.spread() as u128;
+        let rate_error = self.keeper.rate_error().unwrap_or(0.0);
         let line = Line {
             ticks,
             // What the page has said is rounded down; no less than that.
@@ -195,7 +206,7 @@ impl Publisher {
             // Left alone, the line goes on making up for what is made up for already.
             growth_ppb: GROWTH_PPB
                 .saturating_add(swing_ppb)
-                .saturating_add((slew.abs() * 1e9) as u32),
+                .saturating_add(((slew.abs() + rate_error) * 1e9) as u32),
             ahead_of_utc_s: reading.ahead_of_utc_s,
         };
         let state = match reading.follows || reading.offset.is_none() {

@@ -127,7 +127,10 @@ mod tests {
         }
         keeper.sample(30_000, 30_100);
         let (off, told) = (keeper.rate() - 1.0, keeper.rate_error().unwrap());
-        assert!(off > 0.003 && (off..3.0 * off).contains(&told), "{off} {told}");
+        assert!(
+            off > 0.003 && (off..3.0 * off).contains(&told),
+            "{off} {told}"
+        );
     }
 
     #[test]

@@ -40,6 +40,12 @@ control I(inout headers h, inout meta m, inout standard_metadata_t s) {
         } else if (h.data.op == 6) {
             // The right side is only called when the left is true.
             if (h.data.a == 1 && twice(h.data.b) > 3) { h.data.c = 1; }
+        } else if (h.data.op == 7) {
+            // What an extern writes into a variable is read more than once.
+            bit<8> drawn;
+            random(drawn, 8w7, 8w7);
+            h.data.b = drawn;
+            h.data.c = drawn + 1;
         }
     }
 }

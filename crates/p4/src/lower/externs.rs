@@ -297,6 +297,10 @@ impl<'a> Lowerer<'a> {
                 storage
             }
         };
+        self.returned = match &returned {
+            Storage::Scalar(slot) => Some(*slot),
+            _ => None,
+        };
         let mut arguments = arguments;
         let name = &callee.prototype.name.text;
         let called = match callee.object {

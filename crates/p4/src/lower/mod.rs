@@ -177,6 +177,8 @@ struct Lowerer<'a> {
     extracting: bool,
     /// Where the parser that is being lowered puts its error.
     error: Option<ir::SlotId>,
+    /// The slot that was made for what the last call of an extern returned.
+    returned: Option<ir::SlotId>,
     /// What the bodies that are finished count for the bound on inlining.
     built: usize,
     depth: u32,
@@ -211,6 +213,7 @@ impl<'a> Lowerer<'a> {
             roots: BTreeSet::new(),
             extracting: false,
             error: None,
+            returned: None,
             built: 0,
             depth: 0,
             index,

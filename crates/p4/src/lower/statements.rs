@@ -128,7 +128,8 @@ impl<'a> Lowerer<'a> {
         else {
             return false;
         };
-        let is_last = slot.index() + 1 == self.program.slots.len();
+        // A variable of the program that the call wrote is read again.
+        let is_last = self.returned == Some(*slot) && slot.index() + 1 == self.program.slots.len();
         if !is_last || lvalue.ty(&self.program.slots) != *ty || !self.body.redirect(*slot, &lvalue)
         {
             return false;

@@ -180,6 +180,57 @@ fn ptf_programs_the_pipeline_and_sees_its_packets() {
     );
 }
 
+#[test]
+fn the_p4runtime_shell_steers_a_program_in_the_kernel() {
+    let test = "p4runtime-shell against a program in the kernel";
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let python = format!("{root}/target/p4runtime-venv/bin/python");
+    if !is_root(test) || !has(&python, test) {
+        return;
+    }
+    let machine = Namespace::new().expect("root may make namespaces");
+    let place = Place::new("p4runtime-kernel");
+    for [near, far] in [["x0", "y0"], ["x1", "y1"]] {
+        let end = |name| VethEnd {
+            namespace: &machine,
+            name,
+            mac: None,
+        };
+        veth([end(near), end(far)], 1500).expect("a cable");
+    }
+    // When an entry was last hit the kernel does not know, and there is no port of the controller.
+    let script = format!(
+        "sed '/support_timeout/d' {root}/crates/p4runtime/tests/router.p4 > router.p4
+         sed 's/hits.count();/hits.count(); clone(CloneType.I2E, 5);/' router.p4 > cloning.p4
+         wire p4 info router.p4 --p4info router.txtpb > info.txt && wire p4 info cloning.p4 --p4info cloning.p4.txtpb > info.txt
+         wire p4 run router.p4 --engine xdp --p4runtime 127.0.0.1:9559 --device-id 1 --on x0 --on x1 > router.txt 2>&1 & router=$!
+         trap 'kill -TERM $router' EXIT
+         for i in $(seq 1200); do grep -q ' 0100007F:2557 ' /proc/self/net/tcp && break; sleep 0.05; done
+         export PROTOCOL_BUFFERS_PYTHON_IMPLEMENTATION=python
+         {python} {root}/crates/cli/tests/p4_live/kernel.py 127.0.0.1:9559 router.txtpb router.p4 cloning.p4 2>&1"
+    );
+    let told = place.run_by(machine.command("timeout"), &script);
+    // The shell says much in between.
+    let steps = ["counters", "digests", "selectors", "done"];
+    let words: Vec<&str> = told
+        .out
+        .lines()
+        .filter(|line| steps.contains(line))
+        .collect();
+    assert!(
+        words == steps,
+        "{told:?} {}",
+        String::from_utf8_lossy(&place.read("router.txt"))
+    );
+    let refused = place.run(&format!(
+        "wire p4 run {root}/crates/p4runtime/tests/router.p4 --engine xdp --cpu-port 510 --on lo"
+    ));
+    assert!(
+        refused.err.contains("no port of the controller"),
+        "{refused:?}"
+    );
+}
+
 /// The exercise of our own, in a folder of the test's.
 fn exercise(place: &Place) {
     let from = concat!(env!("CARGO_MANIFEST_DIR"), "/../../testdata/p4-exercise");

@@ -55,6 +55,21 @@ pub trait Device: Send + Sync + 'static {
     fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported>;
     /// The time, as packets see it.
     fn now(&self) -> Time;
+    /// Brings the environment what packets have made of its state, before a controller reads or changes it. Whoever forwards with the
+    /// environment itself has nothing to do.
+    ///
+    /// # Errors
+    /// Why not.
+    fn refresh(&self) -> Result<(), String> {
+        Ok(())
+    }
+    /// Returns when packets see what a controller has changed in the environment.
+    ///
+    /// # Errors
+    /// Why they do not.
+    fn settle(&self) -> Result<(), String> {
+        Ok(())
+    }
 }
 
 /// How the server behaves.
@@ -543,13 +558,19 @@ impl P4Runtime for Server {
     fn write(self: Arc<Self>, request: WriteRequest) -> Result<WriteResponse, Status> {
         self.check_device(request.device_id)?;
         lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
-        self.pipeline()?.write(&request)?;
+        let pipeline = self.pipeline()?;
+        self.device.refresh().map_err(Status::internal)?;
+        let written = pipeline.write(&request);
+        // Of what was refused some may have been made.
+        self.device.settle().map_err(Status::resource_exhausted)?;
+        written?;
         Ok(WriteResponse {})
     }
 
     fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status> {
         self.check_device(request.device_id)?;
         let pipeline = self.pipeline()?;
+        self.device.refresh().map_err(Status::internal)?;
         let now = self.device.now();
         let entities = pipeline.read(&request, now)?;
         let mut answers: Vec<Result<ReadResponse, Status>> = Vec::new();

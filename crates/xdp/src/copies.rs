@@ -3,6 +3,7 @@
 //! The kernel copies a packet when the program is done with it. So all copies are alike, and a program can have them where nothing behind the point at
 //! which it would be copied reads what tells one copy from another: by which port it leaves, its number in the group, that it is a copy.
 
+use crate::anew::recirculates;
 use crate::frame::{ENDED, GROUP, INDEX};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R7, R8, Size};
 use crate::maps::Purpose;
@@ -19,6 +20,10 @@ pub(crate) const COPIES: u32 = 256;
 const BROADCAST: i32 = 1 << 3;
 
 fn alike(program: &Program, path: &Path) -> Option<SlotId> {
+    // Each copy would begin anew.
+    if recirculates(program) {
+        return None;
+    }
     let group = path.detours.group?;
     let at = path
         .steps

@@ -1,6 +1,6 @@
 //! The kernel as an engine: it is given packets one by one.
 
-use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, PORT, POSITION, RESULT};
+use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, KIND, PORT, POSITION, RESULT};
 use crate::kernel::{Error, Kernel};
 use crate::path::{NO_PATH, path};
 use crate::unit::{BEFORE, Code, Entrance};
@@ -92,6 +92,9 @@ impl Xdp {
         packet.emitted.extend(emitted);
         packet.emitted_bits = 8 * count as u64;
         packet.emit_rest(bytes);
+        if let Some(most) = kernel.most(frame) {
+            packet.emitted.truncate(most as usize);
+        }
     }
 }
 
@@ -184,22 +187,28 @@ impl Xdp {
         let given = given(port, context.now.as_ns(), bytes, behind);
         kernel.bring_tables().ok()?;
         kernel.push();
+        kernel.bring_meters().ok()?;
         let trial = kernel.program.run(&given, BEFORE, 1).ok()?;
         let frame = kernel.last_frame().ok()?;
         let word = |at: i32| frame[at as usize / 8];
         let result = word(RESULT);
         let (step, leaves) = ((result >> 8) as usize, word(PORT) as u32);
         let is = |code: Code| result & 0xFF == code as u64;
-        if is(Code::Beyond) || is(Code::Steps) || (is(Code::Left) && self.turns) {
+        // The architecture goes on with the packet as it came, and its first pass.
+        let is_other = self.turns || word(KIND) != 0;
+        let left = is(Code::Left) && is_other || is(Code::NoRoom) && word(KIND) != 0;
+        if left || is(Code::Beyond) || is(Code::Steps) || is(Code::Passes) {
             // Nothing of it is kept.
             kernel.forget();
             return None;
         }
         kernel.pull();
+        kernel.pull_meters().ok()?;
         kernel.hear();
         context.stop = None;
         context.effects = Effects {
             checksum_error: word(CHECKSUM_ERROR) != 0,
+            truncate: kernel.most(&frame),
             ..Effects::default()
         };
         packet.position = word(POSITION);

@@ -29,8 +29,19 @@ pub(crate) const DONE: i32 = 72;
 pub(crate) const INDEX: i32 = 80;
 /// The number of the multicast group that the packet goes to; 0 without.
 pub(crate) const GROUP: i32 = 88;
+/// The colour that a direct meter gave the packet.
+pub(crate) const COLOUR: i32 = 96;
+/// No more bytes leave than this, and what the section that runs has asked for.
+pub(crate) const MOST: i32 = 104;
+pub(crate) const SHORTEN: i32 = 112;
+/// Which of the requests of its kind the program has made last, from 1 on; 0 for none.
+pub(crate) const RESUBMIT: i32 = 120;
+pub(crate) const RECIRCULATE: i32 = 128;
+/// The kind of the packet if it is here again, and of the one that is to begin anew; 0 for one that arrives.
+pub(crate) const KIND: i32 = 136;
+pub(crate) const AGAIN: i32 = 144;
 /// How many packets ended as each [`crate::unit::Code`] says.
-pub(crate) const ENDED: i32 = 96;
+pub(crate) const ENDED: i32 = 152;
 /// How many numbers these are, a power of two.
 pub(crate) const CODES: usize = 16;
 /// How many messages there was no room for.

@@ -1,19 +1,23 @@
 //! A program in the kernel, with its maps: what is in them, kept as the environment has it.
 
+use crate::choice;
 use crate::copies::{COPIES, members};
-use crate::frame::{CODES, DONE, ENDED};
+use crate::frame::{CODES, DONE, ENDED, MOST};
 use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
+use crate::meter::{self, Held};
 use crate::unit::{Entrance, compile};
-use live::ebpf::{self, LoadError, MMAPABLE, Memory, Messages, NO_PREALLOC, Program};
+use live::ebpf::{self, ANY_LENGTH, LoadError, MMAPABLE, Memory, Messages, NO_PREALLOC, Program};
 use node::Time;
-use p4::ir::{KeyMatch, TableId, ValueSetId};
+use p4::ir::{KeyMatch, ObjectId, TableId, ValueSetId};
 use pipeline::context::Context;
 use pipeline::engine::{Packet, Path};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::hash::CrcTable;
+use pipeline::state::profile::Contents;
 use pipeline::state::{Counter, Register};
-use std::collections::BTreeMap;
+use pipeline::table::{Call, Form, Installed};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -60,11 +64,17 @@ pub(crate) struct Kernel {
     pub(crate) object: Object,
     pub(crate) program: Program,
     maps: Vec<ebpf::Map>,
+    /// The meters that the maps have, by their maps' numbers.
+    meters: BTreeMap<usize, Vec<Held>>,
     /// Of counters and registers, by their maps' numbers.
     memories: BTreeMap<usize, Memory>,
     copies: usize,
     /// The state of the tables that the maps have.
     changes: Option<u64>,
+    /// The action profiles that they have.
+    profiles: Vec<Arc<Contents>>,
+    /// The rows of each group of a table's action selector.
+    choices: BTreeMap<TableId, BTreeMap<u32, Vec<Vec<u8>>>>,
     /// What is in the map of each table, by key.
     entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
     defaults: Vec<Vec<u8>>,
@@ -128,27 +138,37 @@ impl Kernel {
             object,
             program,
             maps: made,
+            meters: BTreeMap::new(),
             memories,
             messages,
             copies,
             changes: None,
+            profiles: Vec::new(),
+            choices: BTreeMap::new(),
             entries: BTreeMap::new(),
             members: BTreeMap::new(),
             groups: BTreeMap::new(),
             defaults: vec![Vec::new(); environment.tables.forms().len()],
         };
+        if let Some(itself) = kernel.map(Purpose::Itself) {
+            let number = kernel.program.number().to_ne_bytes();
+            itself
+                .set(&0u32.to_ne_bytes(), &number)
+                .map_err(failed("telling the program of itself"))?;
+        }
         kernel
             .bring_tables()
             .map_err(failed("filling the tables"))?;
+        kernel
+            .bring_meters()
+            .map_err(failed("setting the meters"))?;
         kernel.push();
         Ok(kernel)
     }
 
     /// The map for a purpose, if the program has it.
     pub(crate) fn map(&self, purpose: Purpose) -> Option<&ebpf::Map> {
-        let maps = self.object.maps.iter();
-        let number = maps.clone().position(|map| map.purpose == purpose)?;
-        self.maps.get(number)
+        self.maps.get(self.number(purpose)?)
     }
 
     /// Puts a whole array of entries in place of the one that packets see.
@@ -180,60 +200,138 @@ impl Kernel {
         Ok(())
     }
 
+    /// The number of the map for a purpose, if the program has it.
+    fn number(&self, purpose: Purpose) -> Option<usize> {
+        let mut maps = self.object.maps.iter();
+        maps.position(|map| map.purpose == purpose)
+    }
+
     /// Brings the maps of tables and value sets to what the environment has, if that has changed.
     pub(crate) fn bring_tables(&mut self) -> io::Result<()> {
         self.bring_value_sets()?;
         let environment = Arc::clone(&self.environment);
         let changes = environment.tables.changes();
-        if self.changes == Some(changes) {
+        let objects = (0..environment.objects.len() as u32).map(ObjectId);
+        let profiles = objects.filter_map(|id| Some((id, environment.profile(id)?.contents.get())));
+        let profiles: BTreeMap<ObjectId, Arc<Contents>> = profiles.collect();
+        let mut before = self.profiles.iter();
+        let same = profiles
+            .values()
+            .all(|now| before.next().is_some_and(|old| Arc::ptr_eq(old, now)));
+        if self.changes == Some(changes) && same {
             return Ok(());
         }
         for (index, form) in environment.tables.forms().iter().enumerate() {
             let id = TableId(index as u32);
-            if let Ok((call, _)) = environment.tables.default(id) {
-                self.bring_default(index, maps::row(form, &call, 0))?;
-            }
-            let number = self
-                .object
-                .maps
-                .iter()
-                .position(|map| map.purpose == Purpose::Table(id));
-            let Some(number) = number else { continue };
-            let wanted = self.object.maps[number];
-            let map = &self.maps[number];
-            let there = self.entries.remove(&id).unwrap_or_default();
             let entries = environment.tables.entries(id);
-            let mut wants = BTreeMap::new();
-            if wanted.kind == Kind::ArrayOfMaps {
-                let block = maps::block(form, &entries, wanted.value as usize);
-                wants.insert(0u32.to_ne_bytes().to_vec(), block);
-            } else {
-                for installed in &entries {
-                    let keys = &installed.entry.keys;
-                    let key = match Matching::of(form) {
-                        Matching::Prefix(prefix) => maps::trie_key(form, prefix, keys),
-                        _ => maps::exact_key(form, keys),
-                    };
-                    let place = u64::from(installed.index) + 1;
-                    wants.insert(key, maps::row(form, &installed.entry.call, place));
-                }
+            let default = environment.tables.default(id).ok().map(|(call, _)| call);
+            let none = Arc::default();
+            let profile = form
+                .implementation
+                .and_then(|profile| profiles.get(&profile));
+            let contents: &Contents = profile.unwrap_or(&none);
+            let row = |call: &Call, entry| choice::row(&environment, id, contents, call, entry);
+            // A packet sees no entry before its group.
+            let calls = entries.iter().map(|installed| &installed.entry.call);
+            let groups = self.bring_choices(id, contents, calls.chain(&default))?;
+            if let Some(call) = &default {
+                self.bring_default(index, row(call, 0))?;
             }
-            // First what goes, so that there is room.
-            for key in there.keys().filter(|key| !wants.contains_key(*key)) {
-                map.remove(key)?;
-            }
-            for (key, value) in &wants {
-                if there.get(key) == Some(value) {
-                    continue;
-                }
-                match wanted.kind {
-                    Kind::ArrayOfMaps => self.exchange(number, value)?,
-                    _ => map.set(key, value)?,
-                }
-            }
-            self.entries.insert(id, wants);
+            self.bring_entries(id, form, &entries, row)?;
+            self.retain_choices(id, &groups)?;
         }
         self.changes = Some(changes);
+        self.profiles = profiles.into_values().collect();
+        Ok(())
+    }
+
+    fn bring_entries(
+        &mut self,
+        id: TableId,
+        form: &Form,
+        entries: &[Installed],
+        row: impl Fn(&Call, u64) -> Vec<u8>,
+    ) -> io::Result<()> {
+        let Some(number) = self.number(Purpose::Table(id)) else {
+            return Ok(());
+        };
+        let wanted = self.object.maps[number];
+        let map = &self.maps[number];
+        let there = self.entries.remove(&id).unwrap_or_default();
+        let row =
+            |installed: &Installed| row(&installed.entry.call, u64::from(installed.index) + 1);
+        let mut wants = BTreeMap::new();
+        if wanted.kind == Kind::ArrayOfMaps {
+            let block = maps::block(form, entries, wanted.value as usize, row);
+            wants.insert(0u32.to_ne_bytes().to_vec(), block);
+        } else {
+            for installed in entries {
+                let keys = &installed.entry.keys;
+                let key = match Matching::of(form) {
+                    Matching::Prefix(prefix) => maps::trie_key(form, prefix, keys),
+                    _ => maps::exact_key(form, keys),
+                };
+                wants.insert(key, row(installed));
+            }
+        }
+        // First what goes, so that there is room.
+        for key in there.keys().filter(|key| !wants.contains_key(*key)) {
+            map.remove(key)?;
+        }
+        for (key, value) in &wants {
+            if there.get(key) == Some(value) {
+                continue;
+            }
+            match wanted.kind {
+                Kind::ArrayOfMaps => self.exchange(number, value)?,
+                _ => map.set(key, value)?,
+            }
+        }
+        self.entries.insert(id, wants);
+        Ok(())
+    }
+
+    /// Makes the arrays of the groups that calls name, and gives their numbers.
+    fn bring_choices<'a>(
+        &mut self,
+        id: TableId,
+        contents: &Contents,
+        calls: impl Iterator<Item = &'a Call>,
+    ) -> io::Result<BTreeSet<u32>> {
+        let Some(number) = self.number(Purpose::Choices(id)) else {
+            return Ok(BTreeSet::new());
+        };
+        let groups = calls.filter_map(|call| match call {
+            Call::Group(group) => Some(*group),
+            _ => None,
+        });
+        let groups: BTreeSet<u32> = groups.collect();
+        let there = self.choices.entry(id).or_default();
+        for group in &groups {
+            let elements = choice::elements(&self.environment, id, contents, *group);
+            if there.get(group) == Some(&elements) {
+                continue;
+            }
+            let map = rows(&self.object.maps[number], elements.len() as u32)?;
+            for (index, element) in (0u32..).zip(&elements) {
+                map.set(&index.to_ne_bytes(), element)?;
+            }
+            self.maps[number].set(&group.to_ne_bytes(), &map.number().to_ne_bytes())?;
+            there.insert(*group, elements);
+        }
+        Ok(groups)
+    }
+
+    /// Takes the groups away that no entry names any more.
+    fn retain_choices(&mut self, id: TableId, named: &BTreeSet<u32>) -> io::Result<()> {
+        let Some(number) = self.number(Purpose::Choices(id)) else {
+            return Ok(());
+        };
+        let there = self.choices.entry(id).or_default();
+        for group in there.keys().filter(|group| !named.contains(group)) {
+            self.maps[number].remove(&group.to_ne_bytes())?;
+        }
+        there.retain(|group, _| named.contains(group));
         Ok(())
     }
 
@@ -288,11 +386,7 @@ impl Kernel {
     }
 
     fn bring_default(&mut self, index: usize, mut row: Vec<u8>) -> io::Result<()> {
-        let maps = self.object.maps.iter();
-        let Some(number) = maps
-            .clone()
-            .position(|map| map.purpose == Purpose::Defaults)
-        else {
+        let Some(number) = self.number(Purpose::Defaults) else {
             return Ok(());
         };
         row.resize(self.object.maps[number].value as usize, 0);
@@ -331,11 +425,12 @@ impl Kernel {
     }
 
     /// Those that the environment has otherwise than they were: what a packet changes meanwhile stays.
-    pub(crate) fn push_changes(&self, were: &[u64]) {
-        let mut were = were.iter();
+    pub(crate) fn push_changes(&self, were: &mut [u64]) {
+        let mut were = were.iter_mut();
         self.shared(|kernel, environment| {
             let is = environment.load(Ordering::Relaxed);
-            if were.next().is_some_and(|was| *was != is) {
+            if let Some(was) = were.next().filter(|was| **was != is) {
+                *was = is;
                 kernel.store(is, Ordering::Relaxed);
             }
         });
@@ -352,8 +447,64 @@ impl Kernel {
         all
     }
 
+    /// Gives the kernel the meters that the environment has otherwise than it.
+    ///
+    /// # Errors
+    /// When a burst is larger than the kernel's meters hold.
+    pub(crate) fn bring_meters(&mut self) -> io::Result<()> {
+        for (number, map) in self.object.maps.iter().enumerate() {
+            let Purpose::Meter(object) = map.purpose else {
+                continue;
+            };
+            let Some(meter) = self.environment.meter(object) else {
+                continue;
+            };
+            let there = self.meters.entry(number).or_default();
+            there.resize(meter.size(), None);
+            for (index, there) in there.iter_mut().enumerate() {
+                let held = meter.held(index);
+                let wanted =
+                    held.and_then(|(rates, tokens, last)| Some((rates?, tokens, last.as_ns())));
+                if *there != wanted {
+                    let words = meter::words(&wanted)?.into_iter().chain([0]);
+                    let value: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
+                    self.maps[number].set(&(index as u32).to_ne_bytes(), &value)?;
+                    *there = wanted;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the environment the tokens of the meters as the kernel has them.
+    pub(crate) fn pull_meters(&mut self) -> io::Result<()> {
+        for (number, there) in &mut self.meters {
+            let Purpose::Meter(object) = self.object.maps[*number].purpose else {
+                continue;
+            };
+            let Some(meter) = self.environment.meter(object) else {
+                continue;
+            };
+            for (index, there) in there.iter_mut().enumerate() {
+                let Some((_, tokens, last)) = there else {
+                    continue;
+                };
+                let value = self.maps[*number].get(&(index as u32).to_ne_bytes(), 1)?;
+                let (words, _) = value.as_chunks::<8>();
+                let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
+                (*tokens, *last) = meter::state(&words);
+                meter.hold(index, *tokens, Time::from_ns(*last));
+            }
+        }
+        Ok(())
+    }
+
     /// Forgets what the program has left to the process.
     pub(crate) fn forget(&mut self) {
+        // Other than the environment's, so that they are set anew.
+        for (.., last) in self.meters.values_mut().flatten().flatten() {
+            *last = u64::MAX;
+        }
         if let Some((ring, _)) = &mut self.messages {
             ring.read(&mut |_| {});
         }
@@ -390,6 +541,12 @@ impl Kernel {
         Ok(bytes.chunks_exact(size).map(words).collect())
     }
 
+    /// How many bytes may leave at most, if the program has said so.
+    pub(crate) fn most(&self, frame: &[u64]) -> Option<u32> {
+        let said = self.object.truncates.then(|| frame[MOST as usize / 8])?;
+        u32::try_from(said).ok()
+    }
+
     /// The frame of the packet that was last done with.
     pub(crate) fn last_frame(&self) -> io::Result<Vec<u64>> {
         let frames = self.frames()?.into_iter();
@@ -419,6 +576,11 @@ fn inner(map: &maps::Map) -> io::Result<ebpf::Map> {
     ebpf::Map::new(Kind::Array as u32, 4, map.value, 1, 0, None)
 }
 
+/// The rows of a group: arrays of any length stand in the same map.
+fn rows(map: &maps::Map, count: u32) -> io::Result<ebpf::Map> {
+    ebpf::Map::new(Kind::Array as u32, 4, map.value, count, ANY_LENGTH, None)
+}
+
 fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
     let kind = map.kind as u32;
     match map.kind {
@@ -429,7 +591,14 @@ fn make(map: &maps::Map) -> io::Result<ebpf::Map> {
             Ok(outer)
         }
         Kind::HashOfMaps => {
-            ebpf::Map::new(kind, map.key, map.value, map.entries, 0, Some(&group()?))
+            let like = match map.purpose {
+                Purpose::Choices(_) => rows(map, 1)?,
+                _ => group()?,
+            };
+            ebpf::Map::new(kind, map.key, 4, map.entries, 0, Some(&like))
+        }
+        Kind::Array if matches!(map.purpose, Purpose::Meter(_)) => {
+            ebpf::Map::with_locks(meter::WORDS as u32, map.entries)
         }
         _ => {
             let flags = match (map.kind, map.purpose) {

@@ -16,8 +16,12 @@
 //! |---|---|
 //! | `instruction` | instructions and labels |
 //! | `frame` | where slots and values are |
-//! | `unit` | sections, blocks, selects, ends |
+//! | `unit` | sections, blocks, ends |
+//! | `select` | selects |
 //! | `expression`, `wide`, `statement`, `packet`, `table` | what they say |
+//! | `meter` | meters |
+//! | `anew` | packets that begin anew, or are cut |
+//! | `choice` | members of action profiles and selectors |
 //! | `copies` | multicast |
 //! | `maps` | the maps, and what entries are in them |
 //! | `kernel` | loading, and bringing maps up to date |
@@ -26,6 +30,8 @@
 
 #![forbid(unsafe_code)]
 
+mod anew;
+mod choice;
 mod copies;
 mod engine;
 mod expression;
@@ -33,8 +39,10 @@ mod frame;
 mod instruction;
 mod kernel;
 mod maps;
+mod meter;
 mod packet;
 mod path;
+mod select;
 mod statement;
 mod switch;
 mod table;

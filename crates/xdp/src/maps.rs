@@ -16,6 +16,8 @@ pub enum Purpose {
     Frame,
     /// The entries of a table.
     Table(TableId),
+    /// By group of a table's action selector: the rows of its members.
+    Choices(TableId),
     /// The members of a value set.
     ValueSet(ValueSetId),
     /// The default actions, by the tables' numbers.
@@ -24,6 +26,10 @@ pub enum Purpose {
     Counter(ObjectId),
     /// Values in cells of 64 bits.
     Register(ObjectId),
+    /// Rates, buckets, and a lock.
+    Meter(ObjectId),
+    /// The program, for packets that begin anew.
+    Itself,
     /// A CRC's table.
     Crc(Crc),
     /// By interface: the number of its port, and one more.
@@ -45,6 +51,7 @@ pub enum Purpose {
 pub enum Kind {
     Hash = 1,
     Array = 2,
+    ProgramArray = 3,
     PerCpuArray = 6,
     LpmTrie = 11,
     ArrayOfMaps = 12,
@@ -60,7 +67,7 @@ pub struct Map {
     pub kind: Kind,
     /// How many bytes a key has.
     pub key: u32,
-    /// How many bytes a value has; of an array of maps, a value of each of those, which have one.
+    /// How many bytes a value has; of an array of maps, a value of each of those, which have one; of a hash of maps a value of those.
     pub value: u32,
     /// How many there are at most.
     pub entries: u32,
@@ -75,6 +82,8 @@ pub struct Object {
     pub maps: Vec<Map>,
     /// Calls of externs that concern the control plane alone, by their numbers in messages.
     pub(crate) calls: Vec<Call>,
+    /// Whether packets may be cut.
+    pub(crate) truncates: bool,
     /// Where things are in the memory that a packet's program works in.
     pub(crate) frame: crate::frame::Frame,
 }
@@ -277,8 +286,13 @@ pub(crate) fn trie_key(form: &Form, prefix: usize, keys: &[KeyMatch]) -> Vec<u8>
     out
 }
 
-/// All entries of a table with priorities, as the one value of its map.
-pub(crate) fn block(form: &Form, entries: &[Installed], size: usize) -> Vec<u8> {
+/// All entries of a table with priorities, as the one value of its map; `row` makes their rows.
+pub(crate) fn block(
+    form: &Form,
+    entries: &[Installed],
+    size: usize,
+    row: impl Fn(&Installed) -> Vec<u8>,
+) -> Vec<u8> {
     let mut sorted: Vec<&Installed> = entries.iter().collect();
     // Of the same priority the older first.
     sorted.sort_by_key(|entry| (u32::MAX - entry.entry.priority, entry.handle));
@@ -289,8 +303,7 @@ pub(crate) fn block(form: &Form, entries: &[Installed], size: usize) -> Vec<u8> 
         for (key, given) in keys.iter().zip(&installed.entry.keys) {
             pattern(*key, given, &mut bytes);
         }
-        let row = row(form, &installed.entry.call, u64::from(installed.index) + 1);
-        bytes.extend(row);
+        bytes.extend(row(installed));
     }
     bytes.resize(size, 0);
     bytes

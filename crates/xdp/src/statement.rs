@@ -1,14 +1,16 @@
 //! Statements.
 
-use crate::frame::{CHECKSUM_ERROR, HIT, INDEX, KEY, KEY_BYTES, LENGTH, LOST, NANOSECONDS};
+use crate::frame::{CHECKSUM_ERROR, COLOUR, HIT, INDEX, KEY, KEY_BYTES, LENGTH, LOST, NANOSECONDS};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R7, R8, Size};
 use crate::maps::Purpose;
 use crate::unit::{Code, Fault, LOOKUP, Unit};
 use p4::ir::{LValue, ObjectId, Statement, StatementKind, Ty};
 use p4::value::Bits;
+use pipeline::environment::Object;
 use pipeline::externs::hash::{Algorithm, CRC16, CRC32, Crc};
-use pipeline::externs::{Call, Item, Operation};
+use pipeline::externs::{Call, ColourCode, Item, Operation, PSA_PORT_RECIRCULATE, Question};
 use pipeline::layout::limbs;
+use pipeline::state::meter::Colour;
 
 impl Unit<'_> {
     pub(crate) fn statement(&mut self, statement: &Statement) -> Result<(), Fault> {
@@ -119,7 +121,7 @@ impl Unit<'_> {
     }
 
     /// Stores `R1` as a call's first result, cut to its width.
-    fn give(&mut self, call: &Call, results: &[LValue]) -> Result<(), Fault> {
+    pub(crate) fn give(&mut self, call: &Call, results: &[LValue]) -> Result<(), Fault> {
         let (Some(result), Some(output)) = (results.first(), call.outputs.first()) else {
             return Ok(());
         };
@@ -297,18 +299,54 @@ impl Unit<'_> {
                 Ok(())
             }
             Operation::Digest { .. } | Operation::Log { .. } => self.defer(call),
+            Operation::ExecuteMeter {
+                object,
+                index,
+                before,
+                code,
+            } => self.execute_meter(call, results, *object, *index, (*before, *code)),
+            Operation::ExecuteDirectMeter {
+                object,
+                before,
+                code,
+            } => self.execute_direct_meter(call, results, *object, (*before, *code)),
+            Operation::ReadDirectMeter => {
+                let hit = self.a.label();
+                self.a.load(Size::B8, R1, R7, COLOUR);
+                self.a.load(Size::B8, R2, R7, HIT);
+                self.a.jump_if(Compare::NotEqual, R2, 0, hit);
+                self.a.number(R1, ColourCode::V1Model.encode(Colour::Green));
+                self.a.bind(hit);
+                self.give(call, results)
+            }
+            Operation::Resubmit { preserved } => self.ask_to_resubmit(call, preserved),
+            Operation::Recirculate { preserved } => self.ask_to_recirculate(call, preserved),
+            Operation::Truncate { length } => {
+                self.scalar(&call.inputs[*length].value, 0)?;
+                self.ask_to_truncate();
+                Ok(())
+            }
+            Operation::RandomRead { object } => {
+                let Object::Random(low, high) = &self.environment.objects[object.index()] else {
+                    return Ok(());
+                };
+                let (Some(from), Some(to)) = (low.to_u64(), high.to_u64()) else {
+                    return Err(self.fault(
+                        "a random number of more than 64 bits is not supported in the kernel",
+                    ));
+                };
+                let bounds = [self.take(1)?, self.take(1)?];
+                for (place, bound) in bounds.into_iter().zip([from, to]) {
+                    self.a.number(R1, bound);
+                    self.a.store(Size::B8, R7, place, R1);
+                }
+                self.random(bounds[0], bounds[1]);
+                self.give(call, results)
+            }
+            Operation::PsaQuestion(question) => self.question(call, results, question),
             operation => {
                 let mend = match operation {
-                    Operation::Clone { .. }
-                    | Operation::Resubmit { .. }
-                    | Operation::Recirculate { .. } => {
-                        "a program of the kernel cannot copy a packet or begin anew with it"
-                    }
-                    Operation::ExecuteMeter { .. }
-                    | Operation::ReadDirectMeter
-                    | Operation::ExecuteDirectMeter { .. } => {
-                        "meters are not supported in the kernel"
-                    }
+                    Operation::Clone { .. } => "a program of the kernel cannot copy a packet",
                     Operation::UpdateChecksum { .. } | Operation::VerifyChecksum { .. } => {
                         "a checksum over the payload is not supported in the kernel"
                     }
@@ -320,6 +358,37 @@ impl Unit<'_> {
                 )))
             }
         }
+    }
+
+    /// What a deparser of PSA's asks: whether inputs are set and others are not, or the port is this one.
+    fn question(
+        &mut self,
+        call: &Call,
+        results: &[LValue],
+        question: &Question,
+    ) -> Result<(), Fault> {
+        let (no, end) = (self.a.label(), self.a.label());
+        let (set, clear) = match question {
+            Question::Flags(set, clear) => (&set[..], &clear[..]),
+            Question::Recirculate { port, drop } => {
+                self.scalar(&call.inputs[*port].value, 0)?;
+                self.a.number(R2, u64::from(PSA_PORT_RECIRCULATE));
+                self.a.jump_if(Compare::NotEqual, R1, R2, no);
+                (&[][..], drop.as_slice())
+            }
+        };
+        for (inputs, otherwise) in [(set, Compare::Equal), (clear, Compare::NotEqual)] {
+            for input in inputs {
+                self.scalar(&call.inputs[*input].value, 0)?;
+                self.a.jump_if(otherwise, R1, 0, no);
+            }
+        }
+        self.a.alu(Alu::Move, R1, 1);
+        self.a.jump(end);
+        self.a.bind(no);
+        self.a.alu(Alu::Move, R1, 0);
+        self.a.bind(end);
+        self.give(call, results)
     }
 
     /// Has the process carry out a call that concerns the control plane alone: sends it the time and what the call is given.
@@ -369,7 +438,7 @@ impl Unit<'_> {
     }
 
     /// The element of an array with the index in `R1`: its address in `R8`; to `end` where there is none.
-    fn element(&mut self, purpose: Purpose, end: crate::instruction::Label) {
+    pub(crate) fn element(&mut self, purpose: Purpose, end: crate::instruction::Label) {
         let map = self.map(purpose);
         self.a.number(R2, u64::from(u32::MAX));
         self.a.jump_if(Compare::Greater, R1, R2, end);
@@ -457,20 +526,7 @@ impl Unit<'_> {
                 ty => pieces.push((place, ty.width())),
             }
         }
-        let width: u32 = pieces.iter().map(|(_, width)| width).sum();
-        let bytes = width.div_ceil(8) as i32;
-        if bytes as usize > KEY_BYTES - 8 {
-            return Err(self.fault("so many bytes cannot be hashed in the kernel"));
-        }
         let end = self.a.label();
-        let crc = match algorithm {
-            Algorithm::Crc32 => Some(CRC32),
-            Algorithm::Crc16 => Some(CRC16),
-            Algorithm::Checksum16 | Algorithm::Xor16 | Algorithm::Identity => None,
-            Algorithm::Crc32Custom | Algorithm::Crc16Custom | Algorithm::Random => {
-                return Err(self.fault("this hash algorithm is not supported in the kernel"));
-            }
-        };
         if let Some(valid) = first {
             // Nothing at all of a header that is not there.
             let valid = self.input(call, valid)?;
@@ -482,23 +538,48 @@ impl Unit<'_> {
             self.a.jump(end);
             self.a.bind(there);
         }
+        self.hash_of(algorithm, &pieces, &varbits)?;
+        self.a.bind(end);
+        Ok(())
+    }
+
+    /// The hash of values in the frame, one behind the other, in `R1`.
+    pub(crate) fn hash_of(
+        &mut self,
+        algorithm: Algorithm,
+        pieces: &[(i32, u32)],
+        varbits: &[(i32, u32)],
+    ) -> Result<(), Fault> {
+        let width: u32 = pieces.iter().map(|(_, width)| width).sum();
+        let bytes = width.div_ceil(8) as i32;
+        if bytes as usize > KEY_BYTES - 8 {
+            return Err(self.fault("so many bytes cannot be hashed in the kernel"));
+        }
+        let is_sum = algorithm == Algorithm::Checksum16;
+        let crc = match algorithm {
+            Algorithm::Crc32 => Some(CRC32),
+            Algorithm::Crc16 => Some(CRC16),
+            Algorithm::Checksum16 | Algorithm::Xor16 | Algorithm::Identity => None,
+            Algorithm::Crc32Custom | Algorithm::Crc16Custom | Algorithm::Random => {
+                return Err(self.fault("this hash algorithm is not supported in the kernel"));
+            }
+        };
         match (algorithm, crc) {
             (_, Some(crc)) => {
                 self.a.alu(Alu::Move, R8, R7);
                 self.a.alu(Alu::Add, R8, KEY);
-                self.write_bytes(&pieces, width);
+                self.write_bytes(pieces, width);
                 self.crc(crc, bytes);
             }
             (Algorithm::Identity, _) => {
                 let count = width.min(64);
-                self.bits_of(&pieces, width - count, count);
+                self.bits_of(pieces, width - count, count);
                 if count < 64 && !count.is_multiple_of(8) {
                     self.a.alu(Alu::ShiftLeft, R1, (8 - count % 8) as i32);
                 }
             }
-            _ => self.sixteen(&pieces, &varbits, width, is_sum),
+            _ => self.sixteen(pieces, varbits, width, is_sum),
         }
-        self.a.bind(end);
         Ok(())
     }
 

@@ -35,8 +35,7 @@ pub struct Counts {
     /// They were longer than the MTU of the interface that they were to leave by: segments that a local sender has left whole, for example. They are lost.
     pub too_long: u64,
     pub dropped: u64,
-    /// They were to be copied or to go another way that a program of the kernel cannot: clones, or copies of which each is treated in its own way. They
-    /// are lost.
+    /// They were to be copied, which a program of the kernel cannot: clones, or copies of which each is treated in its own way. They are lost.
     pub left: u64,
     /// Copies of a multicast group for ports that are not there; the packets are counted otherwise.
     pub copies_lost: u64,
@@ -45,6 +44,8 @@ pub struct Counts {
     pub beyond: u64,
     /// They grew by more than there is room for before a packet, or shrank below an Ethernet header. They are lost.
     pub no_room: u64,
+    /// They were to begin anew more often than the kernel allows, 33 times. They are lost.
+    pub passes: u64,
     /// Digests and messages there was no room for.
     pub messages_lost: u64,
     /// An `assert` or `assume` did not hold, or there were too many jumps backwards.
@@ -61,7 +62,7 @@ impl Counts {
     /// How many were lost, since the kernel could not do what the program asks for.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.no_port + self.too_long + self.left + self.beyond + self.no_room
+        self.no_port + self.too_long + self.left + self.beyond + self.no_room + self.passes
     }
 }
 
@@ -76,7 +77,9 @@ pub struct Switch {
     modes: Vec<Mode>,
     /// Number and longest frame of each port's interface.
     interfaces: Vec<(u32, u64)>,
-    _links: Vec<OwnedFd>,
+    /// How packets ended in programs that ran before this one.
+    past: [u64; CODES + 1],
+    links: Vec<OwnedFd>,
 }
 
 impl Switch {
@@ -87,27 +90,11 @@ impl Switch {
     pub fn new(environment: &Arc<Environment>, interfaces: &[Interface]) -> Result<Self, Error> {
         let path = path(environment)?;
         let kernel = Kernel::load(environment, &path, Entrance::Attached)?;
-        for (port, interface) in interfaces.iter().enumerate() {
-            let set = |purpose, key: u32, value: &[u8]| match kernel.map(purpose) {
-                Some(map) => map.set(&key.to_ne_bytes(), value),
-                None => Ok(()),
-            };
-            set(
-                Purpose::PortOf,
-                interface.index,
-                &(port as u64).to_ne_bytes(),
-            )
-            .map_err(failed("numbering the ports"))?;
-            set(
-                Purpose::Interfaces,
-                port as u32,
-                &interface.index.to_ne_bytes(),
-            )
-            .map_err(failed("numbering the interfaces"))?;
-        }
-        for (port, interface) in interfaces.iter().enumerate() {
-            set_mtu(&kernel, port as u32, interface.mtu).map_err(failed("telling the MTU"))?;
-        }
+        let numbers = interfaces
+            .iter()
+            .map(|interface| (interface.index, longest(interface.mtu)));
+        let numbers: Vec<(u32, u64)> = numbers.collect();
+        number(&kernel, &numbers)?;
         let attach = |interface: &Interface| {
             let attached = |mode| kernel.program.attach(interface.index, mode);
             let (result, mode) = match attached(interface.mode) {
@@ -132,21 +119,50 @@ impl Switch {
             .map(attach)
             .collect::<Result<Vec<_>, _>>()?;
         let (links, modes) = links.into_iter().unzip();
-        let numbers = interfaces
-            .iter()
-            .map(|interface| (interface.index, longest(interface.mtu)));
         let mut switch = Switch {
             kernel,
             same: Vec::new(),
             modes,
-            interfaces: numbers.collect(),
-            _links: links,
+            interfaces: numbers,
+            past: [0; CODES + 1],
+            links,
         };
-        switch.read();
+        switch.read().map_err(failed("reading the meters"))?;
         switch
             .bring_groups()
             .map_err(failed("telling the multicast groups"))?;
         Ok(switch)
+    }
+
+    /// Puts another program in place of the one that runs, with the state of its environment. Each packet meets one or the other.
+    ///
+    /// # Errors
+    /// As for [`Switch::new`]; then the one that runs goes on.
+    pub fn replace(&mut self, environment: &Arc<Environment>) -> Result<(), Error> {
+        let path = path(environment)?;
+        let mut kernel = Kernel::load(environment, &path, Entrance::Attached)?;
+        number(&kernel, &self.interfaces)?;
+        kernel
+            .bring_groups(&self.interfaces)
+            .map_err(failed("telling the multicast groups"))?;
+        let replaced = self
+            .links
+            .iter()
+            .try_for_each(|link| kernel.program.replace(link));
+        if let Err(error) = replaced {
+            for link in &self.links {
+                // One whose interface has gone has no program to be put back.
+                let _ = self.kernel.program.replace(link);
+            }
+            return Err(failed("putting the program in place of another")(error));
+        }
+        let counts = self.kernel.ended();
+        let counts = counts.map_err(failed("reading the kernel's counters"))?;
+        for (sum, count) in self.past.iter_mut().zip(counts) {
+            *sum += count;
+        }
+        self.kernel = kernel;
+        self.read().map_err(failed("reading the meters"))
     }
 
     /// Where the program came to run, interface by interface.
@@ -178,14 +194,24 @@ impl Switch {
     pub fn bring(&mut self) -> io::Result<()> {
         self.kernel.bring_tables()?;
         self.bring_groups()?;
-        self.kernel.push_changes(&self.same);
+        self.kernel.bring_meters()?;
+        self.kernel.push_changes(&mut self.same);
         Ok(())
     }
 
-    /// Brings the environment what the kernel has counted and what the program has said: counters, registers, digests.
-    pub fn read(&mut self) {
+    /// Brings the environment what the program has said: digests.
+    pub fn hear(&mut self) {
         self.kernel.hear();
+    }
+
+    /// Brings the environment what the kernel has counted and what the program has said: counters, registers, meters' tokens, digests.
+    ///
+    /// # Errors
+    /// When the kernel does not say what its meters hold.
+    pub fn read(&mut self) -> io::Result<()> {
+        self.hear();
         self.same = self.kernel.pull();
+        self.kernel.pull_meters()
     }
 
     /// How packets have ended.
@@ -193,7 +219,10 @@ impl Switch {
     /// # Errors
     /// When the kernel does not say.
     pub fn counts(&self) -> io::Result<Counts> {
-        let ended = self.kernel.ended()?;
+        let mut ended = self.kernel.ended()?;
+        for (sum, past) in ended.iter_mut().zip(self.past) {
+            *sum += past;
+        }
         let count = |code: Code| ended[code as usize];
         Ok(Counts {
             sent: count(Code::Sent),
@@ -204,10 +233,27 @@ impl Switch {
             copies_lost: count(Code::NoCopy),
             beyond: count(Code::Beyond),
             no_room: count(Code::NoRoom),
+            passes: count(Code::Passes),
             messages_lost: ended[CODES],
             stopped: count(Code::Assert) + count(Code::Assume) + count(Code::Steps),
         })
     }
+}
+
+/// Tells a program its ports: number and longest frame of each one's interface.
+fn number(kernel: &Kernel, interfaces: &[(u32, u64)]) -> Result<(), Error> {
+    for (port, (index, longest)) in (0u32..).zip(interfaces) {
+        let set = |purpose, key: u32, value: &[u8]| match kernel.map(purpose) {
+            Some(map) => map.set(&key.to_ne_bytes(), value),
+            None => Ok(()),
+        };
+        set(Purpose::PortOf, *index, &u64::from(port).to_ne_bytes())
+            .map_err(failed("numbering the ports"))?;
+        set(Purpose::Interfaces, port, &index.to_ne_bytes())
+            .map_err(failed("numbering the interfaces"))?;
+        set(Purpose::Longest, port, &longest.to_ne_bytes()).map_err(failed("telling the MTU"))?;
+    }
+    Ok(())
 }
 
 /// The longest frame: with an Ethernet header and a VLAN tag, as the kernel itself counts.

@@ -7,6 +7,7 @@ use crate::maps::{
     self, Matching, Purpose, Tried, pattern_bytes, row_bytes, set_map, table_map, trie_bytes,
     trie_order,
 };
+use crate::meter;
 use crate::unit::{Code, End, Fault, LOOKUP, Unit};
 use p4::ir::{Extern, Library, TableId, Ty, ValueSetId};
 use pipeline::layout::limbs;
@@ -40,9 +41,10 @@ impl Unit<'_> {
         self.a.jump_if(Compare::NotEqual, R8, 0, found);
         self.leave(Code::Beyond);
         self.a.bind(found);
-        self.a.load(Size::B8, R1, R8, 0);
         self.a.load(Size::B8, R2, R8, 8);
         self.a.store(Size::B8, R7, HIT, R2);
+        self.choose(id)?;
+        self.a.load(Size::B8, R1, R8, 0);
         if let Some(slot) = table.action_run {
             let at = self.cell(slot);
             self.a.store(Size::B8, R7, at, R1);
@@ -50,16 +52,22 @@ impl Unit<'_> {
         if let Some(slot) = table.hit {
             let at = self.cell(slot);
             let no = self.a.label();
+            self.a.load(Size::B8, R2, R7, HIT);
             self.a.jump_if(Compare::Equal, R2, 0, no);
             self.a.alu(Alu::Move, R2, 1);
             self.a.bind(no);
             self.a.store(Size::B8, R7, at, R2);
         }
-        // v1model counts at every hit, without being asked.
+        // v1model counts and meters at every hit, without being asked.
         for object in &table.direct {
-            if program.objects[object.index()].kind == Extern::DirectCounter(Library::V1Model) {
+            let kind = &program.objects[object.index()].kind;
+            let meters = *kind == Extern::DirectMeter(Library::V1Model);
+            if meters || *kind == Extern::DirectCounter(Library::V1Model) {
                 self.a.store(Size::B8, R10, ROW, R8);
-                self.count_direct(*object);
+                match meters {
+                    true => self.meter_hit(*object)?,
+                    false => self.count_direct(*object),
+                }
                 self.a.load(Size::B8, R8, R10, ROW);
                 self.a.load(Size::B8, R1, R8, 0);
             }
@@ -88,24 +96,9 @@ impl Unit<'_> {
     fn check_table(&mut self, id: TableId, form: &Form) -> Result<(), Fault> {
         let table = &self.program.tables[id.index()];
         let name = &table.name;
-        if table.implementation.is_some() {
-            return Err(self.fault(&format!(
-                "table `{name}` has an action profile or selector, which the kernel has none of"
-            )));
-        }
         if table.idle_timeout {
             return Err(self.fault(&format!(
                 "table `{name}` has `support_timeout`: when an entry was last hit is not kept in the kernel"
-            )));
-        }
-        let objects = &self.program.objects;
-        if table
-            .direct
-            .iter()
-            .any(|object| matches!(objects[object.index()].kind, Extern::DirectMeter(_)))
-        {
-            return Err(self.fault(&format!(
-                "table `{name}` has a direct meter; meters are not supported in the kernel"
             )));
         }
         let parameters = form.actions.iter().flat_map(|action| &action.parameters);
@@ -321,14 +314,27 @@ impl Unit<'_> {
                 let (width, size) = register.map_or((1, 1), |r| (r.width(), r.size()));
                 (maps::Kind::Array, 4, 8 * width.max(1) as u32, size as u32)
             }
+            Purpose::Meter(object) => {
+                let meter = self.environment.meter(object);
+                let size = meter.map_or(1, pipeline::state::Meter::size);
+                (
+                    maps::Kind::Array,
+                    4,
+                    8 * meter::WORDS as u32 + 8,
+                    size as u32,
+                )
+            }
+            Purpose::Itself => (maps::Kind::ProgramArray, 4, 4, 1),
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
             Purpose::PortOf | Purpose::Longest => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
             Purpose::Groups => (maps::Kind::HashOfMaps, 4, 4, GROUPS),
             Purpose::LongestOf => (maps::Kind::Hash, 4, 16, GROUPS),
             Purpose::Messages => (maps::Kind::RingBuffer, 0, 0, RING_BYTES),
-            // Their maps are made by `table_map` and `set_map`.
-            Purpose::Table(_) | Purpose::ValueSet(_) => (maps::Kind::Array, 4, 8, 1),
+            // Their maps are made by `table_map`, `groups_map` and `set_map`.
+            Purpose::Table(_) | Purpose::Choices(_) | Purpose::ValueSet(_) => {
+                (maps::Kind::Array, 4, 8, 1)
+            }
         };
         self.map_of(maps::Map {
             purpose,
@@ -339,7 +345,7 @@ impl Unit<'_> {
         })
     }
 
-    fn map_of(&mut self, wanted: maps::Map) -> usize {
+    pub(crate) fn map_of(&mut self, wanted: maps::Map) -> usize {
         let there = self.maps.iter().position(|map| *map == wanted);
         there.unwrap_or_else(|| {
             self.maps.push(wanted);

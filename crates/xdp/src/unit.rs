@@ -1,19 +1,19 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
+use crate::anew::Requests;
 use crate::frame::{
-    CELLS, CHECKSUM_ERROR, CODES, DONE, EMITTED, ENDED, FROM, Frame, GROUP, HIT, INDEX, LENGTH,
-    NANOSECONDS, PORT, POSITION, RESULT,
+    CELLS, CHECKSUM_ERROR, CODES, COLOUR, DONE, EMITTED, ENDED, FROM, Frame, GROUP, HIT, INDEX,
+    KIND, LENGTH, NANOSECONDS, PORT, POSITION, RESULT,
 };
 use crate::instruction::{
     Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
 };
 use crate::maps::{Map, Object, Purpose};
 use p4::ir::{
-    Block, BlockId, Body, Expr, ParserError, Pattern, Program, Section, SlotId, StatementKind,
-    Terminator, Ty,
+    Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind, Terminator,
 };
 use p4::source::Span;
-use pipeline::engine::{Path, Source, Step};
+use pipeline::engine::{Detours, Path, Source, Step};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::Call;
 use pipeline::layout::limbs;
@@ -62,6 +62,8 @@ pub(crate) enum Code {
     TooLong,
     /// No packet ends so: copies for ports that are not there.
     NoCopy,
+    /// It was to begin anew once too often.
+    Passes,
 }
 
 /// How a program learns by which port a packet came, and where packets go.
@@ -90,6 +92,11 @@ pub(crate) struct Unit<'a> {
     pub(crate) maps: Vec<Map>,
     pub(crate) calls: Vec<Call>,
     pub(crate) entrance: Entrance,
+    /// What becomes of packets that leave the path, and what they ask for.
+    pub(crate) detours: Detours,
+    pub(crate) requests: Requests,
+    /// Whether the code is for what is behind ingress.
+    pub(crate) is_egress: bool,
     section: Option<&'a Section>,
     /// The slot with a packet's multicast group, where the kernel may make the copies, and where egress begins.
     group: Option<(SlotId, Label)>,
@@ -132,6 +139,9 @@ pub fn compile(
         maps: Vec::new(),
         calls: Vec::new(),
         entrance,
+        detours: path.detours.clone(),
+        requests: Requests::of(&environment.program, path),
+        is_egress: false,
         section: None,
         group: None,
         failing: None,
@@ -146,6 +156,7 @@ pub fn compile(
         a,
         maps,
         calls,
+        requests,
         mut faults,
         ..
     } = unit;
@@ -169,6 +180,7 @@ pub fn compile(
         relocations,
         maps,
         calls,
+        truncates: requests.truncate,
         frame,
     })
 }
@@ -221,7 +233,13 @@ impl<'a> Unit<'a> {
                     }
                 }
                 Step::Set(slot, source) => {
-                    self.source(source);
+                    match source {
+                        // What the path has here is the kind of a packet that arrives.
+                        Source::Number(_) if self.has_kind(slot) => {
+                            self.a.load(Size::B8, R1, R7, KIND);
+                        }
+                        source => self.source(source),
+                    }
                     let ty = self.program.slots[slot.index()].ty;
                     let at = self.cell(slot);
                     self.cut(R1, ty.width().min(64));
@@ -230,9 +248,10 @@ impl<'a> Unit<'a> {
                         self.a.store_number(Size::B8, R7, at + 8 * cell, 0);
                     }
                 }
-                // Each section counts its own jumps. What asks for something is refused when the program is made.
-                Step::LeaveIfAsked => {}
+                // Each section counts its own jumps. Other requests are refused when the program is made.
+                Step::LeaveIfAsked => self.or_fault(Self::answer),
                 Step::Renew => {
+                    self.is_egress = true;
                     if let Some((_, egress)) = self.group {
                         self.a.bind(egress);
                     }
@@ -247,7 +266,12 @@ impl<'a> Unit<'a> {
                     let on = self.a.label();
                     self.a.load(Size::B8, R1, R7, at);
                     self.a.jump_if(Compare::Equal, R1, 0, on);
-                    self.leave(Code::Left);
+                    self.or_fault(|unit| {
+                        if !unit.resubmit_by(slot)? {
+                            unit.leave(Code::Left);
+                        }
+                        Ok(())
+                    });
                     self.a.bind(on);
                 }
                 Step::LeaveIfIs(slot, value) => {
@@ -256,7 +280,7 @@ impl<'a> Unit<'a> {
                     self.a.load(Size::B8, R1, R7, at);
                     self.a.number(R2, value);
                     self.a.jump_if(Compare::NotEqual, R1, R2, on);
-                    self.leave(Code::Left);
+                    self.or_fault(Self::recirculate_by_port);
                     self.a.bind(on);
                 }
                 Step::Move(to, from) => {
@@ -284,7 +308,9 @@ impl<'a> Unit<'a> {
                     self.a.store(Size::B8, R7, PORT, R1);
                 }
                 Step::Send => {
+                    self.or_fault(Self::recirculate);
                     self.send(true);
+                    self.truncate(Code::NoRoom);
                     self.leave(Code::Sent);
                 }
             }
@@ -292,7 +318,19 @@ impl<'a> Unit<'a> {
         self.finish();
     }
 
-    /// The frame, in which nothing is read and all slots are zero.
+    /// Notes what the kernel cannot do.
+    fn or_fault(&mut self, make: impl FnOnce(&mut Self) -> Result<(), Fault>) {
+        if let Err(fault) = make(self) {
+            self.faults.push(fault);
+        }
+    }
+
+    /// Whether the slot has the kind of a packet that may have begun anew.
+    fn has_kind(&self, slot: SlotId) -> bool {
+        self.requests.anew && !self.is_egress && self.detours.kind.contains(&slot)
+    }
+
+    /// The frame, in which nothing is read and all slots are zero, but for those that a packet has which begins anew.
     fn begin(&mut self) {
         let frame = self.map(Purpose::Frame);
         let there = self.a.label();
@@ -307,8 +345,14 @@ impl<'a> Unit<'a> {
         self.a.exit();
         self.a.bind(there);
         self.a.alu(Alu::Move, R7, R0);
-        for at in [POSITION, EMITTED, PORT, CHECKSUM_ERROR, HIT, GROUP] {
+        for at in [POSITION, EMITTED, PORT, CHECKSUM_ERROR, HIT, GROUP, COLOUR] {
             self.a.store_number(Size::B8, R7, at, 0);
+        }
+        self.begin_requests();
+        let anew = self.a.label();
+        if self.requests.anew {
+            self.begin_kind();
+            self.a.jump_if(Compare::NotEqual, R1, 0, anew);
         }
         for cell in 0..self.frame.cells as i32 {
             self.a.store_number(Size::B8, R7, CELLS + 8 * cell, 0);
@@ -348,6 +392,7 @@ impl<'a> Unit<'a> {
                 self.a.store(Size::B8, R7, FROM, R1);
             }
         }
+        self.a.bind(anew);
     }
 
     /// Brings the frame the kernel's time; a trial has been given its own.
@@ -620,85 +665,6 @@ impl<'a> Unit<'a> {
         }
         for (label, target) in backwards {
             self.backwards(label, target);
-        }
-        Ok(())
-    }
-
-    fn select(
-        &mut self,
-        keys: &[Expr],
-        cases: &[(&[Pattern], Label)],
-        default: Label,
-    ) -> Result<(), Fault> {
-        let mut places = Vec::new();
-        for key in keys {
-            places.push((self.place(key)?, self.type_of(key)));
-        }
-        for (patterns, to) in cases {
-            let next = self.a.label();
-            for (number, (pattern, (at, ty))) in patterns.iter().zip(&places).enumerate() {
-                match pattern {
-                    // Its other fields are the keys behind this one.
-                    Pattern::ValueSet(set) => self.in_set(*set, &places[number..], next)?,
-                    pattern => self.matches(pattern, *at, *ty, next)?,
-                }
-            }
-            self.a.jump(*to);
-            if !self.a.is_used(next) {
-                // It takes all.
-                self.a.bind(next);
-                return Ok(());
-            }
-            self.a.bind(next);
-        }
-        self.a.jump(default);
-        Ok(())
-    }
-
-    /// Goes on if a key is as a pattern says, and to `next` otherwise.
-    fn matches(&mut self, pattern: &Pattern, at: i32, ty: Ty, next: Label) -> Result<(), Fault> {
-        let width = ty.width();
-        let cells = limbs(width) as i32;
-        match pattern {
-            Pattern::Any | Pattern::ValueSet(_) => {}
-            Pattern::Equal(value) => {
-                let value = self.place(value)?;
-                for cell in 0..cells {
-                    self.a.load(Size::B8, R1, R7, at + 8 * cell);
-                    self.a.load(Size::B8, R2, R7, value + 8 * cell);
-                    self.a.jump_if(Compare::NotEqual, R1, R2, next);
-                }
-            }
-            Pattern::Mask(value, mask) => {
-                let (value, mask) = (self.place(value)?, self.place(mask)?);
-                for cell in 0..cells {
-                    self.a.load(Size::B8, R1, R7, at + 8 * cell);
-                    self.a.load(Size::B8, R2, R7, value + 8 * cell);
-                    self.a.load(Size::B8, R3, R7, mask + 8 * cell);
-                    self.a.alu(Alu::Xor, R1, R2);
-                    self.a.alu(Alu::And, R1, R3);
-                    self.a.jump_if(Compare::NotEqual, R1, 0, next);
-                }
-            }
-            Pattern::Range(from, to) => {
-                if width > 64 {
-                    return Err(self.fault("a range of more than 64 bits is not supported"));
-                }
-                let (from, to) = (self.place(from)?, self.place(to)?);
-                self.a.load(Size::B8, R1, R7, at);
-                self.a.load(Size::B8, R2, R7, from);
-                self.a.load(Size::B8, R3, R7, to);
-                let signed = matches!(ty, Ty::Signed(_));
-                let (less, greater) = match signed {
-                    true => (Compare::SignedLess, Compare::SignedGreater),
-                    false => (Compare::Less, Compare::Greater),
-                };
-                for register in [R1, R2, R3].into_iter().filter(|_| signed) {
-                    self.sign(register, width);
-                }
-                self.a.jump_if(less, R1, R2, next);
-                self.a.jump_if(greater, R1, R3, next);
-            }
         }
         Ok(())
     }

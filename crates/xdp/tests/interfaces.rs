@@ -155,6 +155,129 @@ fn the_kernel_copies_packets_for_a_multicast_group() {
         .expect("the namespace");
 }
 
+/// What comes by port 0 leaves by port 1: again and again, cut, or metered, as its type says.
+const AGAIN: &str = "#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> to; bit<40> from; bit<8> count; bit<16> kind; }
+struct headers { ethernet_t ethernet; }
+struct metadata { @field_list(1) bit<8> passes; }
+parser P(packet_in b, out headers h, inout metadata m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet); transition accept; }
+}
+control V(inout headers h, inout metadata m) { apply { } }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    meter(1, MeterType.packets) rate;
+    apply {
+        s.egress_spec = 1;
+        if (h.ethernet.kind == 0x0803) {
+            bit<8> colour;
+            rate.execute_meter((bit<32>)0, colour);
+            if (colour == 2) { mark_to_drop(s); }
+        }
+        if (h.ethernet.kind == 0x0804 && m.passes < h.ethernet.count) {
+            m.passes = m.passes + 1;
+            resubmit_preserving_field_list(1);
+        }
+    }
+}
+control E(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    apply {
+        if (h.ethernet.kind == 0x0801) { truncate(20); }
+        if (h.ethernet.kind == 0x0802) { truncate(10); }
+        if (h.ethernet.kind == 0x0804) { h.ethernet.count = m.passes + 0x80; }
+        if (h.ethernet.kind == 0x0805 && h.ethernet.count > 0) {
+            h.ethernet.count = h.ethernet.count - 1;
+            recirculate_preserving_field_list(1);
+        }
+    }
+}
+control C(inout headers h, inout metadata m) { apply { } }
+control D(packet_out b, in headers h) { apply { b.emit(h.ethernet); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+";
+
+#[test]
+fn packets_begin_anew_are_cut_and_metered_on_interfaces_and_the_program_is_replaced() {
+    if !allowed() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let (program, next) = (folder.join("again.p4"), folder.join("again_next.p4"));
+    std::fs::write(&program, AGAIN).expect("a file");
+    std::fs::write(&next, AGAIN.replace("0x80", "0x40")).expect("a file");
+    let space = Namespace::new().expect("root can make a namespace");
+    for (here, there) in [("s0", "h0"), ("s1", "h1")] {
+        let end = |name| VethEnd {
+            name,
+            namespace: &space,
+            mac: None,
+        };
+        veth([end(here), end(there)], 1500).expect("a pair");
+    }
+    space
+        .enter(|| {
+            let environment_of = environment(&program);
+            let control = Control::new(environment_of.clone());
+            let interfaces = ["s0", "s1"].map(|name| Interface {
+                index: found(name).index,
+                mtu: found(name).mtu,
+                mode: Mode::Generic,
+            });
+            let mut switch =
+                Switch::new(&environment_of, &interfaces).expect("it runs in the kernel");
+            let open =
+                |name: &str| port::open(&name.parse().unwrap(), &Options::default()).expect(name);
+            let (mut left, mut right) = (open("h0"), open("h1"));
+            let mut through = |kind: u8, count: u8, times: usize| {
+                let mut frame = datagram(80);
+                (frame[11], frame[13]) = (count, kind);
+                for _ in 0..times {
+                    left.tx.send(&[&frame]).expect("sent");
+                }
+                let all = arrivals(&mut right).into_iter();
+                all.map(|bytes| (bytes[11], bytes.len()))
+                    .collect::<Vec<_>>()
+            };
+            assert_eq!(through(4, 33, 1), [(0x80 + 33, 60)]);
+            assert_eq!(through(5, 20, 2), [(0, 60), (0, 60)]);
+            // Once more than the kernel allows.
+            assert_eq!(through(4, 34, 1), []);
+            assert_eq!(through(1, 7, 1), [(7, 20)]);
+            assert_eq!(through(2, 7, 1), []);
+            // Nobody has set rates; then two packets are all, since the next ones take a day.
+            assert_eq!(through(3, 1, 3).len(), 3);
+            control.say("meter set rate 0 0:1 0:2").expect("rates");
+            switch.bring().expect("the maps have room");
+            assert_eq!(through(3, 1, 4).len(), 2);
+            switch.read().expect("the meters");
+            let held = environment_of
+                .objects
+                .iter()
+                .find_map(|object| match object {
+                    pipeline::environment::Object::Meter(meter) => meter.held(0),
+                    _ => None,
+                });
+            assert_eq!(held.expect("a meter").1, [0, 0]);
+            let counts = switch.counts().expect("counts");
+            assert_eq!(
+                (counts.passes, counts.no_room, counts.dropped, counts.lost()),
+                (1, 1, 2, 2),
+                "{counts:?}"
+            );
+            // Another program, and what was counted stays.
+            switch.replace(&environment(&next)).expect("it runs, too");
+            assert_eq!(through(4, 2, 1), [(0x42, 60)]);
+            assert_eq!(through(3, 1, 4).len(), 4);
+            assert_eq!(switch.counts().expect("counts").passes, 1);
+            // One that the kernel cannot do leaves that one where it is.
+            let clones = AGAIN.replace("truncate(20);", "clone(CloneType.E2E, 5);");
+            std::fs::write(&next, clones).expect("a file");
+            assert!(switch.replace(&environment(&next)).is_err());
+            assert_eq!(through(4, 2, 1), [(0x42, 60)]);
+        })
+        .expect("the namespace");
+}
+
 #[test]
 fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_says() {
     if !allowed() {
@@ -202,7 +325,7 @@ fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_sa
                 [datagram(53), datagram(80), datagram(53)]
             );
             assert_eq!(arrivals(&mut left), [datagram(53)]);
-            switch.read();
+            switch.read().expect("the meters");
             let told = control.say("counter read c1 1").expect("a counter").rows;
             assert!(
                 told[0].0.to_string().contains("packets=3 bytes=180"),

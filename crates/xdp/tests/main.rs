@@ -1,6 +1,7 @@
 //! P4 programs in the kernel against the interpreter.
 
 mod agreement;
+mod beside;
 mod corpus;
 mod interfaces;
 #[path = "../../jit/tests/random/mod.rs"]

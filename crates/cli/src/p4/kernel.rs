@@ -7,7 +7,7 @@ use crate::confine;
 use crate::control::Listener;
 use crate::report::{begin, put};
 use ::pipeline::control::Control;
-use ::pipeline::environment::Environment;
+use ::pipeline::environment::{Environment, Unsupported};
 use anyhow::{Context, anyhow, bail};
 use live::clock::now_ns;
 use live::ebpf::Mode;
@@ -15,6 +15,9 @@ use live::port::PortSpec;
 use live::{interface, signal};
 use node::Time;
 use p4::compile::Compiled;
+use p4runtime::{Device, Running, Settings, serve};
+use std::io;
+use std::net::TcpListener;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -33,6 +36,40 @@ const LOOK: Duration = Duration::from_millis(20);
 /// After so many looks whether the interfaces are still there.
 const LOOKS_AT_INTERFACES: u32 = 25;
 
+/// The kernel as P4Runtime steers it.
+struct Steered(Arc<Mutex<Switch>>);
+
+impl Device for Steered {
+    fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported> {
+        lock(&self.0)
+            .replace(environment)
+            .map_err(|error| error.to_string().into())
+    }
+
+    fn now(&self) -> Time {
+        Time::from_ns(now_ns())
+    }
+
+    fn refresh(&self) -> Result<(), String> {
+        lock(&self.0)
+            .read()
+            .map_err(|error| format!("the kernel did not tell its state: {error}"))
+    }
+
+    fn settle(&self) -> Result<(), String> {
+        lock(&self.0)
+            .bring()
+            .map_err(|error| format!("the kernel did not take the change: {error}"))
+    }
+}
+
+/// Serves P4Runtime before the kernel: where, for which program, and how.
+pub struct Served {
+    pub listener: TcpListener,
+    pub described: p4runtime::Pipeline,
+    pub settings: Settings,
+}
+
 /// Runs the program of an environment on interfaces until a signal, or for the duration.
 ///
 /// # Errors
@@ -42,6 +79,7 @@ pub fn run(
     compiled: &Compiled,
     on: &[PortSpec],
     control: Option<&Path>,
+    served: Option<Served>,
     report: &Report<'_>,
 ) -> anyhow::Result<Verdict> {
     let interfaces = on
@@ -61,16 +99,28 @@ pub fn run(
     let switch = Arc::new(Mutex::new(switch));
     let own = Control::new(Arc::clone(environment));
     confine::kernel(control.is_some())?;
-    let shared = Arc::clone(&switch);
+    let steered = Steered(Arc::clone(&switch));
+    let running = served.map(|served| {
+        let encrypted = served.settings.tls.is_some();
+        let device = Steered(Arc::clone(&switch));
+        let running = serve(
+            served.listener,
+            device,
+            Some(served.described),
+            served.settings,
+        )?;
+        listening(report.name, &running, encrypted);
+        io::Result::Ok(running)
+    });
+    let running = running.transpose()?;
+    let current = running.as_ref().map(Running::current);
     let listener = control.map(|path| {
         Listener::open(path, move |line| {
-            let mut switch = lock(&shared);
-            switch.read();
-            let answer = said(&own, line);
+            steered.refresh()?;
+            let current = current.as_ref().and_then(|current| current());
+            let answer = said(&current.unwrap_or_else(|| own.clone()), line);
             // The answer comes when packets see what was changed.
-            switch
-                .bring()
-                .map_err(|error| format!("the kernel did not take the change: {error}"))?;
+            steered.settle()?;
             answer
         })
     });
@@ -103,7 +153,10 @@ pub fn run(
             }
         }
         // Digests wait in a ring that has an end.
-        lock(&switch).read();
+        lock(&switch).hear();
+    }
+    if let Some(told) = running.as_ref().and_then(Running::summary) {
+        eprintln!("wire: {told}");
     }
     let counts = lock(&switch)
         .counts()
@@ -160,8 +213,20 @@ fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {
     })
 }
 
+/// Says where P4Runtime is served.
+pub fn listening(name: &str, running: &Running, encrypted: bool) {
+    let at = running.address;
+    eprintln!("{name}: P4Runtime at {at}");
+    if !encrypted && !at.ip().is_loopback() {
+        eprintln!(
+            "wire: {at}: whoever reaches this address may change the program; --private-key, --certificate and \
+             --ca-cert ask who it is"
+        );
+    }
+}
+
 /// What became of packets, and how it is told.
-fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 8] {
+fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 9] {
     [
         ("no_port", counts.no_port, "for a port that is not there"),
         (
@@ -169,11 +234,7 @@ fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 8] {
             counts.too_long,
             "longer than the MTU: turn segmentation off where they come from (ethtool -K IFACE tx off tso off gso off)",
         ),
-        (
-            "left",
-            counts.left,
-            "to be copied or sent another way, which the kernel cannot",
-        ),
+        ("left", counts.left, "to be copied, which the kernel cannot"),
         (
             "copies_lost",
             counts.copies_lost,
@@ -188,6 +249,11 @@ fn ends(counts: &Counts) -> [(&'static str, u64, &'static str); 8] {
             "no_room",
             counts.no_room,
             "grown or shrunk by more than the kernel allows",
+        ),
+        (
+            "passes",
+            counts.passes,
+            "to begin anew more often than the 33 times that the kernel allows",
         ),
         (
             "messages_lost",

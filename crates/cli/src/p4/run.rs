@@ -24,7 +24,7 @@ use p4::compile::Compiled;
 use p4runtime::{Settings, SwitchNode, serve};
 use packet::Tick;
 use std::net::TcpListener;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Run a program on live ports until Ctrl-C
@@ -100,7 +100,7 @@ impl Run {
             ..Config::default()
         };
         if self.engine == EngineKind::Xdp {
-            return self.in_the_kernel(&program, &compiled, options, &on, &complaints, &name);
+            return self.in_the_kernel(&program, &compiled, options, &on, &complaints, &file);
         }
         let pipeline = engines.pipeline(&program, self.engine, options.clone(), &config);
         let pipeline =
@@ -108,10 +108,7 @@ impl Run {
         let environment = Arc::clone(pipeline.environment());
         let mut controlled = None;
         let encrypted = self.keys.are_given();
-        let tls = match encrypted {
-            true => Some(Arc::new(self.keys.tls().server("--p4runtime", &[b"h2"])?)),
-            false => None,
-        };
+        let tls = self.tls()?;
         let own = Control::new(Arc::clone(&environment));
         if let Some(path) = &self.entries {
             carry_out(&own, path)?;
@@ -122,10 +119,7 @@ impl Run {
         };
         let opened = Opened::open(&on, &ports)?;
         let text = std::fs::read(&file)?;
-        let listener = self.p4runtime.map(|address| {
-            TcpListener::bind(address).with_context(|| format!("--p4runtime {address}"))
-        });
-        let listener = listener.transpose()?;
+        let listener = self.listener()?;
         // The threads that serve are made with what is left.
         confine::ports(&on, self.control.is_some())?;
         let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
@@ -143,14 +137,7 @@ impl Run {
                     tls,
                 };
                 let running = serve(listener, handle, Some(described), settings)?;
-                let at = running.address;
-                eprintln!("{name}: P4Runtime at {at}");
-                if !encrypted && !at.ip().is_loopback() {
-                    eprintln!(
-                        "wire: {at}: whoever reaches this address may change the program; --private-key, --certificate and \
-                         --ca-cert ask who it is"
-                    );
-                }
+                kernel::listening(&name, &running, encrypted);
                 controlled = Some(running);
                 Box::new(node)
             }
@@ -181,6 +168,21 @@ impl Run {
         verdict
     }
 
+    /// Whom P4Runtime trusts, if keys are given.
+    fn tls(&self) -> anyhow::Result<Option<Arc<listen::http::ServerConfig>>> {
+        Ok(match self.keys.are_given() {
+            true => Some(Arc::new(self.keys.tls().server("--p4runtime", &[b"h2"])?)),
+            false => None,
+        })
+    }
+
+    fn listener(&self) -> anyhow::Result<Option<TcpListener>> {
+        let listener = self.p4runtime.map(|address| {
+            TcpListener::bind(address).with_context(|| format!("--p4runtime {address}"))
+        });
+        listener.transpose()
+    }
+
     /// The kernel runs the program, not this process.
     fn in_the_kernel(
         &self,
@@ -189,24 +191,37 @@ impl Run {
         options: Options,
         on: &[PortSpec],
         complaints: &Complaints,
-        name: &str,
+        file: &Path,
     ) -> anyhow::Result<Verdict> {
         ensure!(
-            self.p4runtime.is_none() && self.cpu_port.is_none(),
-            "the engine `xdp` has no P4Runtime and no port of the controller: leave --p4runtime and --cpu-port out, or take --engine fast"
+            self.cpu_port.is_none(),
+            "the engine `xdp` has no port of the controller, so no packets from it or to it: leave --cpu-port out, or take --engine fast"
         );
-        let environment = Environment::new(Arc::clone(program), options);
+        let environment = Environment::new(Arc::clone(program), options.clone());
         let environment =
             Arc::new(environment.map_err(|unsupported| anyhow!(describe(&unsupported, compiled)))?);
         if let Some(path) = &self.entries {
             carry_out(&Control::new(Arc::clone(&environment)), path)?;
         }
+        let served = match (self.listener()?, &compiled.checked) {
+            (Some(listener), Some(checked)) => Some(kernel::Served {
+                listener,
+                described: p4runtime::Pipeline::new(checked, &environment, std::fs::read(file)?),
+                settings: Settings {
+                    device_id: self.device_id,
+                    options,
+                    tls: self.tls()?,
+                },
+            }),
+            _ => None,
+        };
         let report = kernel::Report {
-            name,
+            name: &file.display().to_string(),
             duration: self.duration,
             json: self.json,
             complaints,
         };
-        kernel::run(&environment, compiled, on, self.control.as_deref(), &report)
+        let control = self.control.as_deref();
+        kernel::run(&environment, compiled, on, control, served, &report)
     }
 }

@@ -13,15 +13,21 @@ const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_MAP_DELETE_ELEM: libc::c_int = 3;
 const BPF_PROG_LOAD: libc::c_int = 5;
 const BPF_PROG_TEST_RUN: libc::c_int = 10;
+const BPF_BTF_LOAD: libc::c_int = 18;
 const BPF_LINK_CREATE: libc::c_int = 28;
+const BPF_LINK_UPDATE: libc::c_int = 29;
 const BPF_PROG_TYPE_XDP: u32 = 6;
 const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 /// Elements are made when they come, and go when no program reads them any more.
 pub const NO_PREALLOC: u32 = 1;
+/// Of an array in a map of maps: the others there may have more elements, or fewer.
+pub const ANY_LENGTH: u32 = 1 << 12;
 /// Processes can map an array's elements.
 pub const MMAPABLE: u32 = 1 << 10;
+/// What a lock is in stays whole while it is read or written (BPF_F_LOCK).
+const LOCK: u64 = 4;
 /// The verifier's words are kept as far as this; what it says of a refusal is at the end.
 const LOG_BYTES: usize = 16 << 20;
 
@@ -71,6 +77,48 @@ pub struct Map {
     key: usize,
     value: usize,
     entries: u32,
+    /// For [`Map::set`] and [`Map::get`].
+    flags: u64,
+}
+
+/// The types of an array's elements that have words of 64 bits, and behind them a lock (BTF): the kernel wants to know where locks are.
+fn lock_types(words: u32) -> Vec<u8> {
+    const INTEGER: u32 = 1 << 24;
+    const ARRAY: u32 = 3 << 24;
+    const STRUCT: u32 = 4 << 24;
+    let mut names = vec![0u8];
+    let mut name = |text: &str| {
+        let at = names.len() as u32;
+        names.extend(text.bytes().chain([0]));
+        at
+    };
+    let [u32_name, u64_name, lock, val] = ["u32", "u64", "bpf_spin_lock", "val"].map(&mut name);
+    let [element, values, held] = ["element", "words", "lock"].map(&mut name);
+    // Types count from 1; behind name, kind and size stands what the kind has: bits, or element, index and number, or members with
+    // name, type and place in bits.
+    let types = [
+        &[u32_name, INTEGER, 4, 32][..],
+        &[u64_name, INTEGER, 8, 64],
+        &[lock, STRUCT | 1, 4, val, 1, 0],
+        &[0, ARRAY, 0, 2, 1, words],
+        &[
+            element,
+            STRUCT | 2,
+            8 * words + 8,
+            values,
+            4,
+            0,
+            held,
+            3,
+            64 * words,
+        ],
+    ]
+    .concat();
+    let length = size_of_val(&types[..]) as u32;
+    // Magic, version and flags; length of this header; where types and names are, and how long.
+    let header = [0xEB9F | 1 << 16, 24, 0, length, length, names.len() as u32];
+    let numbers = header.into_iter().chain(types);
+    numbers.flat_map(u32::to_ne_bytes).chain(names).collect()
 }
 
 impl Map {
@@ -95,6 +143,41 @@ impl Map {
             key: key as usize,
             value: value as usize,
             entries,
+            flags: 0,
+        })
+    }
+
+    /// An array whose elements are so many words of 64 bits and 8 bytes with a lock (`struct bpf_spin_lock`), under which they are read and
+    /// written here, too.
+    ///
+    /// # Errors
+    /// As for [`Map::new`].
+    pub fn with_locks(words: u32, entries: u32) -> io::Result<Map> {
+        const ARRAY: u32 = 2;
+        const KEY_TYPE: u32 = 1;
+        const VALUE_TYPE: u32 = 5;
+        let value = 8 * words + 8;
+        let types = lock_types(words);
+        // btf; btf_log_buf; btf_size, btf_log_size.
+        let mut attributes = [types.as_ptr() as u64, 0, pair(types.len() as u32, 0), 0];
+        let types = owned(bpf(BPF_BTF_LOAD, &mut attributes)?);
+        // As in `new`; numa_node and map_name; map_ifindex; btf_fd, btf_key_type_id; btf_value_type_id.
+        let mut attributes = [
+            pair(ARRAY, 4),
+            pair(value, entries),
+            0,
+            0,
+            0,
+            0,
+            pair(types.as_raw_fd() as u32, KEY_TYPE),
+            pair(VALUE_TYPE, 0),
+        ];
+        Ok(Map {
+            descriptor: owned(bpf(BPF_MAP_CREATE, &mut attributes)?),
+            key: 4,
+            value: value as usize,
+            entries,
+            flags: LOCK,
         })
     }
 
@@ -111,7 +194,10 @@ impl Map {
             pair(self.number() as u32, 0),
             key.as_ptr() as u64,
             value as u64,
-            0,
+            match command {
+                BPF_MAP_DELETE_ELEM => 0,
+                _ => self.flags,
+            },
         ];
         bpf(command, &mut attributes).map(|_| ())
     }
@@ -341,6 +427,12 @@ impl Program {
         }
     }
 
+    /// Its number in this process, for a map of programs.
+    #[must_use]
+    pub fn number(&self) -> i32 {
+        self.0.as_raw_fd()
+    }
+
     /// Tries it `repeat` times with a packet, before which the first `before` bytes lie.
     ///
     /// # Errors
@@ -405,5 +497,15 @@ impl Program {
             pair(BPF_XDP, flags),
         ];
         bpf(BPF_LINK_CREATE, &mut attributes).map(owned)
+    }
+
+    /// Puts the program in place of the one that [`Program::attach`] gave this value for.
+    ///
+    /// # Errors
+    /// When the interface has gone.
+    pub fn replace(&self, attached: &OwnedFd) -> io::Result<()> {
+        // link_fd, new_prog_fd; flags, old_prog_fd.
+        let (link, program) = (attached.as_raw_fd() as u32, self.number() as u32);
+        bpf(BPF_LINK_UPDATE, &mut [pair(link, program), 0]).map(|_| ())
     }
 }

@@ -1,0 +1,299 @@
+//! Packets that begin anew: what is resubmitted or recirculated runs through the program once more, by a tail call to itself.
+//!
+//! A tail call keeps the frame, so that what goes along stays in its cells. The kernel allows 33 of them for a packet; what asks for more leaves the
+//! path.
+
+use crate::frame::{
+    AGAIN, CELLS, EMITTED, FROM, GROUP, KIND, LENGTH, MOST, POSITION, RECIRCULATE, RESUBMIT,
+    SHORTEN,
+};
+use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R6, R7, Size};
+use crate::maps::Purpose;
+use crate::unit::{Code, Fault, Unit};
+use p4::ir::{Body, Callee, Expr, Function, Program, SlotId, StatementKind};
+use pipeline::engine::{Asked, Path};
+use pipeline::externs::{Call, Carried};
+use pipeline::layout::limbs;
+
+/// What packets may ask for, by the number that the frame has while a section runs; 0 is nothing.
+#[derive(Default)]
+pub(crate) struct Requests {
+    /// The slots that go along.
+    resubmit: Vec<Vec<SlotId>>,
+    recirculate: Vec<Vec<SlotId>>,
+    /// Whether packets may begin anew at all, and be cut.
+    pub(crate) anew: bool,
+    pub(crate) truncate: bool,
+}
+
+impl Requests {
+    pub(crate) fn of(program: &Program, path: &Path) -> Self {
+        let truncates = |function: &Function| *function == Function::Truncate;
+        Requests {
+            anew: begins_anew(program, path),
+            truncate: calls(program, truncates),
+            ..Self::default()
+        }
+    }
+}
+
+fn calls(program: &Program, asks: impl Fn(&Function) -> bool) -> bool {
+    let sections = program.sections.iter().map(|section| &section.body);
+    let actions = program.actions.iter().map(|action| &action.body);
+    let asks = |body: &Body| {
+        let statements = body.blocks.iter().flat_map(|block| &block.statements);
+        statements
+            .into_iter()
+            .any(|statement| match &statement.kind {
+                StatementKind::Call {
+                    callee: Callee::Function(function),
+                    ..
+                } => asks(function),
+                _ => false,
+            })
+    };
+    sections.chain(actions).any(asks)
+}
+
+/// Whether a packet may be recirculated, which copies of it would be one by one.
+pub(crate) fn recirculates(program: &Program) -> bool {
+    calls(program, |function| {
+        matches!(
+            function,
+            Function::Recirculate | Function::RecirculatePreservingFieldList
+        )
+    })
+}
+
+/// Whether packets may begin anew.
+fn begins_anew(program: &Program, path: &Path) -> bool {
+    let resubmits = |function: &Function| {
+        matches!(
+            function,
+            Function::Resubmit | Function::ResubmitPreservingFieldList
+        )
+    };
+    match path.detours.asked {
+        Asked::Not => false,
+        Asked::ByExterns { .. } => recirculates(program) || calls(program, resubmits),
+        Asked::BySlots { .. } => true,
+    }
+}
+
+impl Unit<'_> {
+    /// The slots that a call says go along.
+    fn carried(&self, call: &Call, carried: &Carried) -> Result<Vec<SlotId>, Fault> {
+        let Asked::ByExterns { lists, .. } = &self.detours.asked else {
+            return Err(self.fault(&format!("`{}` is not known here", call.name)));
+        };
+        Ok(match carried {
+            Carried::Nothing => Vec::new(),
+            Carried::Slots(slots) => slots.to_vec(),
+            Carried::List(index) => match &call.inputs[*index].value {
+                Expr::Constant(number, _) => {
+                    let number = number
+                        .to_u64()
+                        .and_then(|number| u32::try_from(number).ok());
+                    let list = number.and_then(|number| lists.get(&number));
+                    list.cloned().unwrap_or_default()
+                }
+                _ => {
+                    return Err(self.fault(&format!(
+                        "`{}`: which list goes along has to be a constant in the kernel",
+                        call.name
+                    )));
+                }
+            },
+        })
+    }
+
+    pub(crate) fn ask_to_resubmit(&mut self, call: &Call, with: &Carried) -> Result<(), Fault> {
+        let slots = self.carried(call, with)?;
+        self.requests.resubmit.push(slots);
+        let number = self.requests.resubmit.len() as i32;
+        self.a.store_number(Size::B8, R7, RESUBMIT, number);
+        Ok(())
+    }
+
+    pub(crate) fn ask_to_recirculate(&mut self, call: &Call, with: &Carried) -> Result<(), Fault> {
+        let slots = self.carried(call, with)?;
+        self.requests.recirculate.push(slots);
+        let number = self.requests.recirculate.len() as i32;
+        self.a.store_number(Size::B8, R7, RECIRCULATE, number);
+        Ok(())
+    }
+
+    /// No more bytes leave than the number in `R1` says: of what a section asks for the last counts.
+    pub(crate) fn ask_to_truncate(&mut self) {
+        self.cut(R1, 32);
+        self.a.store(Size::B8, R7, SHORTEN, R1);
+    }
+
+    /// Nothing is asked for yet.
+    pub(crate) fn begin_requests(&mut self) {
+        let Requests { anew, truncate, .. } = self.requests;
+        let none = [
+            (anew, RESUBMIT, 0),
+            (anew, RECIRCULATE, 0),
+            (truncate, SHORTEN, -1),
+            (truncate, MOST, -1),
+        ];
+        for (_, at, value) in none.into_iter().filter(|(is_used, ..)| *is_used) {
+            self.a.store_number(Size::B8, R7, at, value);
+        }
+    }
+
+    /// What a section has asked for, when it has ended.
+    pub(crate) fn answer(&mut self) -> Result<(), Fault> {
+        if self.requests.truncate {
+            let longer = self.a.label();
+            self.a.load(Size::B8, R1, R7, SHORTEN);
+            self.a.load(Size::B8, R2, R7, MOST);
+            self.a.jump_if(Compare::GreaterEqual, R1, R2, longer);
+            self.a.store(Size::B8, R7, MOST, R1);
+            self.a.bind(longer);
+            self.a.store_number(Size::B8, R7, SHORTEN, -1);
+        }
+        // Egress cannot resubmit, and ingress not recirculate.
+        if self.is_egress {
+            return Ok(());
+        }
+        if !self.requests.recirculate.is_empty() {
+            self.a.store_number(Size::B8, R7, RECIRCULATE, 0);
+        }
+        let kind = self.detours.kinds.resubmitted;
+        for (number, slots) in (1..).zip(self.requests.resubmit.clone()) {
+            let on = self.a.label();
+            self.a.load(Size::B8, R1, R7, RESUBMIT);
+            self.a.jump_if(Compare::NotEqual, R1, number, on);
+            let pairs: Vec<_> = slots.into_iter().map(|slot| (slot, slot)).collect();
+            self.anew(kind, &pairs)?;
+            self.a.bind(on);
+        }
+        Ok(())
+    }
+
+    /// Sends packets round that are to be recirculated when all is emitted.
+    pub(crate) fn recirculate(&mut self) -> Result<(), Fault> {
+        let kind = self.detours.kinds.recirculated;
+        for (number, slots) in (1..).zip(self.requests.recirculate.clone()) {
+            let on = self.a.label();
+            self.a.load(Size::B8, R1, R7, RECIRCULATE);
+            self.a.jump_if(Compare::NotEqual, R1, number, on);
+            self.turn();
+            self.truncate(Code::Beyond);
+            let pairs: Vec<_> = slots.into_iter().map(|slot| (slot, slot)).collect();
+            self.anew(kind, &pairs)?;
+            self.a.bind(on);
+        }
+        Ok(())
+    }
+
+    /// Begins anew with a packet of PSA's if the slot is the one that asks to resubmit it, and says whether it is.
+    pub(crate) fn resubmit_by(&mut self, slot: SlotId) -> Result<bool, Fault> {
+        let Asked::BySlots {
+            resubmit,
+            resubmitted,
+            ..
+        } = self.detours.asked.clone()
+        else {
+            return Ok(false);
+        };
+        if slot == resubmit {
+            self.anew(self.detours.kinds.resubmitted, &resubmitted)?;
+        }
+        Ok(slot == resubmit)
+    }
+
+    /// Begins anew with a packet of PSA's that leaves by the port of those that are recirculated.
+    pub(crate) fn recirculate_by_port(&mut self) -> Result<(), Fault> {
+        let Asked::BySlots {
+            recirculate,
+            recirculated,
+            ..
+        } = self.detours.asked.clone()
+        else {
+            self.leave(Code::Left);
+            return Ok(());
+        };
+        // Copies for a group leave by other ports than this.
+        let single = self.a.label();
+        self.a.load(Size::B8, R1, R7, GROUP);
+        self.a.jump_if(Compare::Equal, R1, 0, single);
+        self.leave(Code::Left);
+        self.a.bind(single);
+        self.turn();
+        self.a.number(R1, recirculate);
+        self.a.store(Size::B8, R7, FROM, R1);
+        self.anew(self.detours.kinds.recirculated, &recirculated)
+    }
+
+    /// Cuts what leaves to as many bytes as the program allows; where that is not possible the packet ends with a code.
+    pub(crate) fn truncate(&mut self, otherwise: Code) {
+        const ADJUST_TAIL: i32 = 65;
+        if !self.requests.truncate {
+            return;
+        }
+        let done = self.a.label();
+        self.a.load(Size::B8, R1, R7, LENGTH);
+        self.a.load(Size::B8, R2, R7, POSITION);
+        self.a.alu(Alu::ShiftRight, R2, 3);
+        self.a.alu(Alu::Subtract, R1, R2);
+        self.a.load(Size::B8, R2, R7, EMITTED);
+        self.a.alu(Alu::Add, R1, R2);
+        self.a.load(Size::B8, R2, R7, MOST);
+        self.a.jump_if(Compare::LessEqual, R1, R2, done);
+        self.a.alu(Alu::Subtract, R2, R1);
+        self.a.alu(Alu::Move, R1, R6);
+        self.a.call(ADJUST_TAIL);
+        let cut = self.a.label();
+        self.a.jump_if(Compare::Equal, R0, 0, cut);
+        self.leave(otherwise);
+        self.a.bind(cut);
+        self.copy(MOST, LENGTH, 1);
+        self.a.bind(done);
+    }
+
+    /// Runs the program once more: the packet is of this kind, and only the second of each pair of slots has a value, that of the first.
+    fn anew(&mut self, kind: u64, pairs: &[(SlotId, SlotId)]) -> Result<(), Fault> {
+        const TAIL_CALL: i32 = 12;
+        let mut kept = Vec::new();
+        for (from, to) in pairs {
+            let count = self.environment.layout.range(*from).len();
+            let place = self.take(count)?;
+            self.copy(self.cell(*from), place, count);
+            kept.push((place, *to, count));
+        }
+        for cell in 0..self.frame.cells as i32 {
+            self.a.store_number(Size::B8, R7, CELLS + 8 * cell, 0);
+        }
+        for (place, to, count) in kept {
+            self.copy(place, self.cell(to), count);
+        }
+        for slot in self.detours.kind.clone() {
+            let width = self.program.slots[slot.index()].ty.width();
+            self.a.number(R1, kind);
+            for cell in 0..limbs(width) as i32 {
+                self.a.store(Size::B8, R7, self.cell(slot) + 8 * cell, R1);
+                self.a.alu(Alu::Move, R1, 0);
+            }
+        }
+        self.a.store_number(Size::B8, R7, AGAIN, kind as i32);
+        let itself = self.map(Purpose::Itself);
+        self.a.alu(Alu::Move, R1, R6);
+        self.a.map(R2, itself);
+        self.a.alu(Alu::Move, R3, 0);
+        self.a.call(TAIL_CALL);
+        // It comes back only when it has been called too often.
+        self.a.store_number(Size::B8, R7, AGAIN, 0);
+        self.leave(Code::Passes);
+        Ok(())
+    }
+
+    /// Leaves in `R1` whether the packet begins anew: its kind, or 0.
+    pub(crate) fn begin_kind(&mut self) {
+        self.a.load(Size::B8, R1, R7, AGAIN);
+        self.a.store(Size::B8, R7, KIND, R1);
+        self.a.store_number(Size::B8, R7, AGAIN, 0);
+    }
+}

@@ -132,6 +132,9 @@ control ED(packet_out packet, out kept cloned, out kept recirculated, inout head
         if (h.data.op == 13) {
             sum.clear();
             sum.add({ h.data.op, h.data.a });
+            // What is taken away again changes nothing.
+            sum.add({ h.data.b, h.data.c, h.data.a });
+            sum.subtract({ h.data.b, h.data.c, h.data.a });
             bit<16> x = sum.get();
             h.data.b = x[15:8];
             h.data.c = x[7:0];

@@ -63,20 +63,24 @@ const MOST_BYTES: usize = 32 * 1024;
 pub(crate) struct Frame {
     pub(crate) cells: usize,
     pub(crate) temporaries: i32,
+    /// Checksums that are added up.
+    pub(crate) sums: i32,
     pub(crate) emit: i32,
     pub(crate) size: usize,
 }
 
 impl Frame {
     /// `None` when the program has more slots than there is room for.
-    pub(crate) fn new(layout: &Layout) -> Option<Self> {
+    pub(crate) fn new(layout: &Layout, checksums: usize) -> Option<Self> {
         let cells = layout.cells();
-        let temporaries = CELLS as usize + 8 * cells;
+        let sums = CELLS as usize + 8 * cells;
+        let temporaries = sums + 8 * checksums;
         let emit = temporaries + TEMPORARY_BYTES;
         let size = emit + EMIT_BYTES;
         (size <= MOST_BYTES).then_some(Frame {
             cells,
             temporaries: temporaries as i32,
+            sums: sums as i32,
             emit: emit as i32,
             size,
         })

@@ -22,6 +22,7 @@
 //! | `meter` | meters |
 //! | `anew` | packets that begin anew, or are cut |
 //! | `choice` | members of action profiles and selectors |
+//! | `hash` | hashes and checksums |
 //! | `copies` | multicast |
 //! | `maps` | the maps, and what entries are in them |
 //! | `kernel` | loading, and bringing maps up to date |
@@ -36,6 +37,7 @@ mod copies;
 mod engine;
 mod expression;
 mod frame;
+mod hash;
 mod instruction;
 mod kernel;
 mod maps;

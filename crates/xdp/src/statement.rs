@@ -1,14 +1,14 @@
 //! Statements.
 
 use crate::frame::{CHECKSUM_ERROR, COLOUR, HIT, INDEX, KEY, KEY_BYTES, LENGTH, LOST, NANOSECONDS};
-use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R5, R7, R8, Size};
+use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R4, R7, R8, Size};
 use crate::maps::Purpose;
 use crate::unit::{Code, Fault, LOOKUP, Unit};
 use p4::ir::{LValue, ObjectId, Statement, StatementKind, Ty};
 use p4::value::Bits;
 use pipeline::environment::Object;
-use pipeline::externs::hash::{Algorithm, CRC16, CRC32, Crc};
-use pipeline::externs::{Call, ColourCode, Item, Operation, PSA_PORT_RECIRCULATE, Question};
+use pipeline::externs::hash::Algorithm;
+use pipeline::externs::{Call, ColourCode, Operation, PSA_PORT_RECIRCULATE, Question};
 use pipeline::layout::limbs;
 use pipeline::state::meter::Colour;
 
@@ -116,7 +116,7 @@ impl Unit<'_> {
     }
 
     /// The input of a call with this number, in the frame.
-    fn input(&mut self, call: &Call, index: usize) -> Result<i32, Fault> {
+    pub(crate) fn input(&mut self, call: &Call, index: usize) -> Result<i32, Fault> {
         self.place(&call.inputs[index].value)
     }
 
@@ -343,6 +343,28 @@ impl Unit<'_> {
                 self.random(bounds[0], bounds[1]);
                 self.give(call, results)
             }
+            Operation::InternetAdd { state, subtract } => self.add_to_sum(call, *state, *subtract),
+            Operation::InternetSet { state, value } => {
+                self.scalar(&call.inputs[*value].value, 0)?;
+                self.cut(R1, 16);
+                let sum = self.sum(*state);
+                self.a.store(Size::B8, R7, sum, R1);
+                Ok(())
+            }
+            Operation::InternetGet { state, complement } => {
+                let sum = self.sum(*state);
+                self.a.load(Size::B8, R1, R7, sum);
+                if *complement {
+                    self.a.alu(Alu::Xor, R1, 0xFFFF);
+                }
+                self.give(call, results)
+            }
+            // Of the sums; what is hashed at once at the end is refused.
+            Operation::ChecksumClear { state } => {
+                let sum = self.sum(*state);
+                self.a.store_number(Size::B8, R7, sum, 0);
+                Ok(())
+            }
             Operation::PsaQuestion(question) => self.question(call, results, question),
             operation => {
                 let mend = match operation {
@@ -499,160 +521,5 @@ impl Unit<'_> {
         self.a.bind(all);
         self.a.alu(Alu::Add, R1, R8);
         self.a.bind(end);
-    }
-
-    /// The hash of a call's items in `R1`.
-    fn hash(&mut self, call: &Call, algorithm: Algorithm) -> Result<(), Fault> {
-        let first = call.items.first().and_then(|item| item.valid);
-        // The Internet checksum is a sum, in which the options' place does not matter, if they are whole words.
-        let is_sum = algorithm == Algorithm::Checksum16;
-        let mut bits = 0;
-        let mut whole = |item: &Item| {
-            let ty = call.inputs[item.input].ty;
-            let varbit = matches!(ty, Ty::Varbit(_));
-            bits += if varbit { 0 } else { ty.width() };
-            item.valid == first && (!varbit || is_sum && bits.is_multiple_of(16))
-        };
-        if !call.items.iter().all(&mut whole) {
-            return Err(self.fault(
-                "a hash over data of variable length (a varbit, headers that may not be there) is not supported in the kernel",
-            ));
-        }
-        let (mut pieces, mut varbits) = (Vec::new(), Vec::new());
-        for item in &call.items {
-            let place = self.input(call, item.input)?;
-            match call.inputs[item.input].ty {
-                Ty::Varbit(most) => varbits.push((place, most)),
-                ty => pieces.push((place, ty.width())),
-            }
-        }
-        let end = self.a.label();
-        if let Some(valid) = first {
-            // Nothing at all of a header that is not there.
-            let valid = self.input(call, valid)?;
-            let there = self.a.label();
-            self.a.load(Size::B8, R1, R7, valid);
-            self.a.jump_if(Compare::NotEqual, R1, 0, there);
-            let empty = pipeline::externs::hash::Tables::default().hash(algorithm, &[], || 0);
-            self.a.number(R1, empty);
-            self.a.jump(end);
-            self.a.bind(there);
-        }
-        self.hash_of(algorithm, &pieces, &varbits)?;
-        self.a.bind(end);
-        Ok(())
-    }
-
-    /// The hash of values in the frame, one behind the other, in `R1`.
-    pub(crate) fn hash_of(
-        &mut self,
-        algorithm: Algorithm,
-        pieces: &[(i32, u32)],
-        varbits: &[(i32, u32)],
-    ) -> Result<(), Fault> {
-        let width: u32 = pieces.iter().map(|(_, width)| width).sum();
-        let bytes = width.div_ceil(8) as i32;
-        if bytes as usize > KEY_BYTES - 8 {
-            return Err(self.fault("so many bytes cannot be hashed in the kernel"));
-        }
-        let is_sum = algorithm == Algorithm::Checksum16;
-        let crc = match algorithm {
-            Algorithm::Crc32 => Some(CRC32),
-            Algorithm::Crc16 => Some(CRC16),
-            Algorithm::Checksum16 | Algorithm::Xor16 | Algorithm::Identity => None,
-            Algorithm::Crc32Custom | Algorithm::Crc16Custom | Algorithm::Random => {
-                return Err(self.fault("this hash algorithm is not supported in the kernel"));
-            }
-        };
-        match (algorithm, crc) {
-            (_, Some(crc)) => {
-                self.a.alu(Alu::Move, R8, R7);
-                self.a.alu(Alu::Add, R8, KEY);
-                self.write_bytes(pieces, width);
-                self.crc(crc, bytes);
-            }
-            (Algorithm::Identity, _) => {
-                let count = width.min(64);
-                self.bits_of(pieces, width - count, count);
-                if count < 64 && !count.is_multiple_of(8) {
-                    self.a.alu(Alu::ShiftLeft, R1, (8 - count % 8) as i32);
-                }
-            }
-            _ => self.sixteen(pieces, varbits, width, is_sum),
-        }
-        Ok(())
-    }
-
-    /// A CRC, byte by byte, of what the key has.
-    fn crc(&mut self, crc: Crc, bytes: i32) {
-        let map = self.map(Purpose::Crc(crc));
-        // Both that are known count their least significant bits first.
-        self.a.number(R1, crc.initial);
-        self.a.map_value(R3, map, 0);
-        for byte in 0..bytes {
-            self.a.load(Size::B1, R2, R7, KEY + byte);
-            self.a.alu(Alu::Xor, R2, R1);
-            self.a.alu(Alu::And, R2, 0xFF);
-            self.a.alu(Alu::ShiftLeft, R2, 3);
-            self.a.alu(Alu::Move, R4, R3);
-            self.a.alu(Alu::Add, R4, R2);
-            self.a.load(Size::B8, R5, R4, 0);
-            self.a.alu(Alu::ShiftRight, R1, 8);
-            self.a.alu(Alu::Xor, R1, R5);
-        }
-        self.a.number(R2, crc.last);
-        self.a.alu(Alu::Xor, R1, R2);
-    }
-
-    /// The Internet checksum, or the exclusive or, of numbers of 16 bits; in `R1`.
-    fn sixteen(&mut self, pieces: &[(i32, u32)], varbits: &[(i32, u32)], width: u32, sum: bool) {
-        let combine = if sum { Alu::Add } else { Alu::Xor };
-        self.a.alu(Alu::Move, R4, 0);
-        let mut done = 0;
-        while done < width {
-            // 32 bits at a time, so that nothing is lost when they are summed up.
-            let here = (width - done).min(32);
-            self.bits_of(pieces, width - done - here, here);
-            if here < 32 {
-                self.a.alu(Alu::ShiftLeft, R1, 32 - here as i32);
-            }
-            self.a.alu(combine, R4, R1);
-            done += here;
-        }
-        for (at, most) in varbits {
-            let (cells, whole) = (limbs(*most) as i32, self.a.label());
-            self.a.load(Size::B8, R1, R7, at + 8 * cells);
-            self.a.alu(Alu::And, R1, 15);
-            self.a.jump_if(Compare::Equal, R1, 0, whole);
-            self.leave_odd();
-            self.a.bind(whole);
-            for cell in 0..cells {
-                self.a.load(Size::B8, R1, R7, at + 8 * cell);
-                self.a.big_endian(R1, 64);
-                self.a.alu(Alu::Move, R2, R1);
-                self.a.alu(Alu::ShiftRight, R2, 32);
-                self.a.low_half(R1);
-                self.a.alu(Alu::Add, R4, R1);
-                self.a.alu(Alu::Add, R4, R2);
-            }
-        }
-        self.a.alu(Alu::Move, R1, R4);
-        // Carries come round at most three times.
-        for (by, mask) in [(32, 32), (32, 32), (16, 16), (16, 16), (16, 16)] {
-            if !sum && by == 32 {
-                continue;
-            }
-            self.a.alu(Alu::Move, R2, R1);
-            self.a.alu(Alu::ShiftRight, R2, by);
-            self.cut(R1, mask);
-            self.a.alu(combine, R1, R2);
-            if !sum {
-                break;
-            }
-        }
-        if sum {
-            self.a.alu(Alu::Xor, R1, 0xFFFF);
-        }
-        self.cut(R1, 16);
     }
 }

@@ -125,7 +125,7 @@ pub fn compile(
             "programs for the kernel are made on machines with little-endian numbers only".into(),
         ]);
     }
-    let Some(frame) = Frame::new(&environment.layout) else {
+    let Some(frame) = Frame::new(&environment.layout, environment.checksums) else {
         let cells = environment.layout.cells();
         return Err(vec![
             format!("the program has {cells} cells of fields and variables, more than the 32 KiB of a map's value hold").into(),
@@ -255,6 +255,7 @@ impl<'a> Unit<'a> {
                     if let Some((_, egress)) = self.group {
                         self.a.bind(egress);
                     }
+                    self.clear_sums();
                 }
                 Step::LeaveIf(slot) if self.group.is_some_and(|(group, _)| group == slot) => {
                     if let Some((_, egress)) = self.group {
@@ -349,6 +350,7 @@ impl<'a> Unit<'a> {
             self.a.store_number(Size::B8, R7, at, 0);
         }
         self.begin_requests();
+        self.clear_sums();
         let anew = self.a.label();
         if self.requests.anew {
             self.begin_kind();

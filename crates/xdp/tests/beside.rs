@@ -324,7 +324,25 @@ fn packets_are_cut_where_the_program_says() {
 }
 
 #[test]
-fn clones_are_refused() {
+fn clones_and_checksums_over_the_payload_are_refused() {
     let text = program("", "apply: clone(CloneType.I2E, 5);", "");
     refused("clones", &text, "cannot copy a packet");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/p4");
+    let sums = std::fs::read_to_string(folder.join("psa_paths.p4")).expect("it is there");
+    let hashed = sums.replace(
+        "InternetChecksum() sum;",
+        "Checksum<bit<16>>(PSA_HashAlgorithm_t.CRC16) sum;",
+    );
+    let hashed = hashed.replace("sum.add", "sum.update");
+    let lines = hashed.lines().filter(|line| !line.contains("sum.subtract"));
+    let data = format!("#include \"{}", folder.join("").display());
+    let hashed = lines
+        .collect::<Vec<_>>()
+        .join("\n")
+        .replace("#include \"", &data);
+    refused(
+        "hashed",
+        &hashed,
+        "`ED.sum.update`: this extern is not supported",
+    );
 }

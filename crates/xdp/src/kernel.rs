@@ -466,7 +466,11 @@ impl Kernel {
                 let wanted =
                     held.and_then(|(rates, tokens, last)| Some((rates?, tokens, last.as_ns())));
                 if *there != wanted {
-                    let words = meter::words(&wanted)?.into_iter().chain([0]);
+                    let words = meter::words(&wanted).map_err(|error| {
+                        let name = &self.environment.program.objects[object.index()].name;
+                        io::Error::other(format!("meter `{name}` {index}: {error}"))
+                    })?;
+                    let words = words.into_iter().chain([0]);
                     let value: Vec<u8> = words.flat_map(u64::to_ne_bytes).collect();
                     self.maps[number].set(&(index as u32).to_ne_bytes(), &value)?;
                     *there = wanted;

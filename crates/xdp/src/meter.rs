@@ -36,7 +36,7 @@ pub(crate) fn words(held: &Held) -> io::Result<[u64; WORDS]> {
     let size = |burst: u64| {
         burst.checked_mul(TOKEN).ok_or_else(|| {
             io::Error::other(format!(
-                "a burst of {burst} is more than the {} of the kernel's meters",
+                "a burst of {burst} is more than the {} of the kernel's meters: give it a smaller one",
                 u64::MAX / TOKEN
             ))
         })

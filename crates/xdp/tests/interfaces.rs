@@ -264,6 +264,17 @@ fn packets_begin_anew_are_cut_and_metered_on_interfaces_and_the_program_is_repla
                 (1, 1, 2, 2),
                 "{counts:?}"
             );
+            // A bucket that the kernel has no room for is told with its place, until there is another.
+            control
+                .say("meter set rate 0 1:99000000000 1:99000000000")
+                .expect("rates");
+            let refused = switch.bring().expect_err("it is too large").to_string();
+            assert!(
+                refused.contains("meter `I.rate` 0: a burst of 99000000000"),
+                "{refused}"
+            );
+            control.say("meter reset rate 0").expect("it is there");
+            switch.bring().expect("the maps have room");
             // Another program, and what was counted stays.
             switch.replace(&environment(&next)).expect("it runs, too");
             assert_eq!(through(4, 2, 1), [(0x42, 60)]);

@@ -19,7 +19,7 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
-pub const LIBRARY: [(&str, &str); 10] = [
+pub const LIBRARY: [(&str, &str); 12] = [
     ("p4_again.v", include_str!("../../../rtl/p4/rtl/p4_again.v")),
     (
         "p4_deparser.v",
@@ -30,6 +30,7 @@ pub const LIBRARY: [(&str, &str); 10] = [
         include_str!("../../../rtl/p4/rtl/p4_exact_table.v"),
     ),
     ("p4_fifo.v", include_str!("../../../rtl/p4/rtl/p4_fifo.v")),
+    ("p4_first.v", include_str!("../../../rtl/p4/rtl/p4_first.v")),
     (
         "p4_gather.v",
         include_str!("../../../rtl/p4/rtl/p4_gather.v"),
@@ -46,6 +47,10 @@ pub const LIBRARY: [(&str, &str); 10] = [
     (
         "p4_replicator.v",
         include_str!("../../../rtl/p4/rtl/p4_replicator.v"),
+    ),
+    (
+        "p4_ternary_bank.v",
+        include_str!("../../../rtl/p4/rtl/p4_ternary_bank.v"),
     ),
     (
         "p4_ternary_table.v",

@@ -1,7 +1,7 @@
 //! Tables: as the control side sees them, and their modules in the pipeline.
 
 use crate::build::Build;
-use crate::map::{CHOICE, ResultForm, SESSION, Source, TableKind, TableMap, bits_for};
+use crate::map::{BANK, CHOICE, ResultForm, SESSION, Source, TableKind, TableMap, bits_for};
 use crate::schedule::Stage;
 use crate::text::{bus, literal};
 use alloc::format;
@@ -44,9 +44,7 @@ impl Build<'_> {
                 TableMap {
                     source,
                     name: form.name.clone(),
-                    kind: TableKind::Ternary {
-                        rows: form.size.max(2),
-                    },
+                    kind: crate::tables::ternary(form.size),
                     keys: form
                         .fields
                         .iter()
@@ -179,7 +177,7 @@ impl Build<'_> {
                 TableKind::Ternary { rows } => {
                     let _ = writeln!(
                         text,
-                        "    p4_ternary_table #(.KEY_W({}), .DATA_W({data}), .ROWS({rows}), .ROW_W({})) {instance} (\n        {ports}\n    );",
+                        "    p4_ternary_table #(.KEY_W({}), .DATA_W({data}), .ROWS({rows}), .ROW_W({}), .BANK_W({BANK})) {instance} (\n        {ports}\n    );",
                         table.key(),
                         bits_for(rows - 1)
                     );

@@ -118,7 +118,7 @@ pub enum TableKind {
         /// So many rows from 4 * 2^`index` on are all compared at once: for entries that find no place in the four ways.
         spare: u32,
     },
-    /// Rows of value and mask, of which the first that matches wins.
+    /// Rows of value and mask, of which the first that matches wins; in banks if there are many.
     Ternary {
         /// How many.
         rows: u32,
@@ -131,13 +131,18 @@ pub enum TableKind {
     },
 }
 
+/// So many rows of a ternary table are a bank, as a power of two: with more, the way from all of them to the first would set the clock.
+pub(crate) const BANK: u32 = 8;
+
 impl TableKind {
     /// So many cycles from the key to the answer.
     #[must_use]
     pub fn latency(&self) -> u32 {
         match self {
             TableKind::Default => 0,
-            TableKind::Exact { .. } | TableKind::Ternary { .. } => 2,
+            TableKind::Exact { .. } => 2,
+            // First in each bank, then among the banks.
+            TableKind::Ternary { rows } => 2 + u32::from(*rows > 1 << BANK),
             TableKind::Prefix { levels } => levels + 1,
         }
     }

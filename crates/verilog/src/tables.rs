@@ -2,6 +2,7 @@
 
 use crate::graph::{Id, Two};
 use crate::hashes::Piece;
+use crate::map::address::DEFAULT_ROW;
 use crate::map::{CHOICE, ResultForm, Source, TableKind, bits_for};
 use crate::state::{Edge, Hit, Lookup, Walk};
 use alloc::vec::Vec;
@@ -12,6 +13,12 @@ use pipeline::table::{Form, MatchKind as Compared};
 
 /// Longest prefixes of no more entries than these are compared at once.
 const FEW: u32 = 32;
+
+/// A table that compares its rows at once may have so many flip-flops: those of the largest chips.
+const MOST_REGISTERS: u64 = 1 << 23;
+
+/// With more than these it is told.
+const MANY_REGISTERS: u64 = 1 << 19;
 
 /// So many entries of an exact table may stand beside its hashed places.
 const SPARE: u32 = 8;
@@ -25,21 +32,53 @@ pub(crate) const MEMBER: ResultForm = ResultForm {
 
 impl<'a> Walk<'a> {
     /// Whether keys are in a value set.
-    pub(crate) fn value_set(&mut self, set: ValueSetId, keys: &[Id]) -> Id {
+    pub(crate) fn value_set(&mut self, set: ValueSetId, keys: &[Id]) -> Result<Id, Unsupported> {
         let form = &self.program.value_sets[set.index()];
         let keys = keys[..form.fields.len().min(keys.len())].to_vec();
+        let key = keys.iter().map(|key| self.graph.width(*key)).sum();
+        let name = &form.name;
+        let latency = self.latency(name, &ternary(form.size), key)?;
         let width = 1 + MEMBER.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         self.lookups.push(Lookup {
             source: Source::ValueSet(set),
             keys,
             result,
-            latency: 2,
+            latency,
             second: self.split.is_some(),
         });
-        let name = &form.name;
         self.graph.name(result, || alloc::format!("{name} result"));
-        self.graph.slice(result, width - 1, width - 1)
+        Ok(self.graph.slice(result, width - 1, width - 1))
+    }
+
+    /// How many cycles a table takes to answer, if a chip can have it.
+    fn latency(&mut self, name: &str, kind: &TableKind, key: u32) -> Result<u32, Unsupported> {
+        // Of tables the program's text has no place any more; that of the last statement would be another's.
+        self.span = None;
+        let rows = match kind {
+            TableKind::Ternary { rows } => {
+                // For each bit of the key value and mask; whether there is an entry, and whether it agrees.
+                let registers = u64::from(*rows) * (2 * u64::from(key) + 2);
+                let told = alloc::format!(
+                    "table `{name}`: {rows} rows of {key} bits, compared at once, take {registers} flip-flops"
+                );
+                if registers > MOST_REGISTERS {
+                    return self.cannot(alloc::format!("{told}, more than {MOST_REGISTERS}, which is what the largest chips have; give the table a smaller `size`, or match exactly or by the longest prefix"));
+                }
+                if registers > MANY_REGISTERS {
+                    self.warnings.push(alloc::format!("{told}, more than most chips have; a smaller `size`, or matches that are exact or of the longest prefix, take less"));
+                }
+                u64::from(*rows)
+            }
+            TableKind::Exact { index, spare, .. } => (4 << index) + u64::from(*spare),
+            TableKind::Prefix { levels } => 2 << levels,
+            TableKind::Default => 0,
+        };
+        // The last number stands for the default.
+        if rows > u64::from(DEFAULT_ROW) {
+            return self.cannot(alloc::format!("table `{name}` would have {rows} rows, more than the {DEFAULT_ROW} that can be written; give the table a smaller `size`"));
+        }
+        Ok(kind.latency())
     }
 
     /// Looks a table up and runs the action; the flag says that the action ended in `exit`.
@@ -61,7 +100,9 @@ impl<'a> Walk<'a> {
         }
         let width = 1 + result_form.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
-        let latency = kind(form, id.0).latency();
+        let name = &table.name;
+        let key = keys.iter().map(|key| self.graph.width(*key)).sum();
+        let latency = self.latency(name, &kind(form, id.0), key)?;
         self.lookups.push(Lookup {
             source: Source::Table(id),
             keys,
@@ -69,7 +110,6 @@ impl<'a> Walk<'a> {
             latency,
             second: self.split.is_some(),
         });
-        let name = &table.name;
         self.graph.name(result, || alloc::format!("{name} result"));
         let hit = self.graph.slice(result, width - 1, width - 1);
         let entry = self
@@ -247,12 +287,15 @@ pub(crate) fn kind(form: &Form, seed: u32) -> TableKind {
         };
     }
     if !form.keys.iter().all(is_exact) {
-        return TableKind::Ternary {
-            rows: form.size.max(2),
-        };
+        return ternary(form.size);
     }
     let width: u32 = form.keys.iter().map(|key| key.ty.width()).sum();
     exact(width, form.size, seed)
+}
+
+/// A table of so many rows that are compared at once.
+pub(crate) fn ternary(size: u32) -> TableKind {
+    TableKind::Ternary { rows: size.max(2) }
 }
 
 /// A table of so many exact matches of so many bits.

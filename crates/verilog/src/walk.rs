@@ -335,7 +335,9 @@ impl<'a> Walk<'a> {
                         let mut matches = self.graph.bit(true);
                         for (number, pattern) in case.patterns.iter().enumerate() {
                             let one = match pattern {
-                                Pattern::ValueSet(set) => self.value_set(*set, &values[number..]),
+                                Pattern::ValueSet(set) => {
+                                    self.value_set(*set, &values[number..])?
+                                }
                                 other => {
                                     self.pattern(other, values[number], types[number], &state)?
                                 }

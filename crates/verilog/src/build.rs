@@ -120,9 +120,8 @@ impl<'a> Build<'a> {
             "ctl_object",
             "ctl_row",
             "unused",
-            "unused_window",
+            "unused_inputs",
             "unused_commit",
-            "unused_entry",
             "copy",
             "copy_vector",
             "copy_is_copy",
@@ -259,25 +258,16 @@ impl<'a> Build<'a> {
             }
         }
         let _ = writeln!(text, "    assign out_valid = valid_s{};", last.0);
-        let mut holes: Vec<String> = self
-            .writer
-            .window_holes()
+        let holes = self.writer.window_holes();
+        let holes = holes
             .iter()
-            .map(|(high, low)| format!("window[{high}:{low}]"))
-            .collect();
-        if !used_inputs[Input::Available as usize] {
-            holes.push("window_bytes".into());
-        }
-        if last.0 == 0 && self.map.tables.is_empty() && self.map.memories.is_empty() {
-            holes.push("rst".into());
-        }
-        if !holes.is_empty() {
-            let _ = writeln!(
-                text,
-                "    wire unused_window = &{{1'b0, {}}};",
-                holes.join(", ")
-            );
-        }
+            .map(|(high, low)| format!(", window[{high}:{low}]"));
+        // Which of them nobody reads depends on all that was written above.
+        let _ = writeln!(
+            text,
+            "    wire unused_inputs = &{{1'b0, rst, window_bytes{}}};",
+            holes.collect::<String>()
+        );
         text += "endmodule\n\n`resetall\n";
         text
     }

@@ -59,14 +59,15 @@ impl Build<'_> {
         for memory in self.map.memories.clone() {
             let (object, cells) = self.memories[&memory.object].clone();
             let bits = bits_for(memory.size.saturating_sub(1).max(1) as u32);
-            let _ = write!(
+            let mut writes = String::new();
+            let mut counted = String::new();
+            let _ = writeln!(
                 text,
-                "\n    // {}: packets write, and so does the control side\n    reg [31:0] {cells}_writes;\n    reg [23:0] {cells}_last;\n    always @(posedge clk) begin\n        if (rst) {cells}_writes <= 32'd0;\n        if (commit && ctl_object == 8'd{object}) {cells}[ctl_row[{}:0]] <= entry[{}:0];\n",
-                memory.name,
-                bits - 1,
-                memory.width - 1
+                "\n    // {}: packets write, and so does the control side",
+                memory.name
             );
-            for (access, stage) in self.walk.accesses.iter().zip(&self.schedule.accesses) {
+            let accesses = self.walk.accesses.iter().zip(&self.schedule.accesses);
+            for (number, (access, stage)) in accesses.enumerate() {
                 let Some(data) = access.data.filter(|_| access.object == memory.object) else {
                     continue;
                 };
@@ -83,12 +84,25 @@ impl Build<'_> {
                 let place = place
                     .map(|place| format!("  // {place}"))
                     .unwrap_or_default();
-                let _ = write!(
+                let write = self.writer.reserve(&format!("{cells}_write_{number}"));
+                let _ = writeln!(
                     text,
-                    "        if (valid_s{} && {when}) begin{place}\n            {cells}[{index}] <= {data};\n            {cells}_writes <= {cells}_writes + 32'd1;\n            {cells}_last <= {wide};\n        end\n",
+                    "    wire {write} = valid_s{} && {when};{place}",
                     stage.0
                 );
+                let _ = write!(
+                    writes,
+                    "        if ({write}) begin\n            {cells}[{index}] <= {data};\n            {cells}_last <= {wide};\n        end\n"
+                );
+                let _ = write!(counted, " + {{31'd0, {write}}}");
             }
+            // A packet may write twice in a cycle, and the control side is told of each.
+            let _ = write!(
+                text,
+                "    reg [31:0] {cells}_writes;\n    reg [23:0] {cells}_last;\n    always @(posedge clk) begin\n        {cells}_writes <= rst ? 32'd0 : {cells}_writes{counted};\n        if (rst) {cells}_last <= 24'd0;\n        if (commit && ctl_object == 8'd{object}) {cells}[ctl_row[{}:0]] <= entry[{}:0];\n{writes}",
+                bits - 1,
+                memory.width - 1
+            );
             text += "    end\n";
         }
         text

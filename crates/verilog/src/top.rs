@@ -235,6 +235,8 @@ module {name} (
     );
 {again}    assign packet_taken = result_valid && result_taken_ready;
 
+    wire dropped;
+    wire [7:0] dropped_reason;
     p4_deparser #(.WIDTH({width}), .COUNT_W({count_w}), .HEADER_WORDS({header_words}), .LIMITED({limited}), .TAG_W({tag_w})) deparser (
         .clk(clk), .rst(rst),
         .result_valid(result_valid), .result_ready(put_together), .result_reason({given_reason}), .result_port(result_port),
@@ -329,14 +331,14 @@ impl Design {
 "
                 ),
                 pins: String::new(),
-                again: format!("{same}    assign result_taken_ready = put_together;\n"),
+                again: format!(
+                    "{same}    assign result_taken_ready = put_together;\n    wire leaves_tag;\n"
+                ),
                 put: "result_",
                 reason: "reason",
                 tag: "1'b0".into(),
                 tag_width: 1,
-                back: "    wire leaves_tag, dropped;
-    wire [7:0] dropped_reason;
-    assign m_axis_tvalid = leaves_valid;
+                back: "    assign m_axis_tvalid = leaves_valid;
     assign leaves_ready = m_axis_tready;
     assign lost = 1'b0;
     assign drop_valid = dropped;
@@ -470,9 +472,7 @@ impl Design {
             tag: "{put_loop, result_from, put_along}".into(),
             tag_width: all + 17,
             back: format!(
-                "    wire dropped;
-    wire [7:0] dropped_reason;
-    assign loops = leaves_valid && leaves_tag[{loop_bit}];
+                "    assign loops = leaves_valid && leaves_tag[{loop_bit}];
     assign m_axis_tvalid = leaves_valid && !leaves_tag[{loop_bit}];
     assign leaves_ready = leaves_tag[{loop_bit}] || m_axis_tready;
     // A packet that found no room to begin anew is told when nothing else is.

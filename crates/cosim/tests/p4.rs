@@ -122,7 +122,9 @@ fn programs_in_verilog_pass_their_tests() {
 fn programs_with_externs_in_verilog_pass_their_tests() {
     sample(&[
         ("registers.p4", 15),
+        ("double_writes.p4", 8),
         ("checksums.p4", 11),
+        ("payload_sums.p4", 28),
         ("digests.p4", 5),
         ("field_lists.p4", 3),
         ("meters.p4", 14),
@@ -163,6 +165,97 @@ fn what_is_no_hardware_is_told() {
         match verilog::Design::of(&environment, &BUILD) {
             Ok(_) => panic!("{name} is not refused"),
             Err(error) => assert!(error.message.starts_with(why), "{name}: {error}"),
+        }
+    }
+    let text = std::fs::read_to_string(own("payload_sums.p4")).expect("it is there");
+    let text = text.replace("{ h.head.op,", "{ h.head.op[3:0],");
+    let Err(error) = verilog::Design::of(&of_text(&text), &BUILD) else {
+        panic!("data behind half a byte are not refused");
+    };
+    assert!(
+        error
+            .message
+            .contains("has no whole bytes: it would shift the rest"),
+        "{error}"
+    );
+}
+
+#[test]
+fn a_wire_names_its_value_and_the_line_that_wants_it() {
+    let name = own("checksums.p4");
+    let text = std::fs::read_to_string(&name).expect("it is there");
+    let folder = name.parent().expect("it is in a folder");
+    let compiled = compile(
+        "checksums.p4",
+        &text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(folder.join(name)).ok()),
+        &Options::default(),
+    );
+    let program = Arc::new(compiled.program.expect("it is valid"));
+    let environment = Arc::new(Environment::new(program, Default::default()).expect("it is small"));
+    let place = |span: p4::source::Span| {
+        let at = compiled.sources.location(span.start)?;
+        Some(format!("{}:{}", at.file, at.line))
+    };
+    let options = verilog::Options {
+        place: &place,
+        ..BUILD
+    };
+    let design = verilog::Design::of(&environment, &options).expect("it is hardware");
+    let pipeline = &design.files[1].1;
+    // The header is read in line 9, the first checksum verified in 13.
+    for told in ["  // h.sum.a, checksums.p4:9\n", ";  // checksums.p4:13\n"] {
+        assert!(pipeline.contains(told), "{told}: {pipeline}");
+    }
+    let design = verilog::Design::of(&environment, &BUILD).expect("it is hardware");
+    assert!(!design.files[1].1.contains("checksums.p4"));
+}
+
+/// One packet behind the other, so that each is in the pipeline with others, as a test file's one by one.
+#[test]
+fn packets_back_to_back_fare_as_one_by_one() {
+    if !tools() {
+        return;
+    }
+    for name in ["payload_sums.p4", "varbits.p4", "stacks.p4", "unions.p4"] {
+        let environment = environment(&own(name)).expect("it compiles");
+        let script = std::fs::read_to_string(own(name).with_extension("stf")).expect(name);
+        let packets: Vec<Vec<u8>> = script
+            .lines()
+            .filter_map(|line| line.strip_prefix("packet 0 "))
+            .map(|hex| {
+                let hex: Vec<u8> = hex.bytes().filter(|byte| *byte != b' ').collect();
+                let (pairs, _) = hex.as_chunks::<2>();
+                let bytes = pairs
+                    .iter()
+                    .map(|pair| u8::from_str_radix(std::str::from_utf8(pair).expect("hex"), 16));
+                bytes.collect::<Result<_, _>>().expect("hex")
+            })
+            .collect();
+        let interpreter = Box::new(Interpreter::new(&environment).expect("it runs"));
+        let mut asked =
+            Pipeline::new(&environment, interpreter, &Config::default()).expect("it runs");
+        let mut rtl = Rtl::new(&environment);
+        rtl.prepare(asked.path()).expect("it is hardware");
+        let context = Context::new(Arc::clone(&environment), 0);
+        let many: Vec<(u16, &[u8])> = packets.iter().map(|packet| (0, &packet[..])).collect();
+        let passages = rtl.stream(&many, &context).expect("it goes on");
+        assert!(
+            passages.len() == packets.len() && packets.len() >= 4,
+            "{name}"
+        );
+        for (passage, packet) in passages.iter().zip(&packets) {
+            let mut out = Collected::default();
+            asked.process(node::Time::ZERO, 0, packet, &mut out);
+            let left = out
+                .packets
+                .first()
+                .map(|(port, bytes)| (*port as u16, bytes.to_vec()));
+            let got = match &passage.outcome {
+                Outcome::Sent(port, bytes) => Some((*port, bytes.clone())),
+                Outcome::Dropped(_) => None,
+            };
+            assert_eq!(got, left, "{name}: {packet:02x?}");
         }
     }
 }
@@ -312,6 +405,8 @@ fn no_tool_warns_of_what_is_made() {
         ("registers.p4", 512),
         ("checksums.p4", 256),
         ("crossbar.p4", 512),
+        ("payload_sums.p4", 512),
+        ("unused.p4", 512),
         ("digests.p4", 512),
         ("meters.p4", 512),
         ("psa_copies.p4", 128),
@@ -347,7 +442,7 @@ fn no_tool_warns_of_a_corpus_that_is_named() {
 }
 
 /// A table of 40 entries with a key of 32 bits.
-const COLLIDING: &str = "#include <core.p4>
+const ONE_TABLE: &str = "#include <core.p4>
 #include <v1model.p4>
 header key_t { bit<32> k; }
 struct headers { key_t key; }
@@ -366,6 +461,99 @@ control C(inout headers h, inout metadata m) { apply { } }
 control D(packet_out b, in headers h) { apply { b.emit(h.key); } }
 V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
+
+/// A program that is valid, by its text.
+fn of_text(text: &str) -> Arc<Environment> {
+    let compiled = compile(
+        "one_table.p4",
+        text,
+        &mut WithFiles(|name: &str| std::fs::read_to_string(own(name)).ok()),
+        &Options::default(),
+    );
+    let program = Arc::new(compiled.program.expect("it is valid"));
+    Arc::new(Environment::new(program, Default::default()).expect("it is small"))
+}
+
+/// Such a table with another kind of match, and with other sizes.
+fn table_of(kind: &str, size: u32) -> Arc<Environment> {
+    let size = format!("size = {size}");
+    of_text(&ONE_TABLE.replace("exact", kind).replace("size = 40", &size))
+}
+
+/// A table whose rows are in three banks: the first row that matches wins, whichever bank it is in.
+#[test]
+fn rows_in_several_banks_are_in_one_order() {
+    if !tools() {
+        return;
+    }
+    let mut ports = Vec::new();
+    for hardware in [false, true] {
+        let environment = table_of("ternary", 600);
+        let control = Control::new(Arc::clone(&environment));
+        for row in 0..600 {
+            let pattern = match row {
+                // Keys of rows behind them, in their own bank and in others.
+                20 => "0x1e&&&0x1f".into(),
+                300 => "0x1d&&&0x1f".into(),
+                599 => "0&&&0".into(),
+                _ => format!("{row}&&&0x3ff"),
+            };
+            let command = format!(
+                "table add t {pattern} priority {} do to {}",
+                1000 - row,
+                row % 500 + 1
+            );
+            control.say(&command).expect(&command);
+        }
+        let engine: Box<dyn Engine> = match hardware {
+            true => Box::new(Rtl::new(&environment)),
+            false => Box::new(Interpreter::new(&environment).expect("it runs")),
+        };
+        let mut pipeline =
+            Pipeline::new(&environment, engine, &Config::default()).expect("it runs");
+        let ask = |key: u32| {
+            let mut out = Collected::default();
+            pipeline.process(node::Time::ZERO, 0, &key.to_be_bytes(), &mut out);
+            out.packets[0].0
+        };
+        ports.push((0..1030).map(ask).collect::<Vec<_>>());
+    }
+    // Row 255 is the last of the first bank, 254 is hidden by row 20, 541 by row 300; 700 is found by the last row alone, 1024 is 0 in ten bits.
+    let of = |key: usize| ports[1][key];
+    assert_eq!(
+        [
+            of(255),
+            of(256),
+            of(254),
+            of(541),
+            of(598),
+            of(700),
+            of(1024)
+        ],
+        [256, 257, 21, 301, 99, 100, 1]
+    );
+    assert!(ports[0] == ports[1], "{ports:?}");
+}
+
+#[test]
+fn tables_that_no_chip_has_are_told() {
+    let warned = |kind, size| match verilog::Design::of(&table_of(kind, size), &BUILD) {
+        Ok(design) => design.warnings,
+        Err(error) => vec![format!("refused: {}", error.message)],
+    };
+    assert_eq!(warned("ternary", 1000), Vec::<String>::new());
+    let told = warned("ternary", 10_000);
+    assert_eq!(
+        told,
+        [
+            "table `I.t`: 10000 rows of 32 bits, compared at once, take 660000 flip-flops, more than most chips have; a smaller `size`, or matches that are exact or of the longest prefix, take less"
+        ]
+    );
+    let told = warned("ternary", 200_000);
+    assert!(told[0].starts_with("refused: table `I.t`: 200000 rows of 32 bits, compared at once, take 13200000 flip-flops, more than 8388608, "), "{told:?}");
+    let told = warned("exact", 1 << 23);
+    assert!(told[0].starts_with("refused: table `I.t` would have 16777224 rows, more than the 16777215 that can be written; "), "{told:?}");
+}
 
 /// Keys of 32 bits that have the same places in each way: hashes are sums of bits, so that sums of keys have sums of hashes.
 fn of_the_same_places(hashes: &[Vec<Vec<u64>>]) -> Vec<u32> {
@@ -403,14 +591,7 @@ fn entries_without_a_hashed_place_are_found_in_the_rows_beside() {
     if !tools() {
         return;
     }
-    let compiled = compile(
-        "colliding.p4",
-        COLLIDING,
-        &mut WithFiles(|_: &str| None),
-        &Options::default(),
-    );
-    let program = Arc::new(compiled.program.expect("it is valid"));
-    let environment = Arc::new(Environment::new(program, Default::default()).expect("it is small"));
+    let environment = of_text(ONE_TABLE);
     let design = verilog::Design::of(&environment, &BUILD).expect("it is hardware");
     let (hashes, spare) = match &design.map.tables[0].kind {
         TableKind::Exact { hashes, spare, .. } => (hashes.clone(), *spare),

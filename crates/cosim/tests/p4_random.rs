@@ -28,6 +28,9 @@ fn hardware(text: &str) -> Result<Arc<Program>, String> {
     }
 }
 
+/// A queue to the controller has so many places in hardware; what finds none is counted as lost.
+const DIGESTS: usize = 16;
+
 /// A pipeline, and what its registers and counters hold.
 struct Side(Pipeline);
 
@@ -59,7 +62,7 @@ impl Side {
         Side(Pipeline::new(&environment, engine, &Config::default()).expect("it runs"))
     }
 
-    fn run(&mut self, port: u32, bytes: &[u8]) -> (Collected, Vec<String>) {
+    fn run(&mut self, port: u32, bytes: &[u8]) -> (Collected, Vec<String>, Vec<String>) {
         let mut out = Collected::default();
         self.0
             .process(node::Time::from_us(7), port, bytes, &mut out);
@@ -73,13 +76,12 @@ impl Side {
                 .collect(),
             _ => Vec::new(),
         });
-        let mut held: Vec<String> = held.collect();
+        let held: Vec<String> = held.collect();
         // Each place in the program has a queue of its own.
         let digests = self.0.environment().digests.drain();
         let mut digests: Vec<String> = digests.iter().map(|digest| format!("{digest:?}")).collect();
         digests.sort();
-        held.extend(digests);
-        (out, held)
+        (out, held, digests)
     }
 }
 
@@ -118,8 +120,10 @@ fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
         for number in 0..16 {
             let (port, bytes) = (choices.below(4) as u32, packet(&mut choices));
             let (expected, got) = (one.run(port, &bytes), two.run(port, &bytes));
+            let told =
+                expected.2 == got.2 || (expected.2.len() > DIGESTS && got.2.len() >= DIGESTS);
             assert!(
-                expected == got,
+                (&expected.0, &expected.1) == (&got.0, &got.1) && told,
                 "seed {}, packet {number} {bytes:02x?}\nthe interpreter: {expected:?}\nthe hardware: {got:?}\n{text}",
                 seed - 1
             );

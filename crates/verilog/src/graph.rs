@@ -8,6 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
 use num_traits::{One, ToPrimitive, Zero};
+use p4::source::Span;
 use p4::value::mask;
 
 mod conditions;
@@ -126,6 +127,8 @@ pub(crate) struct Node {
     pub(crate) width: u32,
     /// A constant, or a choice between so many.
     leaves: u32,
+    /// The statement that wanted it first.
+    pub(crate) place: Option<Span>,
 }
 
 /// More constants than these are no longer moved through operators.
@@ -140,6 +143,8 @@ pub(crate) struct Graph {
     /// What the programmer called it.
     pub(crate) names: BTreeMap<Id, String>,
     conjunctions: BTreeMap<Id, BTreeSet<Id>>,
+    /// The statement that is worked on.
+    pub(crate) place: Option<Span>,
     /// Each use of arithmetic has an operator of its own.
     pub(crate) apart: bool,
 }
@@ -180,6 +185,7 @@ impl Graph {
             op: key.0.clone(),
             width,
             leaves,
+            place: self.place,
         });
         self.known.insert(key, id);
         id

@@ -1,6 +1,6 @@
 //! Checksums and hashes, as networks of adders and exclusive ors.
 
-use crate::graph::{Graph, Id, Input, Two};
+use crate::graph::{Id, Input, Two};
 use crate::state::{State, Walk};
 use alloc::vec::Vec;
 use num_bigint::BigUint;
@@ -23,6 +23,8 @@ pub(crate) struct Piece {
 struct Run {
     bits: Id,
     valid: Id,
+    /// Of a sum: whether an odd number of bytes lies before it, so that its words are turned round.
+    odd: Id,
 }
 
 impl Walk<'_> {
@@ -48,7 +50,7 @@ impl Walk<'_> {
             Algorithm::Crc16 => self.crc(CRC16, &runs),
             Algorithm::Crc32 => self.crc(CRC32, &runs),
             Algorithm::Identity => {
-                let [Run { bits, valid }] = runs.as_slice() else {
+                let [Run { bits, valid, .. }] = runs.as_slice() else {
                     return self.cannot("the identity of data of which parts may be missing is not in this hardware; hash fields of headers that are there");
                 };
                 let width = self.graph.width(*bits);
@@ -80,15 +82,13 @@ impl Walk<'_> {
         if algorithm != Algorithm::Checksum16 {
             return self.cannot("of the payload this hardware has the Internet checksum (`csum16`) alone, no other hash");
         }
-        let mut runs = self.runs(algorithm, pieces)?;
-        let widths = pieces.iter().map(|piece| self.graph.width(piece.bits));
-        if widths.sum::<u32>() % 16 != 0 {
-            return self.cannot("the data before the payload have an odd number of bytes, so that the payload's words would be shifted; fill them up");
-        }
-        runs.push(Run {
+        let mut pieces = pieces.to_vec();
+        pieces.push(Piece {
             bits: state.values[self.extra.payload],
+            length: None,
             valid: self.graph.bit(true),
         });
+        let runs = self.runs(algorithm, &pieces)?;
         let sum = self.sum16(&runs)?;
         Ok(self.graph.not(sum))
     }
@@ -96,101 +96,102 @@ impl Walk<'_> {
     /// The ones' complement sum of what the parser has left: that of the packet without that of the bytes before.
     pub(crate) fn payload_sum(&mut self, state: &State) -> Result<Id, Unsupported> {
         let position = state.values[self.extra.position];
+        self.window = self.window.max(state.most);
+        // Of each byte whether the parser has taken it.
+        let always = self.graph.bit(true);
+        let mut before = Vec::new();
+        for at in (0..state.most).step_by(8) {
+            let end = self.graph.constant(16, at + 8);
+            let left = self.graph.two(Two::Less, position, end);
+            let taken = self.graph.not(left);
+            let byte = self.graph.packet(at as u32, 8);
+            let none = self.graph.constant(8, 0u8);
+            before.push(Piece {
+                bits: self.graph.choose(taken, byte, none),
+                length: None,
+                valid: always,
+            });
+        }
+        let before = self.runs(Algorithm::Checksum16, &before)?;
+        let before = self.sum16(&before)?;
         let whole = self.graph.input(Input::Sum);
-        let mut before = alloc::collections::BTreeMap::new();
-        let mut furthest = 0;
-        let each = self.graph.leaf_by_leaf(position, &mut |graph, at| {
-            furthest = furthest.max(at);
-            graph.constant(16, at)
+        let minus = self.graph.not(before);
+        let never = self.graph.bit(false);
+        let rest = [whole, minus].map(|bits| Run {
+            bits,
+            valid: always,
+            odd: never,
         });
-        if each.is_none() || furthest > self.options.window * 8 {
-            return self.cannot("the payload begins behind a header of variable length: the hardware sums up the payload behind headers of fixed length alone");
-        }
-        self.window = self.window.max(furthest);
-        // The sums of all beginnings, each with one word more.
-        let mut sum = self.graph.constant(32, 0u8);
-        before.insert(0, sum);
-        let mut at = 0;
-        while at + 16 <= furthest {
-            let word = self.graph.packet(at as u32, 16);
-            let word = self.graph.resize(word, 32);
-            sum = self.graph.two(Two::Add, sum, word);
-            at += 16;
-            before.insert(at, sum);
-        }
-        let swap = |graph: &mut Graph, value: Id| {
-            let (high, low) = (graph.slice(value, 15, 8), graph.slice(value, 7, 0));
-            graph.concat(&[low, high])
-        };
-        let fold = |graph: &mut Graph, sum: Id| {
-            let mut sum = sum;
-            for _ in 0..2 {
-                let (high, low) = (graph.slice(sum, 31, 16), graph.slice(sum, 15, 0));
-                let (high, low) = (graph.resize(high, 32), graph.resize(low, 32));
-                sum = graph.two(Two::Add, high, low);
-            }
-            graph.slice(sum, 15, 0)
-        };
-        let found = self.graph.leaf_by_leaf(position, &mut |graph, at| {
-            let mut sum = before[&(at / 16 * 16)];
-            let odd = at % 16 >= 8;
-            if odd {
-                let byte = graph.packet((at / 16 * 16) as u32, 8);
-                let zeros = graph.constant(8, 0u8);
-                let word = graph.concat(&[byte, zeros]);
-                let word = graph.resize(word, 32);
-                sum = graph.two(Two::Add, sum, word);
-            }
-            let sum = fold(graph, sum);
-            // What is left of nothing is nothing, and not minus nothing.
-            let same = graph.two(Two::Equal, sum, whole);
-            let minus = graph.not(sum);
-            let (wide, minus) = (graph.resize(whole, 32), graph.resize(minus, 32));
-            let rest = graph.two(Two::Add, wide, minus);
-            let rest = fold(graph, rest);
-            let rest = if odd { swap(graph, rest) } else { rest };
-            let none = graph.constant(16, 0u8);
-            graph.choose(same, none, rest)
-        });
-        found.map_or_else(|| self.cannot("the payload begins at no known place"), Ok)
+        let rest = self.sum16(&rest)?;
+        // What is left of nothing is nothing, and not minus nothing.
+        let same = self.graph.two(Two::Equal, before, whole);
+        let none = self.graph.constant(16, 0u8);
+        let rest = self.graph.choose(same, none, rest);
+        let odd = self.graph.slice(position, 3, 3);
+        Ok(self.turned(odd, rest))
     }
 
-    /// Pieces that count together as one number; whole bytes, with zeros behind.
+    /// A word, with its bytes turned round under a condition.
+    fn turned(&mut self, when: Id, word: Id) -> Id {
+        let (high, low) = (self.graph.slice(word, 15, 8), self.graph.slice(word, 7, 0));
+        let turned = self.graph.concat(&[low, high]);
+        self.graph.choose(when, turned, word)
+    }
+
+    /// Pieces that count together as one number; whole bytes, of sums whole words, with zeros behind.
     fn runs(&mut self, algorithm: Algorithm, pieces: &[Piece]) -> Result<Vec<Run>, Unsupported> {
         let sums = matches!(algorithm, Algorithm::Checksum16 | Algorithm::Xor16);
         let mut runs: Vec<Run> = Vec::new();
-        for piece in pieces {
-            if self.graph.is_false(piece.valid) || self.graph.width(piece.bits) == 0 {
-                continue;
+        let mut odd = self.graph.bit(false);
+        let mut pieces = pieces
+            .iter()
+            .filter(|piece| !self.graph.is_false(piece.valid) && self.graph.width(piece.bits) > 0)
+            .copied()
+            .collect::<Vec<_>>()
+            .into_iter()
+            .peekable();
+        while let Some(Piece {
+            mut bits,
+            mut length,
+            valid,
+        }) = pieces.next()
+        {
+            let mut fixed = 0;
+            // Behind a varbit is another run, since nobody knows where it begins.
+            while length.is_none()
+                && let Some(next) = pieces.next_if(|next| next.valid == valid)
+            {
+                fixed = self.graph.width(bits);
+                bits = self.graph.concat(&[bits, next.bits]);
+                length = next.length;
             }
-            // Behind a varbit's end there are zeros, which change no sum.
-            if piece.length.is_some() && !sums {
+            if length.is_some() && !sums {
                 return self.cannot(
                     "a hash of a varbit is not in this hardware; hash fields of fixed length",
                 );
             }
-            match runs.last_mut() {
-                Some(last) if last.valid == piece.valid => {
-                    last.bits = self.graph.concat(&[last.bits, piece.bits]);
-                }
-                _ => runs.push(Run {
-                    bits: piece.bits,
-                    valid: piece.valid,
-                }),
+            let width = self.graph.width(bits);
+            let before = if length.is_some() { fixed } else { width };
+            if !before.is_multiple_of(8) && pieces.peek().is_some() {
+                return self.cannot("a part of the data that may be missing, or behind which something is, has no whole bytes: it would shift the rest; give headers lengths of whole bytes");
             }
-        }
-        let count = runs.len();
-        for (number, run) in runs.iter_mut().enumerate() {
-            let width = self.graph.width(run.bits);
             let unit = if sums { 16 } else { 8 };
-            if width.is_multiple_of(unit) {
-                continue;
+            if !width.is_multiple_of(unit) {
+                let zeros = self.graph.constant(unit - width % unit, 0u8);
+                bits = self.graph.concat(&[bits, zeros]);
             }
-            if number + 1 < count {
-                return self.cannot("a part of the data that may be missing has no whole words: it would shift the rest; give headers lengths of whole words");
-            }
-            let zeros = self.graph.constant(unit - width % unit, 0u8);
-            run.bits = self.graph.concat(&[run.bits, zeros]);
+            runs.push(Run { bits, valid, odd });
+            // Behind a varbit's end there are zeros, which change no sum; its length is one of whole bytes.
+            let bytes = self.graph.bit(before % 16 >= 8);
+            let bytes = match length {
+                Some(length) => {
+                    let low = self.graph.slice(length, 3, 3);
+                    self.graph.two(Two::Xor, bytes, low)
+                }
+                None => bytes,
+            };
+            let bytes = self.graph.and(valid, bytes);
+            odd = self.graph.two(Two::Xor, odd, bytes);
         }
         Ok(runs)
     }
@@ -202,6 +203,7 @@ impl Walk<'_> {
             let mut above = self.graph.width(run.bits);
             while above > 0 {
                 let word = self.graph.slice(run.bits, above - 1, above - 16);
+                let word = self.turned(run.odd, word);
                 words.push(self.graph.choose(run.valid, word, zero));
                 above -= 16;
             }
@@ -246,8 +248,11 @@ impl Walk<'_> {
         for run in runs.iter_mut().filter(|_| subtract) {
             run.bits = self.graph.not(run.bits);
         }
-        let valid = self.graph.bit(true);
-        runs.push(Run { bits: sum, valid });
+        runs.push(Run {
+            bits: sum,
+            valid: self.graph.bit(true),
+            odd: self.graph.bit(false),
+        });
         self.sum16(&runs)
     }
 

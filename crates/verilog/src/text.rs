@@ -9,6 +9,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
+use p4::source::Span;
 
 /// An expression of more names gets a wire of its own.
 const LONG: usize = 8;
@@ -16,6 +17,7 @@ const LONG: usize = 8;
 /// Writes the nodes of one pipeline.
 pub(crate) struct Writer<'a> {
     graph: &'a Graph,
+    place: &'a dyn Fn(Span) -> Option<String>,
     lookups: &'a [Lookup],
     schedule: &'a Schedule,
     /// For each read of an object where.
@@ -38,6 +40,7 @@ impl<'a> Writer<'a> {
     pub(crate) fn new(walk: &'a Walk<'_>, schedule: &'a Schedule, window: u32) -> Self {
         Writer {
             graph: &walk.graph,
+            place: walk.options.place,
             lookups: &walk.lookups,
             reads: walk.accesses.iter().map(|access| access.index).collect(),
             schedule,
@@ -317,13 +320,22 @@ impl<'a> Writer<'a> {
                 delays.entry(Stage(stage)).or_default().push(*id);
             }
         }
+        // The window waits for the last shift: another packet's comes in each cycle.
+        let shifts = self.until.keys();
+        let shifts = shifts.filter(|id| matches!(self.graph.op(**id), Op::PacketAt(_)));
+        let shifted = shifts.map(|id| self.stage(*id)).max().unwrap_or_default();
         let mut text = String::new();
         let mut sink = Vec::new();
         for stage in 0..=self.schedule.last.0 {
             let stage = Stage(stage);
             let _ = writeln!(text, "\n    // ---- cycle {} ----", stage.0);
+            let mut moves = String::new();
+            if stage > Stage(0) && stage <= shifted {
+                let (before, now) = (window_in(Stage(stage.0 - 1)), window_in(stage));
+                let _ = writeln!(text, "    reg {}{now};", bus(self.window));
+                let _ = writeln!(moves, "        {now} <= {before};");
+            }
             if let Some(ids) = delays.get(&stage) {
-                let mut moves = String::new();
                 for id in ids {
                     let width = self.graph.width(*id);
                     let before = self.at(*id, Stage(stage.0 - 1));
@@ -331,6 +343,8 @@ impl<'a> Writer<'a> {
                     let _ = writeln!(text, "    reg {}{now};", bus(width));
                     let _ = writeln!(moves, "        {now} <= {before};");
                 }
+            }
+            if !moves.is_empty() {
                 let _ = writeln!(text, "    always @(posedge clk) begin\n{moves}    end");
             }
             for id in by_stage.get(&stage).into_iter().flatten() {
@@ -353,11 +367,13 @@ impl<'a> Writer<'a> {
         match self.graph.op(id).clone() {
             Op::Lookup(_) | Op::Read(_) | Op::Random(_) | Op::Crossed(_) => {}
             Op::PacketAt(from) => {
-                let from = self.at(from, self.stage(id));
+                let stage = self.stage(id);
+                let from = self.at(from, stage);
+                let window = window_in(stage);
                 let shifted = self.reserve(&format!("{name}_window"));
                 let _ = writeln!(
                     text,
-                    "    wire [{}:0] {shifted} = window << {from};",
+                    "    wire [{}:0] {shifted} = {window} << {from};",
                     self.window - 1
                 );
                 let part = range(&shifted, self.window - 1, self.window - width, self.window);
@@ -368,8 +384,13 @@ impl<'a> Writer<'a> {
             }
             _ => {
                 let value = self.expression(id);
-                let told = self.graph.names.get(&id).filter(|told| **told != name);
-                let told = told.map(|told| format!("  // {told}")).unwrap_or_default();
+                let of = self.graph.names.get(&id).filter(|of| **of != name).cloned();
+                let place = self.graph.nodes[id.index()].place.and_then(self.place);
+                let told: Vec<String> = [of, place].into_iter().flatten().collect();
+                let told = match told.is_empty() {
+                    true => String::new(),
+                    false => format!("  // {}", told.join(", ")),
+                };
                 let _ = writeln!(text, "    wire {}{name} = {value};{told}", bus(width));
             }
         }
@@ -400,6 +421,14 @@ impl<'a> Writer<'a> {
             }
         }
         holes(&looked, self.window)
+    }
+}
+
+/// The window in some cycle. No value of the program has such a name (`names`).
+fn window_in(stage: Stage) -> String {
+    match stage.0 {
+        0 => "window".into(),
+        stage => format!("window_s{stage}"),
     }
 }
 

@@ -295,7 +295,9 @@ impl<'a> Walk<'a> {
                 continue;
             }
             let mut fails = Vec::new();
-            let Some((when, state)) = self.statements(block, (when, state), &mut fails)? else {
+            let left = self.statements(block, (when, state), &mut fails)?;
+            self.graph.place = None;
+            let Some((when, state)) = left else {
                 continue;
             };
             let mut to = |next: p4::ir::BlockId, edge: Edge| {
@@ -408,6 +410,7 @@ impl<'a> Walk<'a> {
         let (mut when, mut state) = from;
         for statement in &block.statements {
             self.span = Some(statement.span);
+            self.graph.place = self.span;
             match &statement.kind {
                 StatementKind::Assign { target, value } => {
                     let (value, length) = self.whole_value(value, &state)?;

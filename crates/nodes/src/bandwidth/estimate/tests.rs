@@ -267,6 +267,34 @@ fn every_method_finds_what_even_cross_traffic_leaves_or_says_that_it_does_not() 
 }
 
 #[test]
+fn spruce_has_no_answer_where_the_link_is_full_or_carries_less_than_it_was_told() {
+    let ask = |capacity: Rate| {
+        let mut spruce = spruce::Spruce::new(capacity);
+        for n in 0..100 {
+            // Of 200 Mb/s, 100 of them free: two packets of 12,000 bits are 60 us apart, and others' bits between every second pair.
+            let left = Time::from_us(1_000 * n);
+            let packet = |left, came| Packet {
+                left,
+                came: Some(came),
+                bits: 12_000,
+            };
+            let out = Time::from_us(60 + 60 * (n % 2));
+            let pair = [packet(left, left), packet(left, left + out)];
+            spruce.see(&Observed {
+                rate: capacity,
+                packets: &pair,
+            });
+        }
+        spruce.answer()
+    };
+    let right = ask(Rate::from_bits_per_second(200_000_000).unwrap());
+    assert!((right.estimate.unwrap().value - 1e8).abs() < 1e6);
+    let wrong = ask(Rate::from_bits_per_second(310_000_000).unwrap());
+    assert_eq!(wrong.estimate, None);
+    assert!(wrong.how.contains("310 Mb/s that is full"), "{}", wrong.how);
+}
+
+#[test]
 fn pathload_is_not_taken_in_by_streams_that_beat_with_the_cross_traffic() {
     // Dyadic parts of the capacity, and packets as long as the others': at 8.12 Gb/s every stream below what is free grew by less than a packet's time.
     let (trains, size) = Method::Pathload.usual();

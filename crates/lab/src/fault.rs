@@ -132,7 +132,11 @@ pub(crate) fn nearest<'a>(word: &str, known: impl IntoIterator<Item = &'a str>) 
     }
     known
         .into_iter()
-        .map(|known| (distance(word, known), known))
+        // Who begins a word has it as good as written.
+        .map(|known| match known.starts_with(word) {
+            true => (1, known),
+            false => (distance(word, known), known),
+        })
         .filter(|(distance, known)| *distance <= 1 + known.len() / 4)
         .min()
         .map(|(_, known)| known)
@@ -157,7 +161,11 @@ fn distance(a: &str, b: &str) -> usize {
 pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("did you mean `{near}`?"),
-        None => format!("there are: {}", known.join(", ")),
+        None => {
+            let mut known = known.to_vec();
+            known.sort_unstable();
+            format!("there are: {}", known.join(", "))
+        }
     }
 }
 
@@ -195,6 +203,11 @@ error: wrong
     #[test]
     fn a_typing_error_finds_its_word_and_nonsense_does_not() {
         let known = ["rate", "delay", "duplicate"];
+        assert_eq!(nearest("del", known), Some("delay"));
+        assert_eq!(
+            did_you_mean("colour", &["rate", "delay"]),
+            "there are: delay, rate"
+        );
         assert_eq!(nearest("dealy", known), Some("delay"));
         assert_eq!(nearest("raet", known), Some("rate"));
         assert_eq!(nearest("colour", known), None);

@@ -3,10 +3,10 @@
 //! The kernel copies a packet when the program is done with it. So all copies are alike, and a program can have them where nothing behind the point at
 //! which it would be copied reads what tells one copy from another: by which port it leaves, its number in the group, that it is a copy.
 
-use crate::anew::recirculates;
 use crate::frame::{ENDED, GROUP, INDEX};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R7, R8, Size};
 use crate::maps::Purpose;
+use crate::requests::recirculates;
 use crate::unit::{Code, REDIRECT_MAP, Unit, XDP_DROP};
 use p4::ir::{Body, Callee, Function, Program, SectionId, SlotId, StatementKind, Terminator};
 use pipeline::engine::{Path, Source, Step};

@@ -44,6 +44,7 @@ mod maps;
 mod meter;
 mod packet;
 mod path;
+mod requests;
 mod select;
 mod statement;
 mod switch;

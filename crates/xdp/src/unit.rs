@@ -1,6 +1,5 @@
 //! A program's path as one program of the kernel: sections, blocks, and where they lead.
 
-use crate::anew::Requests;
 use crate::frame::{
     CELLS, CHECKSUM_ERROR, CODES, COLOUR, DONE, EMITTED, ENDED, FROM, Frame, GROUP, HIT, INDEX,
     KIND, LENGTH, NANOSECONDS, PORT, POSITION, RESULT,
@@ -9,6 +8,7 @@ use crate::instruction::{
     Alu, Assembler, Compare, Label, R0, R1, R2, R3, R4, R6, R7, R8, R9, R10, Size,
 };
 use crate::maps::{Map, Object, Purpose};
+use crate::requests::Requests;
 use p4::ir::{
     Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind, Terminator,
 };

@@ -4,7 +4,7 @@ use crate::random::{Choices, Library, packet, source};
 use cosim::p4::Rtl;
 use p4::compile::{Options, compile};
 use p4::ir::Program;
-use pipeline::architecture::{Collected, Config, Pipeline};
+use pipeline::architecture::{Collected, Config, Drop, Pipeline};
 use pipeline::engine::Engine;
 use pipeline::environment::{Environment, Object};
 use pipeline::interpreter::Interpreter;
@@ -119,7 +119,13 @@ fn hardware_agrees_with_the_interpreter_on_random_source_programs() {
         let mut two = Side::new(&program, |environment| Box::new(Rtl::new(environment)));
         for number in 0..16 {
             let (port, bytes) = (choices.below(4) as u32, packet(&mut choices));
-            let (expected, got) = (one.run(port, &bytes), two.run(port, &bytes));
+            let expected = one.run(port, &bytes);
+            // The limit counts for each copy by itself in hardware: copies of copies without end are others there.
+            if expected.0.drops.contains(&Drop::Passes) {
+                println!("seed {}: packet {number} begins anew without end", seed - 1);
+                break;
+            }
+            let got = two.run(port, &bytes);
             let told =
                 expected.2 == got.2 || (expected.2.len() > DIGESTS && got.2.len() >= DIGESTS);
             assert!(

@@ -142,7 +142,7 @@ fn what_a_port_in_verilog_cannot_do_is_refused() {
 
 /// Both ends of a cable of 10 Gb/s, unless there is no Verilog.
 fn fast_cable(name: &str) -> Option<[Port; 2]> {
-    cable("provides")?;
+    cable(&format!("{name}-provides"))?;
     let options = Options {
         tick: SIX_POINT_FOUR_NS,
         ..Options::default()

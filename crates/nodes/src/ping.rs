@@ -16,7 +16,7 @@
 //! A round trip is from the departure of the request's first bit to the arrival of the answer's. The departure
 //! is the one asked for, exact where the world is; one that has measured it says so by
 //! [`departed`](Ping::departed). The answer to ARP or to neighbour discovery does not say which request it is for: it is
-//! taken to be for the last that had left when it came.
+//! taken to be for the last that had left when it came and had no answer.
 
 mod message;
 mod statistics;
@@ -281,7 +281,8 @@ impl Ping {
         };
     }
 
-    /// An answer to the probe with these low bits of its number; `None`: to the last that had left when it came.
+    /// An answer to the probe with these low bits of its number; `None`: to the last that had left when it came and had no answer, as
+    /// an answer that took longer than the interval was taken for one to the probe behind.
     fn answered(&mut self, now: Time, sequence: Option<u16>, frame: &Frame, hop_limit: u8) {
         let Some(newest) = self.sent.checked_sub(1) else {
             return;
@@ -289,8 +290,13 @@ impl Ping {
         let back = match sequence {
             Some(sequence) => usize::from((newest as u16).wrapping_sub(sequence)),
             None => {
-                let later = |probe: &&Probe| probe.departed > frame.arrived();
-                self.probes.iter().rev().take_while(later).count()
+                let came = frame.arrived();
+                let later = |probe: &&Probe| probe.departed > came;
+                let last = self.probes.iter().rev().take_while(later).count();
+                let waits =
+                    |probe: &Probe| !probe.answered && came - probe.departed <= self.config.timeout;
+                let open = self.probes.iter().rev().skip(last).position(waits);
+                last + open.unwrap_or(0)
             }
         };
         let Some(place) = self.probes.len().checked_sub(back + 1) else {

@@ -220,3 +220,27 @@ fn an_answer_that_is_heard_late_is_not_for_a_request_that_left_after_it_came() {
     let trip = (WAY + WAY).as_ps();
     assert_eq!((get("rtt_min_ps"), get("rtt_max_ps")), (trip, trip));
 }
+
+#[test]
+fn answers_without_a_number_that_take_longer_than_the_interval_are_all_counted_and_one_too_many_is_a_duplicate()
+ {
+    let (mut ping, mut host) = pair(configs()[2].clone());
+    let mut out = Out::default();
+    let (mut requests, mut last) = (Vec::new(), Time::ZERO);
+    for _ in 0..2 {
+        last = ping.next_wake().unwrap();
+        ping.wake(last, &mut out);
+        requests.extend(out.sends().map(|departure| departure.frame.to_vec()));
+    }
+    for (request, later) in [(&requests[0], 1), (&requests[1], 2), (&requests[1], 3)] {
+        host.frame(Frame::new(request), &mut out);
+        let answers: Vec<_> = out.sends().map(|sent| sent.frame.to_vec()).collect();
+        let now = last + Time::from_us(later);
+        let mut answer = Frame::new(&answers[0]);
+        answer.set_arrived(now);
+        ping.frames(now, Port(0), &mut vec![answer], &mut out);
+    }
+    let counters = counters(&ping);
+    let get = |name: &str| counters[name];
+    assert_eq!((get("answered"), get("duplicates"), get("lost")), (2, 1, 0));
+}

@@ -147,16 +147,9 @@ fn routed(bed: &Bed, engine: &str) -> Value {
     })
 }
 
-#[test]
-fn ptf_programs_the_pipeline_and_sees_its_packets() {
-    let test = "PTF against wire p4 run";
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let ptf = format!("{root}/target/p4runtime-venv/bin/ptf");
-    if !is_root(test) || !has(&ptf, test) {
-        return;
-    }
+/// A namespace with cables from `x0` to `y0` and from `x1` to `y1`.
+fn two_cables() -> Namespace {
     let machine = Namespace::new().expect("root may make namespaces");
-    let place = Place::new("ptf");
     for [near, far] in [["x0", "y0"], ["x1", "y1"]] {
         let end = |name| VethEnd {
             namespace: &machine,
@@ -165,6 +158,19 @@ fn ptf_programs_the_pipeline_and_sees_its_packets() {
         };
         veth([end(near), end(far)], 1500).expect("a cable");
     }
+    machine
+}
+
+#[test]
+fn ptf_programs_the_pipeline_and_sees_its_packets() {
+    let test = "PTF against wire p4 run";
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
+    let ptf = format!("{root}/target/p4runtime-venv/bin/ptf");
+    if !is_root(test) || !has(&ptf, test) {
+        return;
+    }
+    let machine = two_cables();
+    let place = Place::new("ptf");
     let script = format!(
         "wire p4 run {root}/crates/p4runtime/tests/router.p4 --p4runtime 127.0.0.1:9559 --cpu-port 510 --device-id 1 \
              --on x0 --on x1 > router.txt 2>&1 & router=$!
@@ -188,16 +194,8 @@ fn the_p4runtime_shell_steers_a_program_in_the_kernel() {
     if !is_root(test) || !has(&python, test) {
         return;
     }
-    let machine = Namespace::new().expect("root may make namespaces");
+    let machine = two_cables();
     let place = Place::new("p4runtime-kernel");
-    for [near, far] in [["x0", "y0"], ["x1", "y1"]] {
-        let end = |name| VethEnd {
-            namespace: &machine,
-            name,
-            mac: None,
-        };
-        veth([end(near), end(far)], 1500).expect("a cable");
-    }
     // When an entry was last hit the kernel does not know, and there is no port of the controller.
     let script = format!(
         "sed '/support_timeout/d' {root}/crates/p4runtime/tests/router.p4 > router.p4

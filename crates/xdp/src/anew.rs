@@ -3,10 +3,7 @@
 //! A tail call keeps the frame, so that what goes along stays in its cells. The kernel allows 33 of them for a packet; what asks for more leaves the
 //! path.
 
-use crate::frame::{
-    AGAIN, CELLS, EMITTED, FROM, GROUP, KIND, LENGTH, MOST, POSITION, RECIRCULATE, RESUBMIT,
-    SHORTEN,
-};
+use crate::frame::{AGAIN, CELLS, FROM, GROUP, KIND, LENGTH, MOST, RECIRCULATE, RESUBMIT, SHORTEN};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R6, R7, Size};
 use crate::maps::Purpose;
 use crate::requests::Requests;
@@ -171,12 +168,7 @@ impl Unit<'_> {
             return;
         }
         let done = self.a.label();
-        self.a.load(Size::B8, R1, R7, LENGTH);
-        self.a.load(Size::B8, R2, R7, POSITION);
-        self.a.alu(Alu::ShiftRight, R2, 3);
-        self.a.alu(Alu::Subtract, R1, R2);
-        self.a.load(Size::B8, R2, R7, EMITTED);
-        self.a.alu(Alu::Add, R1, R2);
+        self.length_out();
         self.a.load(Size::B8, R2, R7, MOST);
         self.a.jump_if(Compare::LessEqual, R1, R2, done);
         self.a.alu(Alu::Subtract, R2, R1);

@@ -422,15 +422,20 @@ impl Unit<'_> {
         self.a.bind(done);
     }
 
-    /// Makes what is emitted, and what the parser has not read, the packet that the next parser reads.
-    pub(crate) fn turn(&mut self) {
-        self.send(false);
+    /// Leaves in `R1` how many bytes leave: what is emitted, and what the parser has not read.
+    pub(crate) fn length_out(&mut self) {
         self.a.load(Size::B8, R1, R7, LENGTH);
         self.a.load(Size::B8, R2, R7, POSITION);
         self.a.alu(Alu::ShiftRight, R2, 3);
         self.a.alu(Alu::Subtract, R1, R2);
         self.a.load(Size::B8, R2, R7, EMITTED);
         self.a.alu(Alu::Add, R1, R2);
+    }
+
+    /// Makes what is emitted, and what the parser has not read, the packet that the next parser reads.
+    pub(crate) fn turn(&mut self) {
+        self.send(false);
+        self.length_out();
         self.a.store(Size::B8, R7, LENGTH, R1);
         self.a.store_number(Size::B8, R7, POSITION, 0);
         self.a.store_number(Size::B8, R7, EMITTED, 0);

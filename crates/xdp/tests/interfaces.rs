@@ -25,6 +25,30 @@ fn found(name: &str) -> interface::Interface {
     found.expect("it is here")
 }
 
+/// The interface of a name, for programs that the kernel runs behind the driver.
+fn as_generic(name: &str) -> Interface {
+    let found = found(name);
+    Interface {
+        index: found.index,
+        mtu: found.mtu,
+        mode: Mode::Generic,
+    }
+}
+
+/// A namespace in which the switch's interfaces, `s0` and so on, each have a host's, `h0` and so on, at their other end.
+fn hosts<const N: usize>(interfaces: [&'static str; N]) -> Namespace {
+    let space = Namespace::new().expect("root can make a namespace");
+    for (here, there) in interfaces.into_iter().zip(["h0", "h1", "h2"]) {
+        let end = |name| VethEnd {
+            name,
+            namespace: &space,
+            mac: None,
+        };
+        veth([end(here), end(there)], 1500).expect("a pair");
+    }
+    space
+}
+
 /// What arrives until nothing has for a while.
 fn arrivals(port: &mut Port) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
@@ -94,24 +118,12 @@ fn the_kernel_copies_packets_for_a_multicast_group() {
     }
     let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("copies.p4");
     std::fs::write(&program, COPIES).expect("a file");
-    let space = Namespace::new().expect("root can make a namespace");
-    for (here, there) in [("s0", "h0"), ("s1", "h1"), ("s2", "h2")] {
-        let end = |name| VethEnd {
-            name,
-            namespace: &space,
-            mac: None,
-        };
-        veth([end(here), end(there)], 1500).expect("a pair");
-    }
+    let space = hosts(["s0", "s1", "s2"]);
     space
         .enter(|| {
             let environment = environment(&program);
             let control = Control::new(environment.clone());
-            let interfaces = ["s0", "s1", "s2"].map(|name| Interface {
-                index: found(name).index,
-                mtu: found(name).mtu,
-                mode: Mode::Generic,
-            });
+            let interfaces = ["s0", "s1", "s2"].map(as_generic);
             let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
             let say = |switch: &mut Switch, words: &str| {
                 control.say(words).expect(words);
@@ -205,24 +217,12 @@ fn packets_begin_anew_are_cut_and_metered_on_interfaces_and_the_program_is_repla
     let (program, next) = (folder.join("again.p4"), folder.join("again_next.p4"));
     std::fs::write(&program, AGAIN).expect("a file");
     std::fs::write(&next, AGAIN.replace("0x80", "0x40")).expect("a file");
-    let space = Namespace::new().expect("root can make a namespace");
-    for (here, there) in [("s0", "h0"), ("s1", "h1")] {
-        let end = |name| VethEnd {
-            name,
-            namespace: &space,
-            mac: None,
-        };
-        veth([end(here), end(there)], 1500).expect("a pair");
-    }
+    let space = hosts(["s0", "s1"]);
     space
         .enter(|| {
             let environment_of = environment(&program);
             let control = Control::new(environment_of.clone());
-            let interfaces = ["s0", "s1"].map(|name| Interface {
-                index: found(name).index,
-                mtu: found(name).mtu,
-                mode: Mode::Generic,
-            });
+            let interfaces = ["s0", "s1"].map(as_generic);
             let mut switch =
                 Switch::new(&environment_of, &interfaces).expect("it runs in the kernel");
             let open =
@@ -294,28 +294,14 @@ fn a_program_on_two_interfaces_forwards_counts_and_drops_as_the_control_plane_sa
     if !allowed() {
         return;
     }
-    let space = Namespace::new().expect("root can make a namespace");
-    let pair = |here: &'static str, there: &'static str| {
-        let end = |name| VethEnd {
-            name,
-            namespace: &space,
-            mac: None,
-        };
-        veth([end(here), end(there)], 1500).expect("a pair");
-    };
-    pair("s0", "h0");
-    pair("s1", "h1");
+    let space = hosts(["s0", "s1"]);
     space
         .enter(|| {
             let program = Path::new(env!("CARGO_MANIFEST_DIR"))
                 .join("../../examples/p4-udp-counter/udp_counter.p4");
             let environment = environment(&program);
             let control = Control::new(environment.clone());
-            let interfaces = ["s0", "s1"].map(|name| Interface {
-                index: found(name).index,
-                mtu: found(name).mtu,
-                mode: Mode::Generic,
-            });
+            let interfaces = ["s0", "s1"].map(as_generic);
             let mut switch = Switch::new(&environment, &interfaces).expect("it runs in the kernel");
             control
                 .say("table add table_count 53 do count_c1 1")

@@ -52,7 +52,7 @@ fn encode(map: &Pixmap, scale: u32) -> Result<Vec<u8>, png::EncodingError> {
     encoder.set_color(png::ColorType::Indexed);
     encoder.set_depth(png::BitDepth::Eight);
     encoder.set_palette(palette);
-    encoder.set_compression(png::Compression::High);
+    encoder.set_compression(png::Compression::Balanced);
     encoder.set_filter(png::Filter::NoFilter);
     let per_metre = (f64::from(scale) * PER_METRE).round() as u32;
     encoder.set_pixel_dims(Some(png::PixelDimensions {

@@ -18,6 +18,7 @@ for port, told in ports.items():
     way, width = told["direction"], len(told["bits"])
     connected.append(f".{port}({'in' if way == 'input' else 'out'}[{widths[way]} +: {width}])")
     widths[way] += width
+bits = max(1, (widths["output"] - 1).bit_length())
 print(f"""module harness (
     input  wire clk,
     input  wire serial_in,
@@ -28,11 +29,11 @@ print(f"""module harness (
     reg [INPUTS-1:0] in;
     wire [OUTPUTS-1:0] out;
     reg [OUTPUTS-1:0] left;
-    reg [11:0] count;
+    reg [{bits - 1}:0] count;
     always @(posedge clk) begin
         in <= {{in[INPUTS-2:0], serial_in}};
-        count <= count == OUTPUTS - 1 ? 12'd0 : count + 12'd1;
-        left <= count == 12'd0 ? out : {{left[OUTPUTS-2:0], 1'b0}};
+        count <= count == OUTPUTS - 1 ? {bits}'d0 : count + {bits}'d1;
+        left <= count == {bits}'d0 ? out : {{left[OUTPUTS-2:0], 1'b0}};
         serial_out <= left[OUTPUTS-1];
     end
     {name} design (

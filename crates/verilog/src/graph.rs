@@ -3,7 +3,8 @@
 //! Nodes name only older nodes. What is known when a node is made is worked out at once; a choice between constants stays
 //! one through arithmetic, so that positions in a packet and indices of stacks remain choices between constants.
 
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeMap;
+use alloc::rc::Rc;
 use alloc::string::String;
 use alloc::vec::Vec;
 use num_bigint::BigUint;
@@ -142,7 +143,9 @@ pub(crate) struct Graph {
     known: BTreeMap<(Op, u32), Id>,
     /// What the programmer called it.
     pub(crate) names: BTreeMap<Id, String>,
-    conjunctions: BTreeMap<Id, BTreeSet<Id>>,
+    conjunctions: BTreeMap<Id, Rc<[Id]>>,
+    /// Of conditions of several parts.
+    opposites: BTreeMap<Id, Id>,
     /// The statement that is worked on.
     pub(crate) place: Option<Span>,
     /// Each use of arithmetic has an operator of its own.
@@ -314,21 +317,29 @@ impl Graph {
 
     pub(crate) fn not(&mut self, a: Id) -> Id {
         let width = self.width(a);
-        match self.op(a).clone() {
-            Op::Not(inner) => return inner,
+        let op = match self.op(a) {
+            Op::Not(inner) => return *inner,
             Op::Constant(value) => return self.constant(width, mask(width) ^ value),
-            Op::Two(Two::Or, x, y) if width == 1 => {
+            Op::Two(op @ (Two::Or | Two::And), x, y) if width == 1 => (*op, *x, *y),
+            _ => return self.make(Op::Not(a), width),
+        };
+        if let Some(known) = self.opposites.get(&a) {
+            return *known;
+        }
+        let opposite = match op {
+            (Two::Or, x, y) => {
                 let (x, y) = (self.not(x), self.not(y));
-                return self.and(x, y);
+                self.and(x, y)
             }
-            Op::Two(Two::And, ..) if width == 1 && self.literals(a).len() <= 4 => {
+            _ if self.literals(a).len() <= 4 => {
                 let literals = self.literals(a);
                 let opposites: Vec<Id> = literals.iter().map(|one| self.not(*one)).collect();
-                return self.any(&opposites);
+                self.any(&opposites)
             }
-            _ => {}
-        }
-        self.make(Op::Not(a), width)
+            _ => self.make(Op::Not(a), 1),
+        };
+        self.opposites.insert(a, opposite);
+        opposite
     }
 
     pub(crate) fn negate(&mut self, a: Id) -> Id {

@@ -25,7 +25,8 @@ pub(crate) struct Writer<'a> {
     /// The window's width in bits.
     window: u32,
     names: BTreeMap<Id, String>,
-    taken: BTreeSet<String>,
+    /// Names that somebody has, and the number with which a search for another like it begins.
+    taken: BTreeMap<String, u32>,
     /// Where its value is used: in which cycle at the latest.
     until: BTreeMap<Id, Stage>,
     /// How often it is used in its own cycle, by others or at the outside.
@@ -46,7 +47,7 @@ impl<'a> Writer<'a> {
             schedule,
             window,
             names: BTreeMap::new(),
-            taken: BTreeSet::new(),
+            taken: BTreeMap::new(),
             until: BTreeMap::new(),
             uses: BTreeMap::new(),
             named: BTreeSet::new(),
@@ -56,15 +57,20 @@ impl<'a> Writer<'a> {
 
     /// A name that nobody else has.
     pub(crate) fn reserve(&mut self, wish: &str) -> String {
-        let mut name = identifier(wish);
-        if !self.taken.insert(name.clone()) {
-            let mut number = 2;
-            while !self.taken.insert(format!("{name}_{number}")) {
-                number += 1;
+        let wish = identifier(wish);
+        let Some(mut number) = self.taken.get(&wish).copied() else {
+            self.taken.insert(wish.clone(), 2);
+            return wish;
+        };
+        loop {
+            let name = format!("{wish}_{number}");
+            number += 1;
+            if !self.taken.contains_key(&name) {
+                self.taken.insert(name.clone(), 2);
+                self.taken.insert(wish, number);
+                return name;
             }
-            name = format!("{name}_{number}");
         }
-        name
     }
 
     pub(crate) fn stage(&self, id: Id) -> Stage {

@@ -38,6 +38,11 @@ impl Drop for Handle {
     }
 }
 
+/// What the system's loader says of a file that it does not load.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct NotLoaded(String);
+
 /// A library with one module of hardware.
 #[derive(Clone)]
 pub(crate) struct Library {
@@ -49,22 +54,22 @@ pub(crate) struct Library {
 
 impl Library {
     /// Opens a file that [`crate::p4::verilate`] made.
-    pub(crate) fn open(file: &Path) -> Result<Library, String> {
-        let name =
-            CString::new(file.as_os_str().as_encoded_bytes()).map_err(|error| error.to_string())?;
+    pub(crate) fn open(file: &Path) -> Result<Library, NotLoaded> {
+        let name = CString::new(file.as_os_str().as_encoded_bytes())
+            .map_err(|error| NotLoaded(error.to_string()))?;
         // SAFETY: the name ends with a zero. What runs when the library is loaded is Verilator's.
         let handle = unsafe { dlopen(name.as_ptr(), RTLD_NOW) };
         let Some(handle) = NonNull::new(handle) else {
             // SAFETY: after a failure it gives a text that stands until the next call in this thread.
             let error = unsafe { CStr::from_ptr(dlerror()) };
-            return Err(error.to_string_lossy().into_owned());
+            return Err(NotLoaded(error.to_string_lossy().into_owned()));
         };
         let handle = Handle(handle);
         let symbol = |name: &CStr| {
             // SAFETY: the handle is open, and the name ends with a zero.
             let found = unsafe { dlsym(handle.0.as_ptr(), name.as_ptr()) };
             NonNull::new(found)
-                .ok_or_else(|| format!("{} has no {}", file.display(), name.to_string_lossy()))
+                .ok_or_else(|| NotLoaded(format!("it has no {}", name.to_string_lossy())))
         };
         let (new, free, run) = (
             symbol(c"wireline_p4_new")?,

@@ -34,7 +34,7 @@ use std::path::Path;
 #[derive(Debug, Default)]
 pub(crate) struct LivePlan {
     pub real: BTreeMap<usize, Real>,
-    pub staff: Programs,
+    pub programs: Programs,
 }
 
 /// A lab's nodes by name, for those that refer to each other.
@@ -134,7 +134,7 @@ pub(crate) fn plan(
         // Those that others wait for are done before zero and stay.
         command_plans.retain(|(_, command_plan)| command_plan.service || command_plan.at.is_none());
     }
-    plan.staff.jobs = jobs::staff(&planner, command_plans)?;
+    plan.programs.jobs = jobs::jobs(&planner, command_plans)?;
     for command in commands.unwrap_or_default() {
         let nowhere = |message: String| Fault::new(0..0, message);
         let member = planner.find(&command.node);
@@ -152,7 +152,7 @@ pub(crate) fn plan(
             );
             return Err(nowhere(message));
         };
-        let jobs = &mut plan.staff.jobs;
+        let jobs = &mut plan.programs.jobs;
         let before = jobs.iter().rposition(|job| job.screen);
         jobs.push(Job {
             name: command.node.clone(),
@@ -165,7 +165,7 @@ pub(crate) fn plan(
             ..Job::default()
         });
     }
-    plan.staff.hosts = hosts(lab, &plan.real);
+    plan.programs.hosts = hosts(lab, &plan.real);
     Ok(plan)
 }
 
@@ -228,11 +228,11 @@ pub(crate) fn prepare(lab: &Lab, out: &Path, options: &Options) -> Result<LivePl
         member,
         environment: planner.environment(member),
     };
-    plan.staff.joinable = options.file.as_ref().map(|file| Joinable {
+    plan.programs.joinable = options.file.as_ref().map(|file| Joinable {
         file: file.clone(),
         all: stacks.map(door).collect(),
     });
-    plan.staff.folder = Some(folder);
+    plan.programs.folder = Some(folder);
     Ok(plan)
 }
 

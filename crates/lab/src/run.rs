@@ -101,7 +101,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 real: plan.real,
                 singly: !lab.aggregate,
             };
-            let ran = live::world::run_with(graph, options, plan.staff);
+            let ran = live::world::run_with(graph, options, plan.programs);
             ran.map_err(LabError::from).map(|ran| Ran {
                 outcome: ran.outcome,
                 jobs: ran.jobs,

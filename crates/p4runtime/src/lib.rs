@@ -19,6 +19,6 @@ mod switch;
 mod write;
 
 pub use pipeline_state::Pipeline;
-pub use server::{Current, Device, Running, Server, Settings, serve};
+pub use server::{Current, Device, DeviceError, Running, Server, Settings, serve};
 pub use service::{P4Runtime, P4RuntimeServer};
 pub use switch::{PipelineFactory, SwitchHandle, SwitchNode};

@@ -46,6 +46,9 @@ const LONGEST_COMPILE: Duration = Duration::from_secs(60);
 /// So long a program waits for another to be compiled.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
 
+/// Why a device does not do what it is asked for.
+pub type DeviceError = Box<dyn std::error::Error + Send + Sync>;
+
 /// What forwards packets.
 pub trait Device: Send + Sync + 'static {
     /// Runs another program from now on, with its tables empty but for the program's own entries.
@@ -60,14 +63,14 @@ pub trait Device: Send + Sync + 'static {
     ///
     /// # Errors
     /// Why not.
-    fn refresh(&self) -> Result<(), String> {
+    fn refresh(&self) -> Result<(), DeviceError> {
         Ok(())
     }
     /// Returns when packets see what a controller has changed in the environment.
     ///
     /// # Errors
     /// Why they do not.
-    fn settle(&self) -> Result<(), String> {
+    fn settle(&self) -> Result<(), DeviceError> {
         Ok(())
     }
 }
@@ -211,6 +214,11 @@ impl Server {
             digests: Mutex::default(),
             compiler: Mutex::default(),
         })
+    }
+
+    fn refresh(&self) -> Result<(), Status> {
+        let read = self.device.refresh();
+        read.map_err(|error| Status::internal(error.to_string()))
     }
 
     fn check_device(&self, id: u64) -> Result<(), Status> {
@@ -559,10 +567,11 @@ impl P4Runtime for Server {
         self.check_device(request.device_id)?;
         lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
         let pipeline = self.pipeline()?;
-        self.device.refresh().map_err(Status::internal)?;
+        self.refresh()?;
         let written = pipeline.write(&request);
         // Of what was refused some may have been made.
-        self.device.settle().map_err(Status::resource_exhausted)?;
+        let settled = self.device.settle();
+        settled.map_err(|error| Status::resource_exhausted(error.to_string()))?;
         written?;
         Ok(WriteResponse {})
     }
@@ -570,7 +579,7 @@ impl P4Runtime for Server {
     fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status> {
         self.check_device(request.device_id)?;
         let pipeline = self.pipeline()?;
-        self.device.refresh().map_err(Status::internal)?;
+        self.refresh()?;
         let now = self.device.now();
         let entities = pipeline.read(&request, now)?;
         let mut answers: Vec<Result<ReadResponse, Status>> = Vec::new();

@@ -15,7 +15,7 @@ use live::port::PortSpec;
 use live::{interface, signal};
 use node::Time;
 use p4::compile::Compiled;
-use p4runtime::{Device, Running, Settings, serve};
+use p4runtime::{Device, DeviceError, Running, Settings, serve};
 use std::io;
 use std::net::TcpListener;
 use std::path::Path;
@@ -50,16 +50,16 @@ impl Device for Steered {
         Time::from_ns(now_ns())
     }
 
-    fn refresh(&self) -> Result<(), String> {
+    fn refresh(&self) -> Result<(), DeviceError> {
         lock(&self.0)
             .read()
-            .map_err(|error| format!("the kernel did not tell its state: {error}"))
+            .map_err(|error| format!("the kernel did not tell its state: {error}").into())
     }
 
-    fn settle(&self) -> Result<(), String> {
+    fn settle(&self) -> Result<(), DeviceError> {
         lock(&self.0)
             .bring()
-            .map_err(|error| format!("the kernel did not take the change: {error}"))
+            .map_err(|error| format!("the kernel did not take the change: {error}").into())
     }
 }
 
@@ -116,11 +116,11 @@ pub fn run(
     let current = running.as_ref().map(Running::current);
     let listener = control.map(|path| {
         Listener::open(path, move |line| {
-            steered.refresh()?;
+            steered.refresh().map_err(|error| error.to_string())?;
             let current = current.as_ref().and_then(|current| current());
             let answer = said(&current.unwrap_or_else(|| own.clone()), line);
             // The answer comes when packets see what was changed.
-            steered.settle()?;
+            steered.settle().map_err(|error| error.to_string())?;
             answer
         })
     });

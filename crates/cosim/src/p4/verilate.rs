@@ -87,7 +87,10 @@ pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
         compile(design, &root, &runtime, &folder, &made)?;
         fs::remove_dir_all(&folder).map_err(|error| unusable(&folder, error))?;
     }
-    Library::open(&made).map_err(|text| CannotRun::Cache { file: made, text })
+    Library::open(&made).map_err(|error| CannotRun::Cache {
+        file: made,
+        text: error.to_string(),
+    })
 }
 
 /// Part of a name that nobody else has: another process, or thread, may make the same at the same time.

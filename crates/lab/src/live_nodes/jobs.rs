@@ -89,8 +89,8 @@ fn plan(value: &Value, faults: &mut Vec<Fault>) -> Option<CommandPlan> {
     Some(plan)
 }
 
-/// Jobs from wishes, each with its node.
-pub(crate) fn staff(
+/// The jobs of plans, each with its node.
+pub(crate) fn jobs(
     planner: &Planner<'_>,
     plans: Vec<(usize, CommandPlan)>,
 ) -> Result<Vec<Job>, Fault> {

@@ -477,3 +477,28 @@ fn what_is_wrong_with_an_exercise_is_told_at_its_place() {
     let missing = wire(&["tutorial", place, "--solution", "-o", "-"]);
     assert!(text(&missing.stderr).contains("no folder `solution`"));
 }
+
+#[test]
+fn what_a_target_cannot_do_is_told_with_the_place_that_asks_for_it() {
+    let program = "testdata/p4/queue_depths.p4";
+    let of_file = std::fs::read_to_string(root().join(program)).unwrap();
+    let asked = of_file.find("h.data.a").unwrap()..of_file.rfind("    }").unwrap();
+    let mut under_a_condition = of_file.clone();
+    under_a_condition.replace_range(asked, "if (s.deq_qdepth > 3)\n h.data.c = 1;\n");
+    let folder = root().join("testdata/p4");
+    let conditional = scratch("queue_depths_condition.p4", &under_a_condition);
+    for target in ["verilog", "xdp"] {
+        for (program, line) in [(program, 11), (&conditional, 12)] {
+            let made = Path::new(env!("CARGO_TARGET_TMPDIR")).join("not-made");
+            let made = made.to_str().unwrap();
+            let include = folder.to_str().unwrap();
+            let told = wire(&[
+                "compile", "--target", target, program, "-I", include, "-o", made,
+            ]);
+            let told = text(&told.stderr);
+            let place = format!("wire: {program}:{line}:");
+            assert!(told.starts_with(&place) && told.contains("queue"), "{told}");
+            assert!(told.contains("leave out `enq_qdepth`"), "{told}");
+        }
+    }
+}

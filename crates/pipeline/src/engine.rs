@@ -6,6 +6,7 @@ use crate::table::Table;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use p4::ir::{SectionId, SlotId};
+use p4::source::Span;
 
 /// A packet on its way through the sections.
 #[derive(Clone, Debug, Default)]
@@ -76,6 +77,8 @@ pub struct Path {
     pub steps: Vec<Step>,
     /// Where packets come to that leave it, for engines that go there themselves.
     pub detours: Detours,
+    /// The statement that reads how much waits at ports, if one does.
+    pub reads_queues_at: Option<Span>,
 }
 
 impl Path {
@@ -83,6 +86,17 @@ impl Path {
     #[must_use]
     pub fn turns(&self) -> bool {
         self.steps.contains(&Step::Turn)
+    }
+
+    /// The statement for which a step stands on the path, if it is there for one.
+    #[must_use]
+    pub fn statement_of(&self, step: &Step) -> Option<Span> {
+        match step {
+            Step::Set(_, Source::WaitingPackets(_) | Source::WaitingTime(_)) => {
+                self.reads_queues_at
+            }
+            _ => None,
+        }
     }
 }
 

@@ -57,7 +57,7 @@ impl<'a> Walk<'a> {
         let mut alive = self.enter(&mut state, &mut off)?;
         let mut port = self.graph.constant(16, 0u8);
         for (number, step) in path.steps.iter().enumerate() {
-            self.span = None;
+            self.span = path.statement_of(step);
             let rest = &path.steps[number + 1..];
             match *step {
                 Step::Run(section) => {

@@ -215,7 +215,7 @@ impl<'a> Unit<'a> {
         }
         for (number, step) in path.steps.iter().enumerate() {
             self.step = number as u64;
-            self.span = None;
+            self.span = path.statement_of(step);
             self.free = 0;
             match *step {
                 Step::Run(id) => {
@@ -414,7 +414,7 @@ impl<'a> Unit<'a> {
             Source::Now | Source::Nanoseconds => NANOSECONDS,
             Source::ChecksumError => CHECKSUM_ERROR,
             Source::WaitingPackets(_) | Source::WaitingTime(_) => {
-                let fault = self.fault("the program reads how long queues are, which a program of the kernel does not know");
+                let fault = self.fault("the program reads how long queues are, which a program of the kernel does not know; leave out `enq_qdepth`, `deq_qdepth` and `deq_timedelta`");
                 return self.faults.push(fault);
             }
         };

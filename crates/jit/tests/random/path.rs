@@ -43,7 +43,7 @@ pub fn path(c: &mut Choices<'_>, program: &Program) -> Path {
     steps.push(Step::Send);
     Path {
         steps,
-        detours: Default::default(),
+        ..Path::default()
     }
 }
 

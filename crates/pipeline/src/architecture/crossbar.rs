@@ -152,7 +152,11 @@ impl Switch {
             group: self.multicast_group.slot(),
             ..Detours::default()
         };
-        Some(Path { steps, detours })
+        Some(Path {
+            steps,
+            detours,
+            ..Path::default()
+        })
     }
 
     pub(super) fn process(
@@ -307,7 +311,7 @@ impl Bump {
         steps.push(Step::Send);
         Path {
             steps,
-            detours: Detours::default(),
+            ..Path::default()
         }
     }
 

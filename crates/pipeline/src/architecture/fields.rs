@@ -10,6 +10,7 @@ use p4::ir::{
     Callee, Function, Program, Role, Section, SectionId, SectionParameter, SlotId, StatementKind,
     Terminator,
 };
+use p4::source::Span;
 
 /// A field of an architecture's metadata that is at most 64 bits wide: where it is, if the program has it, and how wide.
 #[derive(Clone, Copy, Debug, Default)]
@@ -104,20 +105,42 @@ pub(super) fn unless_empty(program: &Program, id: SectionId) -> Option<SectionId
     (!empty).then_some(id)
 }
 
-/// Whether a program reads one of these slots. To hand all of `standard_metadata` to `mark_to_drop` is not to read it.
-pub(super) fn reads_any(program: &Program, slots: &[SlotId]) -> bool {
+/// Whether a program reads one of these slots, and the first statement that does, or that runs when a condition holds that does.
+/// To hand all of `standard_metadata` to `mark_to_drop` is not to read it.
+pub(super) fn reads_any(program: &Program, slots: &[SlotId]) -> (bool, Option<Span>) {
     let mut program = program.clone();
     let sections = program.sections.iter_mut().map(|section| &mut section.body);
     let actions = program.actions.iter_mut().map(|action| &mut action.body);
-    for block in sections.chain(actions).flat_map(|body| &mut body.blocks) {
-        block.statements.retain(|statement| {
-            let marks = Callee::Function(Function::MarkToDrop);
-            !matches!(&statement.kind, StatementKind::Call { callee, .. } if *callee == marks)
-        });
+    let mut first = None;
+    for body in sections.chain(actions) {
+        for at in 0..body.blocks.len() {
+            let block = &mut body.blocks[at];
+            block.statements.retain_mut(|statement| {
+                let marks = Callee::Function(Function::MarkToDrop);
+                if matches!(&statement.kind, StatementKind::Call { callee, .. } if *callee == marks)
+                {
+                    return false;
+                }
+                let mut here = false;
+                let kind = &mut statement.kind;
+                kind.slots_mut(&mut |slot| here |= slots.contains(slot));
+                first = first.or(here.then_some(statement.span));
+                true
+            });
+            let mut here = false;
+            let Terminator::Branch { condition, yes, .. } = &mut block.terminator else {
+                continue;
+            };
+            condition.slots_mut(&mut |slot| here |= slots.contains(slot));
+            let yes = yes.index();
+            let held = body.blocks.get(yes).filter(|_| here);
+            let statement = held.and_then(|block| block.statements.first());
+            first = first.or(statement.map(|statement| statement.span));
+        }
     }
     let mut found = false;
     program.used_slots_mut(&mut |slot| found |= slots.contains(slot));
-    found
+    (found, first)
 }
 
 /// A parameter's slots.

@@ -250,7 +250,11 @@ impl Psa {
                 recirculated: moves(&self.recirculate_meta),
             },
         };
-        Some(Path { steps, detours })
+        Some(Path {
+            steps,
+            detours,
+            ..Path::default()
+        })
     }
 
     pub(super) fn process(

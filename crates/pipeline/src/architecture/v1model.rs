@@ -114,8 +114,10 @@ impl V1Model {
             standard.deq_timedelta,
         ];
         let told: Vec<SlotId> = told.into_iter().filter_map(Field::slot).collect();
-        model.queues = fields::reads_any(program, &told);
+        let (queues, read_at) = fields::reads_any(program, &told);
+        model.queues = queues;
         let (mut path, middle) = model.path();
+        path.reads_queues_at = read_at;
         model.middle = middle;
         let mut lost = fields::slots(metadata);
         lost.extend(fields::slots(standard_metadata));
@@ -218,7 +220,14 @@ impl V1Model {
         steps.push(Step::Run(self.deparser));
         steps.push(Step::Send);
         let detours = Detours::default();
-        (Path { steps, detours }, middle)
+        (
+            Path {
+                steps,
+                detours,
+                ..Path::default()
+            },
+            middle,
+        )
     }
 
     /// What becomes of packets that leave the path; `metadata` is what an ingress clone loses.

@@ -43,6 +43,8 @@ control E(inout headers h, inout meta m, inout standard_metadata_t s) {
         } else if (s.instance_type == 2) {
             h.data.c = 0xc2;
             h.data.b = m.too;
+            // Like every packet it knows by which port the first one came.
+            h.data.op = h.data.op + (bit<8>)s.ingress_port;
         } else if (h.data.op == 1) {
             h.data.c = (bit<8>)s.egress_rid;
             if (s.egress_port == 3) { mark_to_drop(s); }

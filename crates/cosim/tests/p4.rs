@@ -131,7 +131,7 @@ fn programs_with_externs_in_verilog_pass_their_tests() {
         ("psa_copies.p4", 9),
         ("psa_paths.p4", 24),
         ("random.p4", 5),
-        ("replicas.p4", 17),
+        ("replicas.p4", 19),
         ("selectors.p4", 6),
     ]);
 }
@@ -147,7 +147,7 @@ fn words_may_have_fewer_bits() {
         ("varbits.p4", 9, 64),
         ("checksums.p4", 11, 128),
         ("varbits.p4", 9, 256),
-        ("replicas.p4", 17, 64),
+        ("replicas.p4", 19, 64),
         ("psa_paths.p4", 24, 64),
     ] {
         assert_eq!(run_with(&own(name), width), Ok(met), "{name}, {width} bits");

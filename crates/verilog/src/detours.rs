@@ -84,8 +84,17 @@ impl<'a> Walk<'a> {
     }
 
     /// Where packets begin: which are on the path, and what went along with them.
-    pub(crate) fn enter(&mut self, state: &mut State, off: &mut Off) -> Result<Id, Unsupported> {
+    pub(crate) fn enter(
+        &mut self,
+        path: &'a Path,
+        state: &mut State,
+        off: &mut Off,
+    ) -> Result<Id, Unsupported> {
         let mut returned = self.begin()?;
+        if matches!(self.detours.asked, Asked::ByExterns { .. }) {
+            // A clone that comes back begins as every packet does: with its port and its time.
+            self.arrive(path, &mut returned, off)?;
+        }
         let set = self.graph.along(at::SET, 8);
         let mut from = at::FIELDS;
         let fields = self.along.fields.clone();
@@ -347,14 +356,7 @@ impl<'a> Walk<'a> {
             }
         };
         kind(self, &mut state);
-        let first = path
-            .steps
-            .iter()
-            .position(|step| matches!(step, Step::Run(_)));
-        let first = first.unwrap_or(0);
-        for step in &path.steps[..first] {
-            self.set(step, &mut state, off)?;
-        }
+        let first = self.arrive(path, &mut state, off)?;
         if let Some(Step::Run(section)) = path.steps.get(first) {
             let section = &self.program.sections[section.index()];
             self.error = section.error;
@@ -377,10 +379,23 @@ impl<'a> Walk<'a> {
             state.values[place] = self.graph.constant(width, 0u8);
         }
         kind(self, &mut state);
-        for step in &path.steps[..first] {
-            self.set(step, &mut state, off)?;
-        }
+        self.arrive(path, &mut state, off)?;
         Ok(state)
+    }
+
+    /// What the path sets before it runs anything; gives the number of the first step that runs something.
+    fn arrive(
+        &mut self,
+        path: &'a Path,
+        state: &mut State,
+        off: &mut Off,
+    ) -> Result<usize, Unsupported> {
+        let runs = |step: &Step| matches!(step, Step::Run(_));
+        let first = path.steps.iter().position(runs).unwrap_or(0);
+        for step in &path.steps[..first] {
+            self.set(step, state, off)?;
+        }
+        Ok(first)
     }
 
     /// A slot that is not zero asks for something. Gives who goes on along the path.

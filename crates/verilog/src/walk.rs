@@ -54,7 +54,7 @@ impl<'a> Walk<'a> {
     pub(crate) fn path(&mut self, path: &'a Path) -> Result<Verdict, Unsupported> {
         let mut state = self.begin()?;
         let mut off = Off::default();
-        let mut alive = self.enter(&mut state, &mut off)?;
+        let mut alive = self.enter(path, &mut state, &mut off)?;
         let mut port = self.graph.constant(16, 0u8);
         for (number, step) in path.steps.iter().enumerate() {
             self.span = path.statement_of(step);

@@ -1,7 +1,6 @@
 //! `wire completions`: what a shell needs to complete `wire`'s arguments.
 
-use crate::{Verdict, Wire, output};
-use clap::CommandFactory;
+use crate::{Verdict, output};
 use clap::builder::PossibleValuesParser;
 use clap_complete::Shell;
 use lab::Registry;
@@ -48,7 +47,7 @@ fn with_kinds(
 
 /// The script for a shell.
 fn script(shell: Shell, registry: &Registry) -> String {
-    let mut command = Wire::command();
+    let mut command = crate::definition();
     for (path, argument) in KINDS {
         command = with_kinds(command, path, argument, registry);
     }

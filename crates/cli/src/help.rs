@@ -2,8 +2,8 @@
 //! description above and the examples below. Where there are many options, those that are seldom wanted are shown by `--help-all`;
 //! the manual pages have all, too.
 
-use crate::Wire;
-use clap::{Arg, ArgAction, Command, CommandFactory};
+use clap::{Arg, ArgAction, Command};
+use std::ffi::OsString;
 
 /// Columns of help text.
 const WIDTH: usize = 90;
@@ -107,10 +107,24 @@ const SELDOM: &[&str] = &[
 /// Options that a screen has room for.
 const MANY: usize = 13;
 
+/// The definition that a command line needs, with compact help: of one subcommand if it names one. To define all takes longer than
+/// a short command runs.
+pub fn command(arguments: &[OsString]) -> Command {
+    let options = arguments.iter().take_while(|word| *word != "--");
+    let all = options.into_iter().any(|word| word == "--help-all");
+    let first = arguments.get(1).and_then(|word| word.to_str());
+    match first.and_then(crate::Command::definition) {
+        Some(subcommand) => crate::root().subcommand(every(subcommand, all)),
+        None if matches!(first, Some("--version" | "-V")) => crate::root(),
+        None => whole(all),
+    }
+}
+
 /// The command line's definition, with compact help; with all options in it if that is asked for.
-pub fn command(all: bool) -> Command {
-    let groups = groups(&Wire::command());
-    let command = every(Wire::command(), all);
+fn whole(all: bool) -> Command {
+    let command = crate::definition();
+    let groups = groups(&command);
+    let command = every(command, all);
     command.help_template(format!(
         "{{about}}\n\n{{usage-heading}} {{usage}}\n\n{groups}\nOptions:\n{{options}}\n\n\
          `wire help COMMAND` tells more of one, man wire-COMMAND all of it. The manual is the book in docs/book,\n\
@@ -215,12 +229,28 @@ mod tests {
 
     #[test]
     fn definitions_are_sound() {
-        command(false).debug_assert();
+        whole(false).debug_assert();
+    }
+
+    #[test]
+    fn a_subcommand_is_defined_alone_as_among_all() {
+        let alone = |line: &[&str]| command(&line.iter().map(OsString::from).collect::<Vec<_>>());
+        for mut among in whole(false).get_subcommands().cloned() {
+            let name = among.get_name().to_owned();
+            let mut alone = alone(&["wire", &name]);
+            let alone = alone.find_subcommand_mut(&name).expect(&name);
+            let help = alone.render_help().to_string();
+            assert_eq!(help, among.render_help().to_string());
+        }
+        let all = crate::definition().get_subcommands().count();
+        for line in [&["wire"][..], &["wire", "--help"], &["wire", "nothing"]] {
+            assert_eq!(alone(line).get_subcommands().count(), all, "{line:?}");
+        }
     }
 
     #[test]
     fn help_of_every_command_fits_a_screen_and_has_an_example() {
-        let mut command = command(false);
+        let mut command = whole(false);
         command.build();
         let parts = |command: &mut Command| -> Vec<Command> {
             command.get_subcommands().cloned().collect()
@@ -245,7 +275,7 @@ mod tests {
             .iter()
             .flat_map(|group| group.1.iter().copied())
             .collect();
-        let command = Wire::command();
+        let command = crate::definition();
         let shown = command.get_subcommands().filter(|one| !one.is_hide_set());
         let mut all: Vec<&str> = shown.map(Command::get_name).collect();
         grouped.sort_unstable();
@@ -282,7 +312,7 @@ mod tests {
     #[test]
     fn a_short_flag_has_one_meaning_in_all_commands() {
         let mut found = Vec::new();
-        shorts(&Wire::command(), &mut found);
+        shorts(&crate::definition(), &mut found);
         assert!(found.len() > 30, "{found:?}");
         let mut meanings = std::collections::BTreeMap::new();
         let other = |(command, short, long): &&(String, char, String)| {
@@ -298,7 +328,7 @@ mod tests {
     #[test]
     fn all_options_are_shown_where_all_are_asked_for() {
         let help = |all| {
-            let mut command = command(all);
+            let mut command = whole(all);
             command.build();
             let generate = command.find_subcommand_mut("gen").unwrap();
             generate.render_help().to_string()

@@ -13,7 +13,7 @@
 //! }
 //! ```
 //!
-//! To add a subcommand: write `src/NAME.rs` with a struct and its `run`, list it in `Command`
+//! To add a subcommand: write `src/NAME.rs` with a struct and its `run`, list it in `commands!`
 //! and in `Command::run`. Help, man pages and completions come from the same definition.
 #![forbid(unsafe_code)]
 
@@ -82,58 +82,76 @@ mod time;
 mod undump;
 
 use ::lab::Registry;
-use clap::{FromArgMatches, Parser, Subcommand};
+use clap::{Args, FromArgMatches, Subcommand};
 use std::process::ExitCode;
 
-/// Program what is on the wire, and when.
-#[derive(Parser)]
-#[command(
-    name = "wire",
-    version,
-    disable_help_subcommand = true,
-    arg_required_else_help = true
-)]
-struct Wire {
-    #[command(subcommand)]
-    command: Command,
+/// Defines the subcommands together, for help, and each alone, for a command line that names it.
+macro_rules! commands {
+    ($($(#[$attribute:meta])* $name:literal => $variant:ident($arguments:ty),)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$attribute])* #[command(name = $name)] $variant($arguments),)*
+        }
+
+        impl Command {
+            /// The definition of one.
+            fn definition(name: &str) -> Option<clap::Command> {
+                match name {
+                    $($name => Some(<$arguments>::augment_args(clap::Command::new($name))),)*
+                    _ => None,
+                }
+            }
+        }
+    };
 }
 
-/// The subcommands.
-#[derive(Subcommand)]
-enum Command {
-    Ports(ports::Ports),
-    Cat(cat::Cat),
-    Send(send::Send),
-    #[command(name = "gen")]
-    Generate(generate::Generate),
-    Dump(dump::Dump),
-    Undump(undump::Undump),
-    Cut(cut::Cut),
-    Flows(flows::Flows),
-    Craft(craft::Craft),
-    Tap(tap::Tap),
-    Delay(delay::Delay),
-    Ping(ping::Ping),
-    Probe(probe::Probe),
-    Middlebox(middlebox::MiddleboxCommand),
-    Sync(sync::Sync),
-    Clock(clock::Clock),
-    Run(run::Run),
-    Match(r#match::Match),
-    Profile(profile::ProfileCommand),
-    Plot(plot::Plot),
-    Lab(lab::Lab),
-    Nodes(nodes::Nodes),
-    Phy(phy::Phy),
-    Covert(covert::Covert),
-    Of(of::Of),
-    P4(p4::P4),
-    Paxos(paxos::Paxos),
-    Relay(relay::Relay),
-    Mount(mount::MountCommand),
-    Completions(completions::Completions),
+commands! {
+    "ports" => Ports(ports::Ports),
+    "cat" => Cat(cat::Cat),
+    "send" => Send(send::Send),
+    "gen" => Generate(generate::Generate),
+    "dump" => Dump(dump::Dump),
+    "undump" => Undump(undump::Undump),
+    "cut" => Cut(cut::Cut),
+    "flows" => Flows(flows::Flows),
+    "craft" => Craft(craft::Craft),
+    "tap" => Tap(tap::Tap),
+    "delay" => Delay(delay::Delay),
+    "ping" => Ping(ping::Ping),
+    "probe" => Probe(probe::Probe),
+    "middlebox" => Middlebox(middlebox::MiddleboxCommand),
+    "sync" => Sync(sync::Sync),
+    "clock" => Clock(clock::Clock),
+    "run" => Run(run::Run),
+    "match" => Match(r#match::Match),
+    "profile" => Profile(profile::ProfileCommand),
+    "plot" => Plot(plot::Plot),
+    "lab" => Lab(lab::Lab),
+    "nodes" => Nodes(nodes::Nodes),
+    "phy" => Phy(phy::Phy),
+    "covert" => Covert(covert::Covert),
+    "of" => Of(of::Of),
+    "p4" => P4(p4::P4),
+    "paxos" => Paxos(paxos::Paxos),
+    "relay" => Relay(relay::Relay),
+    "mount" => Mount(mount::MountCommand),
+    "completions" => Completions(completions::Completions),
     #[command(hide = true)]
-    Man(man::Man),
+    "man" => Man(man::Man),
+}
+
+/// The command line's definition without subcommands.
+fn root() -> clap::Command {
+    clap::Command::new("wire")
+        .version(env!("CARGO_PKG_VERSION"))
+        .about("Program what is on the wire, and when")
+        .disable_help_subcommand(true)
+        .arg_required_else_help(true)
+}
+
+/// The command line's definition.
+fn definition() -> clap::Command {
+    Command::augment_subcommands(root()).subcommand_required(true)
 }
 
 impl Command {
@@ -220,11 +238,9 @@ pub fn main(registry: Registry) -> ExitCode {
     live::signal::take_int_and_term();
     // Errors in the arguments end here, with exit code 2.
     let arguments = multicall::arguments(std::env::args_os().collect());
-    let options = arguments.iter().take_while(|word| *word != "--");
-    let command = help::command(options.into_iter().any(|word| word == "--help-all"));
-    let wire = Wire::from_arg_matches(&command.get_matches_from(arguments));
-    let wire = wire.unwrap_or_else(|error| error.exit());
-    let code = match wire.command.run(&registry) {
+    let matches = help::command(&arguments).get_matches_from(arguments);
+    let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let code = match command.run(&registry) {
         Ok(verdict) => verdict.code(),
         Err(error) if live::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
         // A reader that has seen enough, as `head` does, is a normal end.

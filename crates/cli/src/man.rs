@@ -1,8 +1,7 @@
 //! `wire man`: the manual pages, for packagers.
 
-use crate::{Verdict, Wire};
+use crate::Verdict;
 use anyhow::Context;
-use clap::CommandFactory;
 use std::path::PathBuf;
 
 /// Write the manual pages, one for `wire` and one for each command
@@ -19,7 +18,7 @@ impl Man {
         let place = || format!("cannot write manual pages to {}", self.directory.display());
         std::fs::create_dir_all(&self.directory).with_context(place)?;
         // As its subcommands have it, whose names need what stands before them.
-        let mut command = Wire::command();
+        let mut command = crate::definition();
         command.build();
         self.pages(&command)?;
         Ok(Verdict::Good)

@@ -38,14 +38,13 @@ impl Nodes {
             let kind = self.kind.unwrap_or_default();
             anyhow::bail!("there is no kind `{kind}`; there are: {}", all.join(", "));
         }
-        let nothing = Told::default();
         let mut text = String::new();
         for (name, told) in kinds {
-            let told = told.unwrap_or(&nothing);
+            let told = told.unwrap_or_default();
             match (self.json, &self.kind) {
-                (true, _) => writeln!(text, "{}", object("kind", name, told))?,
+                (true, _) => writeln!(text, "{}", object("kind", name, &told))?,
                 (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
-                (false, Some(_)) => put(&mut text, name, told)?,
+                (false, Some(_)) => put(&mut text, name, &told)?,
             }
         }
         for (name, told) in tables {

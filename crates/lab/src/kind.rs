@@ -4,12 +4,12 @@ use crate::bandwidth::Estimates;
 use crate::fault::Fault;
 use crate::flops::Measured;
 use crate::replay::Notes;
-use crate::told::Told;
 use crate::tree::Value;
 use node::{Frame, Node, Port, Properties, Time};
 use nodes::ConfigError;
 use nodes::capture::Recorder;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -101,8 +101,8 @@ pub(crate) struct Kind {
     /// Whether it is something real, which only the world `live` has.
     pub real: Option<Real>,
     pub read: Arc<Read>,
-    /// What it is, for people.
-    pub told: Option<Told>,
+    /// What it is, for people: a text as [`Told`](crate::Told) reads it.
+    pub told: Option<Cow<'static, str>>,
 }
 
 impl Kind {

@@ -10,6 +10,7 @@ use crate::tree::Value;
 use node::Node;
 use nodes::ConfigError;
 use serde::de::DeserializeOwned;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Kinds of nodes by their names.
@@ -130,23 +131,19 @@ impl Registry {
         &self.engines
     }
 
-    /// With what a kind is, for `wire nodes`: a text as [`Told`] reads it. A kind that is not there is left so.
+    /// With what a kind is, for `wire nodes`: a text as [`Told`] reads it, when somebody asks. A kind that is not there is left so.
     #[must_use]
-    pub fn told(mut self, name: &str, text: &str) -> Registry {
-        for kind in self.kinds.iter_mut().filter(|kind| kind.name == name) {
-            let told = Some(Told::read(text));
-            *kind = Arc::new(Kind {
-                told,
-                ..Kind::clone(kind)
-            });
+    pub fn told(mut self, name: &str, text: impl Into<Cow<'static, str>>) -> Registry {
+        if let Some(kind) = self.kinds.iter_mut().find(|kind| kind.name == name) {
+            Arc::make_mut(kind).told = Some(text.into());
         }
         self
     }
 
     /// What is told of each kind: its name, and nothing of one that came without.
-    pub fn tell(&self) -> impl Iterator<Item = (&str, Option<&Told>)> {
+    pub fn tell(&self) -> impl Iterator<Item = (&str, Option<Told>)> {
         let kinds = self.kinds.iter();
-        kinds.map(|kind| (kind.name.as_str(), kind.told.as_ref()))
+        kinds.map(|kind| (kind.name.as_str(), kind.told.as_deref().map(Told::read)))
     }
 
     /// What is told of the tables that a node of any kind may have.

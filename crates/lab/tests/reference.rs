@@ -108,8 +108,10 @@ fn the_book_has_what_is_told() {
     let registry = lab::Registry::standard();
     let names: Vec<&str> = registry.names().collect();
     for (name, told) in registry.tell().filter(|(name, _)| names.contains(name)) {
-        let lines = told.map_or("", |told| &told.example).lines();
-        let lines = lines.map(|line| line.strip_prefix('#').unwrap_or(line));
+        let example = told.map_or(String::new(), |told| told.example);
+        let lines = example
+            .lines()
+            .map(|line| line.strip_prefix('#').unwrap_or(line));
         for line in lines.filter(|line| !line.starts_with("[node.") && !line.is_empty()) {
             let of_the_lab = OF_THE_LAB.iter().any(|key| line.starts_with(key));
             assert!(of_the_lab || book.contains(line), "{name}: {line}");

@@ -76,6 +76,8 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 queues: stage.queue_taps(lab),
                 progress: options.progress,
                 threads: threads(lab, options, realtime),
+                // What Verilog does in an event takes long.
+                adaptive: options.threads.is_none() && world == World::Sim,
                 passed: stage.passed(),
                 clocks: stage.offsets.as_ref().map(Watched::tap),
                 ..sim::Options::default()

@@ -193,6 +193,7 @@ impl Driver {
     ///
     /// `send` tells when a frame leaves if that is known already; where it is not, the world says so
     /// [later](Driver::departs) of frames that have a [stamp](Frame::stamp).
+    #[inline]
     pub fn hand_on(&mut self, mut send: impl FnMut(Departure) -> Result<Option<Time>, Refusal>) {
         for departure in self.out.sends() {
             let (port, id) = (departure.port, departure.frame.stamp());

@@ -2,11 +2,10 @@
 
 use crate::block::BlockLink;
 use crate::lane::{Carrier, Receiver, Sender};
-use crate::parallel;
 use crate::part::{Change, Lower, Member, Part};
 use crate::partition::Partition;
 use crate::watcher::Watcher;
-use crate::{Options, SimError};
+use crate::{Options, SimError, adaptive};
 use node::clock::Ticks;
 use node::link::{LinkCounters, seed_of};
 use node::outcome::{Finish, Statistics, Table};
@@ -21,8 +20,9 @@ const REPORT: u64 = 4_096;
 
 /// A graph that is being run.
 pub struct Sim {
-    parts: Vec<Part>,
-    lookahead: Time,
+    pub(crate) parts: Vec<Part>,
+    pub(crate) lookahead: Time,
+    adaptive: bool,
     /// The part that each node is in, and its place there.
     places: Vec<(usize, usize)>,
     links: usize,
@@ -161,6 +161,7 @@ impl Sim {
         Ok(Sim {
             parts: parts.collect(),
             lookahead: partition.lookahead,
+            adaptive: options.adaptive,
             places,
             links,
             until: options.until.unwrap_or(Time::MAX),
@@ -185,7 +186,10 @@ impl Sim {
     pub fn advance(&mut self) -> Result<(), SimError> {
         let result = match &mut self.parts[..] {
             [whole] => run(whole, self.until, &mut self.watcher),
-            parts => parallel::run(parts, self.lookahead, self.until, &mut self.watcher),
+            parts => {
+                let span = (self.lookahead, self.until);
+                adaptive::run(parts, span, &mut self.watcher, self.adaptive)
+            }
         };
         let result = result.map(|finish| self.finish = finish);
         self.settle();

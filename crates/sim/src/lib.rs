@@ -40,6 +40,7 @@
 //! ```
 #![forbid(unsafe_code)]
 
+mod adaptive;
 mod block;
 mod engine;
 mod event_queue;
@@ -79,6 +80,8 @@ pub struct Options {
     /// by. What comes of it is the same to the last bit, but for who calls taps and recorders of different nodes first.
     /// Default one part, and no other thread.
     pub threads: usize,
+    /// Whether other threads take part only while enough happens for that to be faster. Default no: from the beginning to the end.
+    pub adaptive: bool,
     /// Told now and then a time up to which everything has happened; default nobody. Whoever brings what taps see into
     /// one order waits for this.
     pub passed: Option<Box<dyn FnMut(Time) + Send>>,

@@ -5,6 +5,7 @@
 //! same order, as it would alone, whichever thread runs it.
 
 use crate::SimError;
+use crate::adaptive;
 use crate::lane::Transit;
 use crate::part::Part;
 use crate::watcher::Watcher;
@@ -82,7 +83,10 @@ struct Shared<'a> {
     /// Asked to stop, and how it ended.
     stop: AtomicBool,
     failed: Mutex<Option<(usize, SimError)>>,
-    outcome: OnceLock<Finish>,
+    outcome: OnceLock<Option<Finish>>,
+    /// Whether it ends when windows have few events, and how many there were since that was last judged.
+    adaptive: bool,
+    recent: AtomicU64,
     /// Which thread runs all parts, in the upper 16 bits, and before which window.
     alone: AtomicU64,
     /// For how many windows it did so last.
@@ -97,7 +101,13 @@ struct Shared<'a> {
 /// The bits of a window, below those of a thread.
 const WINDOW: u64 = (1 << 48) - 1;
 
-/// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended.
+/// The end of a window that begins with an event: all that happens before another part can hear of it, and nothing then.
+pub(crate) fn end_of_window(first: Time, lookahead: Time, until: Time) -> Time {
+    (first + lookahead - Time::from_ps(1)).min(until)
+}
+
+/// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended. One that is adaptive also ends, without
+/// a finish, when windows have come to have too few events for several threads.
 ///
 /// # Errors
 /// When time stands still.
@@ -106,7 +116,8 @@ pub(crate) fn run(
     lookahead: Time,
     until: Time,
     watcher: &mut Watcher,
-) -> Result<Finish, SimError> {
+    adaptive: bool,
+) -> Result<Option<Finish>, SimError> {
     let threads = parts.len();
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let boards = [Board::new(parts), Board::new(parts)];
@@ -125,6 +136,8 @@ pub(crate) fn run(
         stop: AtomicBool::new(false),
         failed: Mutex::new(None),
         outcome: OnceLock::new(),
+        adaptive,
+        recent: AtomicU64::new(0),
         alone: AtomicU64::new(0),
         length: AtomicUsize::new(ALONE[0]),
         spins: if processors >= threads { SPINS } else { 1 },
@@ -156,7 +169,7 @@ pub(crate) fn run(
     }
     match lock(&shared.failed).take() {
         Some((_, error)) => Err(error),
-        None => Ok(shared.outcome.into_inner().unwrap_or(Finish::Stopped)),
+        None => Ok(shared.outcome.into_inner().unwrap_or(Some(Finish::Stopped))),
     }
 }
 
@@ -228,6 +241,7 @@ impl Shared<'_> {
             self.over.store(0, Ordering::Relaxed);
             let events = self.events.swap(0, Ordering::Relaxed);
             self.before.store(events, Ordering::Relaxed);
+            self.recent.fetch_add(events, Ordering::Relaxed);
             self.passed
                 .store(self.last.load(Ordering::Relaxed), Ordering::Release);
             self.plan(window + 1);
@@ -240,21 +254,29 @@ impl Shared<'_> {
     fn plan(&self, window: usize) {
         let first = self.boards[window % 2].first();
         let outcome = if lock(&self.failed).is_some() {
-            Finish::Stopped
+            Some(Finish::Stopped)
         } else if first == Time::MAX {
-            Finish::Idle
+            Some(Finish::Idle)
         } else if first > self.until {
-            Finish::Duration
+            Some(Finish::Duration)
         } else if self.stop.load(Ordering::Relaxed) {
-            Finish::Stopped
+            Some(Finish::Stopped)
+        } else if self.adaptive && self.has_few(window) {
+            None
         } else {
-            // All before the end of the window, and nothing at it.
-            let last = (first + self.lookahead - Time::from_ps(1)).min(self.until);
+            let last = end_of_window(first, self.lookahead, self.until);
             self.last.store(last.as_ps(), Ordering::Release);
             return;
         };
         // A window is planned once.
         let _ = self.outcome.set(outcome);
+    }
+
+    /// Whether the windows before this one, as many as are looked at together, had few events.
+    fn has_few(&self, window: usize) -> bool {
+        let period = adaptive::PERIOD;
+        let is_judged = window > 0 && (window as u64).is_multiple_of(period);
+        is_judged && self.recent.swap(0, Ordering::Relaxed) < adaptive::FEW * period
     }
 
     /// Whether a thread takes part in a window.

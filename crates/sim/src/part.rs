@@ -92,6 +92,8 @@ pub(crate) struct Network {
     first_message: usize,
     /// For each part, what goes there.
     pub outboxes: Vec<Vec<Transit>>,
+    /// Whether anything has gone into one of them since this was last cleared.
+    pub has_sent: bool,
     /// Frames out of order so far.
     numbered: u64,
     own: usize,
@@ -124,6 +126,7 @@ impl Part {
                 out_of_order: BinaryHeap::new(),
                 pool: Pool::default(),
                 outboxes: (0..parts).map(|_| Vec::new()).collect(),
+                has_sent: false,
                 numbered: 0,
                 own: index,
             },
@@ -221,9 +224,15 @@ impl Part {
 
     /// Takes what another part has sent.
     pub fn take(&mut self, sent: &mut Vec<Transit>) {
-        for transit in sent.drain(..) {
-            let here = (self.index, transit.receiver);
-            self.network.transmit(here, transit.what);
+        for Transit { receiver, what } in sent.drain(..) {
+            let here = (self.index, receiver);
+            match what {
+                Carried::Frame {
+                    arrival,
+                    out_of_order,
+                } => self.network.transmit(here, arrival, out_of_order),
+                Carried::Message(message) => self.network.transmit_message(here, message),
+            }
         }
     }
 
@@ -423,53 +432,58 @@ impl Network {
             second = Some((again + (delivered - first_bit), copy));
         }
         frame.set_arrived(first_bit);
-        let mut transmit = |at, frame, out_of_order| {
-            let arrival = Arrival { at, frame, errors };
-            let what = Carried::Frame {
-                arrival,
-                out_of_order,
-            };
-            self.transmit(to, what);
-        };
-        transmit(delivered, frame, out_of_order);
+        let arrival = |at, frame| Arrival { at, frame, errors };
+        self.transmit(to, arrival(delivered, frame), out_of_order);
         if let Some((delivered, copy)) = second {
-            transmit(delivered, copy, true);
+            self.transmit(to, arrival(delivered, copy), true);
         }
         Ok(departed)
     }
 
-    /// Something is on its way to a receiver.
+    /// A frame is on its way to a receiver: in order and within this part, but for few.
     #[inline]
-    fn transmit(&mut self, (part, receiver): (usize, usize), what: Carried) {
-        if part != self.own {
-            self.outboxes[part].push(Transit { receiver, what });
-            return;
+    fn transmit(&mut self, to: (usize, usize), arrival: Arrival, out_of_order: bool) {
+        let (part, receiver) = to;
+        if out_of_order || part != self.own {
+            return self.transmit_otherwise(to, arrival, out_of_order);
         }
-        let (arrival, out_of_order) = match what {
-            Carried::Frame {
+        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
+        if flying.is_empty() {
+            let (at, rank) = (arrival.at, rank_of(*lane));
+            self.queue.set(1 + receiver, Some(Due { at, rank }));
+        }
+        flying.push_back(arrival);
+    }
+
+    #[inline(never)]
+    fn transmit_otherwise(
+        &mut self,
+        (part, receiver): (usize, usize),
+        arrival: Arrival,
+        out_of_order: bool,
+    ) {
+        if part != self.own {
+            let what = Carried::Frame {
                 arrival,
                 out_of_order,
-            } => (arrival, out_of_order),
-            Carried::Message(message) => return self.transmit_message(receiver, message),
-        };
-        let at = arrival.at;
-        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
-        let rank = rank_of(*lane);
-        if !out_of_order {
-            if flying.is_empty() {
-                self.queue.set(1 + receiver, Some(Due { at, rank }));
-            }
-            flying.push_back(arrival);
-            return;
+            };
+            return self.carry_over(part, Transit { receiver, what });
         }
         self.numbered += 1;
+        let rank = rank_of(self.receivers[receiver].lane) + 1;
         self.out_of_order.push(OutOfOrder {
             receiver,
-            order: (at, rank + 1, self.numbered),
+            order: (arrival.at, rank, self.numbered),
             arrival,
         });
         let first = self.first_out_of_order();
         self.queue.set(OUT_OF_ORDER, first);
+    }
+
+    /// Something is for another part.
+    fn carry_over(&mut self, part: usize, transit: Transit) {
+        self.outboxes[part].push(transit);
+        self.has_sent = true;
     }
 
     /// Notes when a node wants to be woken.

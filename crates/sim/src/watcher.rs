@@ -2,6 +2,7 @@
 
 use node::Time;
 
+#[derive(Default)]
 pub(crate) struct Watcher {
     pub stop: Option<Box<dyn Fn() -> bool + Send>>,
     pub progress: Option<fn(Time, Option<Time>)>,

@@ -2,7 +2,7 @@
 
 use super::{FILLS, LOOKS, Lower, Message, Network, Part, rank_of};
 use crate::event_queue::Due;
-use crate::lane::{Carried, Carrier};
+use crate::lane::{Carried, Carrier, Transit};
 use node::{NodeId, Port, Time};
 
 impl Part {
@@ -90,7 +90,7 @@ impl Part {
         }
         network.ask_for_idle_block(lower, index, true);
         if let Some(message) = message {
-            network.transmit(to, Carried::Message(message));
+            network.transmit_message(to, message);
         }
     }
 
@@ -110,7 +110,12 @@ impl Part {
 }
 
 impl Network {
-    pub(super) fn transmit_message(&mut self, receiver: usize, message: Message) {
+    /// A message is on its way to a receiver.
+    pub(super) fn transmit_message(&mut self, (part, receiver): (usize, usize), message: Message) {
+        if part != self.own {
+            let what = Carried::Message(message);
+            return self.carry_over(part, Transit { receiver, what });
+        }
         let messages = &mut self.receivers[receiver].messages;
         messages.push_back(message);
         if messages.len() == 1 {

@@ -2,10 +2,9 @@
 
 use crate::PlotError;
 use crate::drawing::{Colour, Drawing, Element, Point, font};
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use tiny_skia::{
-    Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, PremultipliedColorU8, Stroke,
-    StrokeDash, Transform,
+    Color, FillRule, LineJoin, Paint, Path, PathBuilder, Pixmap, Stroke, StrokeDash, Transform,
 };
 
 /// Pixels of the file for each of the drawing's, so that it is sharp in print and on fine screens.
@@ -68,24 +67,19 @@ fn encode(map: &Pixmap, scale: u32) -> Result<Vec<u8>, png::EncodingError> {
 
 type Rgb = [u8; 3];
 
+/// Pixels side by side of one colour: which of those that were found, and how many.
+type Run = (u32, usize);
+
 /// The colours that are most frequent, and for each pixel the nearest of them: what differs are shades at the edges of lines.
 fn indexed(map: &Pixmap) -> (Vec<u8>, Vec<u8>) {
-    // The white below covers everything, so that nothing shows through.
-    let colour = |pixel: &PremultipliedColorU8| [pixel.red(), pixel.green(), pixel.blue()];
-    let runs = || {
-        map.pixels()
-            .chunk_by(|a, b| a == b)
-            .map(|run| (colour(&run[0]), run.len()))
-    };
-    let mut counts: BTreeMap<Rgb, usize> = BTreeMap::new();
-    runs().for_each(|(colour, count)| *counts.entry(colour).or_default() += count);
-    let mut colours: Vec<(Rgb, usize)> = counts.into_iter().collect();
-    colours.sort_by_key(|(colour, count)| (std::cmp::Reverse(*count), *colour));
-    let kept: Vec<Rgb> = colours
-        .iter()
-        .take(COLOURS)
-        .map(|(colour, _)| *colour)
-        .collect();
+    let (colours, runs) = runs(map.data());
+    let mut order: Vec<usize> = (0..colours.len()).collect();
+    order.sort_by_key(|&found| {
+        let (colour, count) = colours[found];
+        (std::cmp::Reverse(count), colour)
+    });
+    let kept = order.iter().take(COLOURS);
+    let kept: Vec<Rgb> = kept.map(|&found| colours[found].0).collect();
     let apart = |a: &Rgb, b: &Rgb| {
         let squares = a
             .iter()
@@ -98,12 +92,30 @@ fn indexed(map: &Pixmap) -> (Vec<u8>, Vec<u8>) {
         let near = places.min_by_key(|(_, other)| apart(colour, other));
         near.map_or(0, |(place, _)| place)
     };
-    let places: BTreeMap<Rgb, u8> = colours
-        .iter()
-        .map(|(colour, _)| (*colour, nearest(colour)))
-        .collect();
-    let pixels = runs().flat_map(|(colour, count)| std::iter::repeat_n(places[&colour], count));
-    (kept.concat(), pixels.collect())
+    let places: Vec<u8> = colours.iter().map(|(colour, _)| nearest(colour)).collect();
+    let mut pixels = Vec::with_capacity(map.data().len() / 4);
+    for (found, count) in runs {
+        pixels.resize(pixels.len() + count, places[found as usize]);
+    }
+    (kept.concat(), pixels)
+}
+
+/// The colours of a picture, each with the number of its pixels, and the runs of them.
+fn runs(pixels: &[u8]) -> (Vec<(Rgb, usize)>, Vec<Run>) {
+    let mut colours: Vec<(Rgb, usize)> = Vec::new();
+    let mut found: HashMap<u32, u32> = HashMap::new();
+    let mut runs = Vec::new();
+    for run in pixels.as_chunks::<4>().0.chunk_by(|a, b| a == b) {
+        // The white below covers everything, so that nothing shows through.
+        let [red, green, blue, _] = run[0];
+        let place = *found.entry(u32::from_ne_bytes(run[0])).or_insert_with(|| {
+            colours.push(([red, green, blue], 0));
+            colours.len() as u32 - 1
+        });
+        colours[place as usize].1 += run.len();
+        runs.push((place, run.len()));
+    }
+    (colours, runs)
 }
 
 fn draw(element: &Element, map: &mut Pixmap, transform: Transform) {

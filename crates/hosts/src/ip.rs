@@ -32,19 +32,31 @@ pub(crate) struct Packet {
 /// looked behind.
 pub(crate) fn read(frame: &[u8]) -> Option<Packet> {
     let ethernet = EthernetView::new(frame).ok()?;
-    let ip = IpView::new(ethernet.ethertype(), ethernet.payload()).ok()?;
-    if let IpView::V4(ip) = ip
-        && (ip.is_fragment() || !ip.is_checksum_valid())
-    {
-        return None;
-    }
-    let payload = ETHERNET + ip.header_length();
+    let (source, destination, protocol, length, payload) =
+        match IpView::new(ethernet.ethertype(), ethernet.payload()).ok()? {
+            IpView::V4(ip) if ip.is_fragment() || !ip.is_checksum_valid() => return None,
+            IpView::V4(ip) => (
+                ip.source().into(),
+                ip.destination().into(),
+                ip.protocol(),
+                ip.header_length(),
+                ip.payload(),
+            ),
+            IpView::V6(ip) => (
+                ip.source().into(),
+                ip.destination().into(),
+                ip.next_header(),
+                40,
+                ip.payload(),
+            ),
+        };
+    let at = ETHERNET + length;
     Some(Packet {
-        source: ip.source(),
-        destination: ip.destination(),
-        protocol: ip.protocol(),
-        end: payload + ip.payload().len(),
-        payload,
+        source,
+        destination,
+        protocol,
+        end: at + payload.len(),
+        payload: at,
     })
 }
 

@@ -54,6 +54,7 @@ impl Sum {
     }
 
     /// The sum folded to 16 bits, as a number in network order.
+    #[inline]
     fn fold(self) -> u16 {
         // From 34 bits at most, the fourth fold always ends within 16.
         let sum = (self.0 & 0xFFFF_FFFF) + (self.0 >> 32);
@@ -77,6 +78,7 @@ impl Sum {
     }
 
     /// Whether bytes that hold their own checksum were summed, and it is right.
+    #[inline]
     pub fn is_valid(self) -> bool {
         self.fold() == 0xFFFF
     }

@@ -77,6 +77,7 @@ impl<'a> IpView<'a> {
     }
 
     /// Source address.
+    #[inline]
     pub fn source(&self) -> IpAddr {
         match self {
             IpView::V4(view) => view.source().into(),
@@ -85,6 +86,7 @@ impl<'a> IpView<'a> {
     }
 
     /// Destination address.
+    #[inline]
     pub fn destination(&self) -> IpAddr {
         match self {
             IpView::V4(view) => view.destination().into(),
@@ -119,6 +121,7 @@ impl<'a> IpView<'a> {
     }
 
     /// Whether the packet is a piece of another, the first included.
+    #[inline]
     pub fn is_fragment(&self) -> bool {
         match self {
             IpView::V4(view) => view.is_fragment(),

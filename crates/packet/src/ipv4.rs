@@ -123,6 +123,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The header's length in bytes, options included.
+    #[inline]
     pub fn header_length(&self) -> usize {
         self.header.len() + self.options.len()
     }
@@ -133,12 +134,14 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The packet's length in bytes, header included, as it says itself.
+    #[inline]
     pub fn total_length(&self) -> u16 {
         field::u16::<2, 20>(self.header)
     }
 
     /// The packet's length, header included; `None` of a TCP segment with a total length of 0. Such a one was captured before
     /// the network card cut it, or is longer than 65,535 bytes (Linux' BIG TCP).
+    #[inline]
     pub fn stated_length(&self) -> Option<usize> {
         let length = usize::from(self.total_length());
         (length > 0 || self.protocol() != protocol::TCP).then_some(length)
@@ -160,6 +163,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// Where the fragment's payload begins in that of the whole packet, in bytes.
+    #[inline]
     pub fn fragment_offset(&self) -> usize {
         usize::from(field::u16::<6, 20>(self.header) & 0x1FFF) * 8
     }
@@ -170,11 +174,13 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The protocol of the payload.
+    #[inline]
     pub fn protocol(&self) -> u8 {
         self.header[9]
     }
 
     /// Whether it is a piece of a packet, the first included.
+    #[inline]
     pub fn is_fragment(&self) -> bool {
         field::u16::<6, 20>(self.header) & 0x3FFF != 0
     }
@@ -185,19 +191,23 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// Whether it is right.
+    #[inline]
     pub fn is_checksum_valid(&self) -> bool {
-        Sum::default()
-            .plus(self.header)
-            .plus(self.options)
-            .is_valid()
+        let sum = Sum::default().plus(self.header);
+        match self.options {
+            [] => sum.is_valid(),
+            options => sum.plus(options).is_valid(),
+        }
     }
 
     /// Source address.
+    #[inline]
     pub fn source(&self) -> Ipv4Addr {
         Ipv4Addr::from(field::bytes::<12, 4, 20>(self.header))
     }
 
     /// Destination address.
+    #[inline]
     pub fn destination(&self) -> Ipv4Addr {
         Ipv4Addr::from(field::bytes::<16, 4, 20>(self.header))
     }
@@ -214,6 +224,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The payload, without padding.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }

@@ -68,12 +68,14 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// The length in bytes of what is behind the header, as it says itself.
+    #[inline]
     pub fn payload_length(&self) -> u16 {
         field::u16::<4, 40>(self.header)
     }
 
     /// The packet's length, header included; `None` of one with a payload length of 0 that goes on with TCP, which was captured
     /// before the network card cut it, or with hop-by-hop options, which have the length of a jumbogram (RFC 2675 section 3).
+    #[inline]
     pub fn stated_length(&self) -> Option<usize> {
         let length = usize::from(self.payload_length());
         let goes_on = matches!(self.next_header(), protocol::TCP | protocol::HOP_BY_HOP);
@@ -81,6 +83,7 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// What comes behind the header: an extension header or the upper layer.
+    #[inline]
     pub fn next_header(&self) -> u8 {
         self.header[6]
     }
@@ -91,11 +94,13 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// Source address.
+    #[inline]
     pub fn source(&self) -> Ipv6Addr {
         Ipv6Addr::from(field::bytes::<8, 16, 40>(self.header))
     }
 
     /// Destination address.
+    #[inline]
     pub fn destination(&self) -> Ipv6Addr {
         Ipv6Addr::from(field::bytes::<24, 16, 40>(self.header))
     }
@@ -112,6 +117,7 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// What is behind the header, without padding.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }

@@ -109,6 +109,7 @@ impl Captured {
     }
 
     /// Looks at the window. A frame that is made of a packet of another link type is put in `frame`.
+    #[inline]
     pub(super) fn look(
         &mut self,
         window: &mut Window<Input>,

@@ -12,8 +12,8 @@ use std::fs;
 pub struct Asleep {
     /// A thread's number, and how often it has run.
     threads: Vec<(u32, u64)>,
-    /// Whether one of them has ended, and its parent does not know yet: a processor may be taken from it between the two.
-    pub ending: bool,
+    /// Those that have ended, and whose parent has not asked how: it may not know yet, as a processor may be taken away between the two.
+    pub ended: Vec<u32>,
 }
 
 /// The threads of a process and of those below it, if all of them sleep.
@@ -39,7 +39,7 @@ pub fn asleep(process: u32) -> Option<Asleep> {
                 .and_then(|(_, rest)| rest.trim().chars().next());
             match state {
                 Some('S' | 'T' | 't') => {}
-                Some('Z' | 'X') => asleep.ending = true,
+                Some('Z' | 'X') => asleep.ended.push(thread),
                 _ => return None,
             }
             let runs = runs.split_whitespace().nth(2)?.parse().ok()?;
@@ -75,7 +75,10 @@ mod tests {
         let mut works = start("while :; do :; done");
         std::thread::sleep(Duration::from_millis(300));
         let found = asleep(waits.id()).expect("they wait for input");
-        assert!(found.threads.len() >= 2 && !found.ending, "{found:?}");
+        assert!(
+            found.threads.len() >= 2 && found.ended.is_empty(),
+            "{found:?}"
+        );
         assert_eq!(asleep(waits.id()), Some(found));
         // It may be held up for a moment, but has run since.
         let (before, _) = (

@@ -21,6 +21,10 @@ const PIECE: usize = 65_536;
 
 /// How long a program that has a reason to go on sleeps before it is taken to be quiet all the same.
 const DOUBT_NS: u64 = 20_000_000;
+/// The same when a process has ended, and its parent has not asked how: longer than a machine takes a processor away between the two.
+const ENDED_NS: u64 = 500_000_000;
+/// And so often it is looked at meanwhile: what is seen once, before the processor is taken from who looks, says nothing of the time since.
+const LOOKS: u32 = 32;
 
 /// A program in a group of its own: it ends with this value.
 pub struct Program {
@@ -33,6 +37,8 @@ pub struct Program {
     unread: Vec<u8>,
     written: usize,
     piece: Box<[u8]>,
+    /// Processes that have ended, and that nobody asks for: they have been waited for once.
+    left: Vec<u32>,
 }
 
 /// How a program is started.
@@ -88,6 +94,7 @@ impl Program {
             unread: Vec::new(),
             written: 0,
             piece: vec![0; PIECE].into(),
+            left: Vec::new(),
         })
     }
 
@@ -131,7 +138,7 @@ impl Program {
     /// whether it still runs; `None` if it works for longer than `patience`, in ns.
     pub fn settle(&mut self, answers: &mut Answers, patience: u64) -> Option<bool> {
         let until = now_ns() + patience;
-        let (mut before, mut since) = (None, 0);
+        let (mut before, mut since, mut looks) = (None, 0, 0);
         loop {
             self.write();
             let unread = self.has_unread();
@@ -149,12 +156,19 @@ impl Program {
             }
             let now = now_ns();
             // Between a wake-up and what comes of it a processor may be taken away: what has a reason to go on has time.
-            let doubtful = unread || threads.as_ref().is_some_and(|asleep| asleep.ending);
+            let ended = threads.as_ref().map_or(&[][..], |asleep| &asleep.ended);
+            let doubt = match ended.iter().all(|process| self.left.contains(process)) {
+                false => ENDED_NS,
+                true if unread => DOUBT_NS,
+                true => 0,
+            };
             if !is_same {
-                since = now;
-            } else if !doubtful || now - since > DOUBT_NS {
+                (since, looks) = (now, 0);
+            } else if doubt == 0 || now - since > doubt && looks > LOOKS {
+                self.left = ended.into();
                 return Some(true);
             }
+            looks += 1;
             if now > until {
                 return None;
             }
@@ -242,5 +256,50 @@ impl Drop for Program {
             unsafe { libc::kill(-group, libc::SIGKILL) };
             let _ = self.child.wait();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How a program settles that is given a line so many times, and how long that takes, in ns.
+    fn settled(command: &str, times: usize) -> Vec<(Option<bool>, u64)> {
+        let setting = Setting {
+            settles: true,
+            ..Setting::default()
+        };
+        let mut program = Program::start(command, &setting).expect("it starts");
+        let mut answers = Answers::new(false);
+        let settled = (0..times).map(|_| {
+            let start = now_ns();
+            program.unread().extend(b"a line\n");
+            let settled = program.settle(&mut answers, 10_000_000_000);
+            (settled, now_ns() - start)
+        });
+        let settled = settled.collect();
+        let _ = program.child.kill();
+        let _ = program.child.wait();
+        settled
+    }
+
+    #[test]
+    fn a_child_that_has_ended_is_waited_for_until_its_parent_knows() {
+        // The parent sleeps beside a child that has ended for longer than other doubts last, as if a processor were away.
+        let late = "exec python3 -c 'import os, time\n\
+            os.read(0, 99)\nos.fork() or os._exit(0)\ntime.sleep(0.15)\nos._exit(0)'";
+        assert_eq!(settled(late, 1)[0].0, Some(false));
+    }
+
+    #[test]
+    fn a_child_that_nobody_asks_for_holds_up_once() {
+        let never = "exec python3 -c 'import os\n\
+            os.fork() or os._exit(0)\nwhile os.read(0, 99): pass'";
+        let times = settled(never, 2);
+        let [(first, took), (second, again)] = times[..] else {
+            panic!("{times:?}");
+        };
+        assert_eq!((first, second), (Some(true), Some(true)));
+        assert!(took > ENDED_NS && again < ENDED_NS, "{times:?}");
     }
 }

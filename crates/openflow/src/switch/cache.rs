@@ -7,8 +7,11 @@ use crate::key::{Key, WORDS};
 use crate::table::{Batch, FlowId, Flows};
 use alloc::vec::Vec;
 
-/// Slots, a power of two: 4 MiB.
-const SLOTS: usize = 1 << 15;
+/// Slots, powers of two: 32 KiB at first, so that a network of many switches with few flows each fits in a processor's cache, and 4 MiB at most.
+const FEWEST: usize = 1 << 8;
+const MOST: usize = 1 << 15;
+/// By how much they become more.
+const GROWTH: usize = 8;
 
 /// In place of an entry: none matched.
 const MISSED: u32 = u32::MAX;
@@ -62,6 +65,9 @@ struct View {
 #[derive(Debug)]
 pub(super) struct Cache {
     slots: Vec<Slot>,
+    /// Lookups since they became more that were not remembered because another one has their slot.
+    crowded: usize,
+    /// By table, as far as any was looked into.
     views: Vec<View>,
     /// Draws which misses take a slot that is in use.
     draw: u32,
@@ -72,22 +78,11 @@ pub(super) struct Cache {
 }
 
 impl Cache {
-    pub fn new(tables: usize) -> Cache {
-        let view = View {
-            shape: u64::MAX,
-            since: 0,
-            pays: false,
-            probes: 0,
-            hits: 0,
-            rest: 0,
-            used: Key::ZERO,
-            count: 0,
-            at: [0; KEPT],
-            masks: [0; KEPT],
-        };
+    pub fn new() -> Cache {
         Cache {
             slots: Vec::new(),
-            views: alloc::vec![view; tables],
+            crowded: 0,
+            views: Vec::new(),
             draw: 1,
             unknown: Vec::new(),
             numbers: Vec::new(),
@@ -156,9 +151,13 @@ impl Cache {
     /// Whether remembering the lookups of a table pays at this time.
     #[inline]
     fn pays(&mut self, flows: &Flows, table: u8) -> bool {
-        let Some(view) = self.views.get_mut(usize::from(table)) else {
-            return false;
-        };
+        if self.views.len() <= usize::from(table) {
+            if flows.tables() <= usize::from(table) {
+                return false;
+            }
+            self.meet(table);
+        }
+        let view = &mut self.views[usize::from(table)];
         if view.shape != flows.shape(table) {
             refresh(view, flows, table);
         }
@@ -168,14 +167,40 @@ impl Cache {
         view.pays && view.rest == 0
     }
 
+    /// Makes views of all tables up to one: of hundreds that a switch may have most see no packet.
+    #[cold]
+    fn meet(&mut self, table: u8) {
+        let view = View {
+            shape: u64::MAX,
+            since: 0,
+            pays: false,
+            probes: 0,
+            hits: 0,
+            rest: 0,
+            used: Key::ZERO,
+            count: 0,
+            at: [0; KEPT],
+            masks: [0; KEPT],
+        };
+        self.views.resize(usize::from(table) + 1, view);
+    }
+
     /// The slot of a key.
     #[inline]
     fn place(&mut self, table: u8, key: &Key) -> usize {
-        if self.slots.is_empty() {
-            self.slots.resize(SLOTS, Slot::default());
+        if self.crowded >= self.slots.len() && self.slots.len() < MOST {
+            self.grow();
         }
         let hash = self.views[usize::from(table)].hash(key, table);
-        (hash ^ hash >> 32) as usize % SLOTS
+        (hash ^ hash >> 32) as usize & (self.slots.len() - 1)
+    }
+
+    /// Makes more slots, all of them empty; places that were worked out before are still there.
+    #[cold]
+    fn grow(&mut self) {
+        let slots = (self.slots.len() * GROWTH).clamp(FEWEST, MOST);
+        self.slots = alloc::vec![Slot::default(); slots];
+        self.crowded = 0;
     }
 
     /// Looks for what is remembered.
@@ -190,6 +215,7 @@ impl Cache {
         if known {
             slot.stamp = stamp(changes, table);
         }
+        self.crowded += usize::from(!same && slot.stamp != 0);
         view.probes += 1;
         view.hits += u32::from(known);
         if view.probes == PROBES {

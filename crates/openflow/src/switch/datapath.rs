@@ -210,7 +210,7 @@ impl Datapath {
             chosen: Vec::new(),
             scratch: Vec::new(),
             budget: 0,
-            cache: Cache::new(tables),
+            cache: Cache::new(),
             arrived: Vec::new(),
             found: Vec::new(),
             batch: Batch::default(),

@@ -81,7 +81,7 @@ fn what_is_looked_up_is_what_a_list_gives_whatever_comes_and_goes_between() {
                 mask
             })
             .collect();
-        let (mut flows, mut cache) = (Flows::new(2, round), Cache::new(2));
+        let (mut flows, mut cache) = (Flows::new(2, round), Cache::new());
         let (mut room, mut together) = (Batch::default(), Vec::new());
         let mut list: Vec<(FlowId, Pattern, Flow)> = Vec::new();
         let mut found_some = 0;
@@ -164,7 +164,7 @@ fn what_is_looked_up_is_what_a_list_gives_whatever_comes_and_goes_between() {
 
 #[test]
 fn a_change_takes_away_the_answers_that_it_is_about_and_leaves_the_others() {
-    let (mut flows, mut cache) = (Flows::new(1, 1), Cache::new(1));
+    let (mut flows, mut cache) = (Flows::new(1, 1), Cache::new());
     let to = |address: u32| Pattern::default().with(Field::Ipv4Dst, address.into());
     let from = |address: u32| Pattern::default().with(Field::Ipv4Src, address.into());
     flows.add(&from(1), Flow::default());
@@ -202,4 +202,26 @@ fn a_change_takes_away_the_answers_that_it_is_about_and_leaves_the_others() {
         flows.add(&to(address), Flow::default());
     }
     assert_eq!(known(&mut cache, &flows), None);
+}
+
+#[test]
+fn there_are_as_many_slots_as_flows_need() {
+    let (mut flows, mut cache) = (Flows::new(1, 1), Cache::new());
+    let to = |address: u32| Pattern::default().with(Field::Ipv4Dst, address.into());
+    flows.add(&Pattern::default().with(Field::Ipv4Src, 1), Flow::default());
+    for address in 0..5_000 {
+        flows.add(&to(address), Flow::default());
+    }
+    let mut slots_with = |count: u32, rounds| {
+        for address in (0..rounds).flat_map(|_| 0..count) {
+            let key = to(address).value;
+            let found = cache.lookup(&flows, 0, &key);
+            assert_eq!(found, flows.lookup(0, &key));
+        }
+        cache.slots.len()
+    };
+    assert_eq!(slots_with(10, 1_000), FEWEST);
+    assert_eq!(slots_with(500, 20), FEWEST * GROWTH);
+    let slots = slots_with(5_000, 20);
+    assert!((10_000..=MOST).contains(&slots), "{slots}");
 }

@@ -1,7 +1,8 @@
 //! How much faster several threads simulate: a fat tree with k = 8, whose 128 hosts send TCP to the host across.
 //!
 //! `cargo bench -p wireline-lab --bench threads [-- THREADS]`; best of several runs each, in turn, on the clock. The outcome is
-//! compared, too.
+//! compared, too. As many simulations of one thread each, side by side, tell what the machine gives so many threads that have nothing to do with
+//! each other.
 
 use lab::{Options, World};
 use std::time::{Duration, Instant};
@@ -30,18 +31,29 @@ fn main() {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.unwrap_or(processors);
     let lab = lab::parse(&text()).expect("a good lab");
+    let run = |threads: usize| {
+        let options = Options {
+            dry: true,
+            threads: Some(threads),
+            ..Options::default()
+        };
+        lab::run(&lab, World::Sim, &options).expect("it runs")
+    };
     let mut best = [Duration::MAX; 2];
+    let mut apart = Duration::MAX;
     let mut reports = [const { String::new() }; 2];
     let mut events = 0;
     for _ in 0..RUNS {
+        let start = Instant::now();
+        std::thread::scope(|scope| {
+            for _ in 0..threads {
+                scope.spawn(|| run(1));
+            }
+        });
+        apart = apart.min(start.elapsed());
         for (which, threads) in [1, threads].into_iter().enumerate() {
-            let options = Options {
-                dry: true,
-                threads: Some(threads),
-                ..Options::default()
-            };
             let start = Instant::now();
-            let report = lab::run(&lab, World::Sim, &options).expect("it runs");
+            let report = run(threads);
             best[which] = best[which].min(start.elapsed());
             events = report.outcome.events;
             reports[which] = report.to_string();
@@ -60,5 +72,9 @@ fn main() {
         best[1].as_secs_f64(),
         rate(best[1]),
         best[0].as_secs_f64() / best[1].as_secs_f64()
+    );
+    println!(
+        "{threads} runs of 1 thread side by side are {:.2} times as fast as one after the other",
+        threads as f64 * best[0].as_secs_f64() / apart.as_secs_f64()
     );
 }

@@ -32,6 +32,8 @@ use std::path::{Path, PathBuf};
 
 /// From so many nodes on a lab runs on all processors.
 const MANY: usize = 48;
+/// Before so many events it runs on one: a short lab is over before several threads have paid for themselves.
+const WHOLE_FOR: u64 = 1 << 18;
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.
 ///
@@ -77,7 +79,10 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 progress: options.progress,
                 threads: threads(lab, options, realtime),
                 // What Verilog does in an event takes long.
-                adaptive: options.threads.is_none() && world == World::Sim,
+                whole_for: match options.threads {
+                    None if world == World::Sim => WHOLE_FOR,
+                    _ => 0,
+                },
                 passed: stage.passed(),
                 clocks: stage.offsets.as_ref().map(Watched::tap),
                 ..sim::Options::default()

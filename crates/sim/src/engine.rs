@@ -2,14 +2,15 @@
 
 use crate::block::BlockLink;
 use crate::lane::{Carrier, Receiver, Sender};
-use crate::part::{Change, Lower, Member, Part};
+use crate::parallel;
+use crate::part::{Draft, Lower, Member, Part};
 use crate::partition::Partition;
 use crate::watcher::Watcher;
-use crate::{Options, SimError, adaptive};
+use crate::{Options, SimError};
 use node::clock::Ticks;
 use node::link::{LinkCounters, seed_of};
-use node::outcome::{Finish, Statistics, Table};
-use node::{Driver, Frame, Graph, Level, NodeId, Oscillator, Outcome, Tap, Time, Transmitter};
+use node::outcome::{Direction, Finish, Statistics, Table};
+use node::{Driver, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
 use std::collections::BTreeMap;
 
 /// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
@@ -17,28 +18,24 @@ use std::collections::BTreeMap;
 const LOOK: u64 = 16;
 /// Between two words on how far the run has come, in events.
 const REPORT: u64 = 4_096;
+/// With fewer events than this between two times at which threads meet, one thread is as fast.
+const WORTH: u64 = 64;
 
 /// A graph that is being run.
 pub struct Sim {
-    pub(crate) parts: Vec<Part>,
-    pub(crate) lookahead: Time,
-    adaptive: bool,
+    /// One, or those that it is cut into.
+    parts: Vec<Part>,
+    /// How it is cut, or may be.
+    partition: Partition,
+    /// See [`Options`].
+    whole_for: u64,
+    threads: usize,
     /// The part that each node is in, and its place there.
     places: Vec<(usize, usize)>,
     links: usize,
     until: Time,
     watcher: Watcher,
     finish: Finish,
-}
-
-/// What will be a part.
-#[derive(Default)]
-struct Draft {
-    members: Vec<Member>,
-    senders: Vec<Sender>,
-    receivers: Vec<Receiver>,
-    changes: Vec<Change>,
-    taps: Vec<Tap>,
 }
 
 impl Sim {
@@ -51,47 +48,42 @@ impl Sim {
         let partition = Partition::of(&graph, options.threads);
         let links = graph.links.len();
         let mut sublayers = sublayers(&mut graph)?;
-        let mut drafts: Vec<Draft> = (0..partition.parts).map(|_| Draft::default()).collect();
-        let mut places = Vec::with_capacity(graph.members.len());
+        let mut draft = Draft::default();
         for (node, member) in graph.members.into_iter().enumerate() {
-            let part = partition.part[node];
-            let members = &mut drafts[part].members;
-            places.push((part, members.len()));
             let driver = Driver::new(member);
-            members.push(Member {
+            draft.members.push(Member {
                 ports: vec![None; driver.properties().ports],
                 driver,
                 node,
                 lower: sublayers.remove(&node),
             });
         }
-        // The part and place of each lane's sender and receiver.
-        let mut lanes = Vec::with_capacity(2 * links);
+        let places = (0..draft.members.len()).map(|place| (0, place)).collect();
         for (index, link) in graph.links.into_iter().enumerate() {
             let ends = link.ends;
             let mut at_end = [[0; 2]; 2];
             for (direction, channel) in link.channels.into_iter().enumerate() {
                 let (from, to) = (ends[direction], ends[1 - direction]);
-                let ((here, sending), (there, member)) = (places[from.node.0], places[to.node.0]);
+                let (sending, member) = (from.node.0, to.node.0);
                 // Who would receive sees that nothing can come.
                 let seen = channel.changes();
                 let seen = seen.map(|(at, up)| (at, member, to.port, up));
-                drafts[there].changes.extend(seen);
-                let needs = drafts[there].members[member].driver.properties().needs;
+                draft.changes.extend(seen);
+                let needs = draft.members[member].driver.properties().needs;
                 let seed = seed_of(options.seed, index, direction);
                 let carrier = match channel.level.clone() {
                     Level::Frame => Carrier::Frames(Transmitter::new(channel, seed)),
                     Level::Block(clocks) => {
                         let every = options.every_block;
                         let mut link = BlockLink::new(channel, &clocks, seed, every);
-                        if drafts[here].members[sending].lower.is_some() {
+                        if draft.members[sending].lower.is_some() {
                             link.carry_messages(seed);
                         }
                         Carrier::Blocks(Box::new(link))
                     }
                 };
-                let receiver = drafts[there].receivers.len();
-                drafts[there].receivers.push(Receiver {
+                let receiver = draft.receivers.len();
+                draft.receivers.push(Receiver {
                     lane: 2 * index + direction,
                     member,
                     port: to.port,
@@ -100,68 +92,52 @@ impl Sim {
                     landed: Default::default(),
                     tapped: false,
                 });
-                let sender = drafts[here].senders.len();
-                drafts[here].senders.push(Sender {
+                let sender = draft.senders.len();
+                draft.senders.push(Sender {
                     lane: 2 * index + direction,
                     member: sending,
                     port: from.port,
                     asked: None,
                     carrier,
                     needs: needs.unwrap_or(usize::MAX),
-                    to: (there, receiver),
+                    to: (0, receiver),
                     watcher: None,
                     is_down: false,
                     cut: 0,
                 });
-                lanes.push([(here, sender), (there, receiver)]);
                 at_end[direction][0] = sender;
                 at_end[1 - direction][1] = receiver;
             }
             for (end, [sender, receiver]) in ends.into_iter().zip(at_end) {
-                let (part, member) = places[end.node.0];
-                let member = &mut drafts[part].members[member];
+                let member = &mut draft.members[end.node.0];
                 member.ports[end.port.index()] = Some((sender, receiver));
             }
         }
-        let lane = |link: usize, direction: usize| {
-            let lane = link
-                .checked_mul(2)
-                .and_then(|lane| lanes.get(lane + direction));
-            lane.copied().ok_or(SimError::NoSuchLink { link, links })
+        // The ends of a link's directions have the numbers of their lanes.
+        let lane = |link: usize, direction: Direction| match link < links {
+            true => Ok(2 * link + direction.index()),
+            false => Err(SimError::NoSuchLink { link, links }),
         };
         for tap in options.taps {
-            let [_, (part, receiver)] = lane(tap.link, tap.direction.index())?;
-            drafts[part].receivers[receiver].tapped = true;
-            drafts[part].taps.push(tap);
+            draft.receivers[lane(tap.link, tap.direction)?].tapped = true;
+            draft.taps.push(tap);
         }
         for tap in options.bits {
-            let [(part, sender), _] = lane(tap.link, tap.direction.index())?;
-            match &mut drafts[part].senders[sender].carrier {
+            let sender = lane(tap.link, tap.direction)?;
+            match &mut draft.senders[sender].carrier {
                 Carrier::Frames(_) => return Err(SimError::NoBlocks { link: tap.link }),
                 Carrier::Blocks(blocks) => blocks.show(tap.see),
             }
         }
         for tap in options.queues {
-            let [(part, sender), _] = lane(tap.link, tap.direction.index())?;
-            drafts[part].senders[sender].watcher = Some(tap.see);
+            let sender = lane(tap.link, tap.direction)?;
+            draft.senders[sender].watcher = Some(tap.see);
         }
-        let count = drafts.len();
-        let drafts = drafts.into_iter().enumerate();
-        let parts = drafts.map(|(index, draft)| {
-            let ends = (draft.senders, draft.receivers);
-            Part::new(
-                (index, count),
-                draft.members,
-                ends,
-                draft.changes,
-                draft.taps,
-                options.clocks.clone(),
-            )
-        });
-        Ok(Sim {
-            parts: parts.collect(),
-            lookahead: partition.lookahead,
-            adaptive: options.adaptive,
+        let mut sim = Sim {
+            parts: vec![Part::whole(draft, options.clocks)],
+            partition,
+            whole_for: options.whole_for,
+            threads: options.threads,
             places,
             links,
             until: options.until.unwrap_or(Time::MAX),
@@ -171,7 +147,21 @@ impl Sim {
                 passed: options.passed,
             },
             finish: Finish::Idle,
-        })
+        };
+        if sim.whole_for == 0 {
+            sim.cut();
+        }
+        Ok(sim)
+    }
+
+    /// Goes on in several parts, if the graph can be cut.
+    fn cut(&mut self) {
+        let Partition { part, parts, .. } = &self.partition;
+        if *parts > 1
+            && let Some(whole) = self.parts.pop()
+        {
+            (self.parts, self.places) = whole.split(part, *parts);
+        }
     }
 
     /// In how many parts it runs, each on a thread of its own.
@@ -184,16 +174,30 @@ impl Sim {
     /// # Errors
     /// When time stands still.
     pub fn advance(&mut self) -> Result<(), SimError> {
-        let result = match &mut self.parts[..] {
-            [whole] => run(whole, self.until, &mut self.watcher),
-            parts => {
-                let span = (self.lookahead, self.until);
-                adaptive::run(parts, span, &mut self.watcher, self.adaptive)
-            }
-        };
+        let result = self.run();
         let result = result.map(|finish| self.finish = finish);
         self.settle();
         result
+    }
+
+    /// Runs to the end, first in one part, then in several if that pays; why it ended.
+    fn run(&mut self) -> Result<Finish, SimError> {
+        if let [whole] = &mut self.parts[..] {
+            let watcher = &mut self.watcher;
+            if self.partition.parts == 1 {
+                let finish = run(whole, self.until, watcher, |_, _| false)?;
+                return Ok(finish.expect("nothing else ends it"));
+            }
+            let mut gauge = Gauge::new(self.partition.lookahead, self.whole_for);
+            let pays = |at, events| gauge.pays(at, events);
+            if let Some(finish) = run(whole, self.until, watcher, pays)? {
+                return Ok(finish);
+            }
+            self.cut();
+        }
+        let (lookahead, threads) = (self.partition.lookahead, self.threads);
+        let parts = &mut self.parts;
+        parallel::run(parts, threads, lookahead, self.until, &mut self.watcher)
     }
 
     /// When something happens next; `None` when nothing is left to happen.
@@ -375,14 +379,58 @@ fn sublayers(graph: &mut Graph) -> Result<BTreeMap<usize, Lower>, SimError> {
     Ok(found)
 }
 
-/// Runs all in one part to the end; why it ended.
-fn run(whole: &mut Part, until: Time, watcher: &mut Watcher) -> Result<Finish, SimError> {
+/// Whether several threads would pay. Both numbers that it goes by are of the simulation, so that each run comes to the same.
+struct Gauge {
+    lookahead: Time,
+    /// When the window ends that threads would be in.
+    end: Time,
+    /// Windows since the event `since`, and when to count up.
+    windows: u64,
+    since: u64,
+    look: u64,
+}
+
+impl Gauge {
+    /// Takes a first look after so many events.
+    fn new(lookahead: Time, look: u64) -> Gauge {
+        Gauge {
+            lookahead,
+            end: Time::ZERO,
+            windows: 0,
+            since: 0,
+            look,
+        }
+    }
+
+    /// Counts an event, with which there have been so many.
+    #[inline]
+    fn pays(&mut self, at: Time, events: u64) -> bool {
+        if at >= self.end {
+            self.end = at + self.lookahead;
+            self.windows += 1;
+        }
+        if events < self.look {
+            return false;
+        }
+        let pays = events - self.since >= self.windows * WORTH;
+        (self.since, self.look, self.windows) = (events, 4 * self.look, 0);
+        pays
+    }
+}
+
+/// Runs all in one part to the end, or until `is_enough`, asked after each event with its time and number; why it ended.
+fn run(
+    whole: &mut Part,
+    until: Time,
+    watcher: &mut Watcher,
+    mut is_enough: impl FnMut(Time, u64) -> bool,
+) -> Result<Option<Finish>, SimError> {
     loop {
         if whole.events.is_multiple_of(LOOK)
             && let Some(next) = whole.next().filter(|next| *next <= until)
         {
             if watcher.is_over() {
-                return Ok(Finish::Stopped);
+                return Ok(Some(Finish::Stopped));
             }
             if whole.events.is_multiple_of(REPORT) {
                 // At that time more may come; all before it has happened.
@@ -390,10 +438,13 @@ fn run(whole: &mut Part, until: Time, watcher: &mut Watcher) -> Result<Finish, S
             }
         }
         if !whole.step(until)? {
-            return Ok(match whole.next() {
+            return Ok(Some(match whole.next() {
                 None => Finish::Idle,
                 Some(_) => Finish::Duration,
-            });
+            }));
+        }
+        if is_enough(whole.network.now, whole.events) {
+            return Ok(None);
         }
     }
 }

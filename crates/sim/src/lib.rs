@@ -40,7 +40,6 @@
 //! ```
 #![forbid(unsafe_code)]
 
-mod adaptive;
 mod block;
 mod engine;
 mod event_queue;
@@ -76,12 +75,13 @@ pub struct Options {
     /// not a bit is wrong near it. The outcome is the same, and takes far longer: this is what tests
     /// prove it with. Default no.
     pub every_block: bool,
-    /// In at most how many parts the graph runs, each on a thread of its own: fewer where its links have no delay to part them
+    /// On at most how many threads the graph runs, in parts: fewer where its links have no delay to part them
     /// by. What comes of it is the same to the last bit, but for who calls taps and recorders of different nodes first.
     /// Default one part, and no other thread.
     pub threads: usize,
-    /// Whether other threads take part only while enough happens for that to be faster. Default no: from the beginning to the end.
-    pub adaptive: bool,
+    /// For how many events it runs on one thread first. Then it goes on in several if enough happens within the delays of the links
+    /// between the parts; if not, that is looked at again after four times as many. Default 0: it runs in several from the start.
+    pub whole_for: u64,
     /// Told now and then a time up to which everything has happened; default nobody. Whoever brings what taps see into
     /// one order waits for this.
     pub passed: Option<Box<dyn FnMut(Time) + Send>>,

@@ -5,7 +5,6 @@
 //! same order, as it would alone, whichever thread runs it.
 
 use crate::SimError;
-use crate::adaptive;
 use crate::lane::Transit;
 use crate::part::Part;
 use crate::watcher::Watcher;
@@ -31,18 +30,15 @@ struct Broken;
 struct Board {
     /// When something happens next in each part, or arrives from it, ps; MAX for never.
     next: Vec<AtomicU64>,
-    /// By the part that it is for, and the one that it is from.
-    mail: Vec<Vec<Mutex<Vec<Transit>>>>,
+    /// By the part that it is for. What one part has sent is in order; between parts there is none.
+    mail: Vec<Mutex<Vec<Transit>>>,
 }
 
 impl Board {
     fn new(parts: &[Part]) -> Board {
-        let count = parts.len();
         Board {
             next: parts.iter().map(|part| AtomicU64::new(ps(part))).collect(),
-            mail: (0..count)
-                .map(|_| (0..count).map(|_| Mutex::default()).collect())
-                .collect(),
+            mail: parts.iter().map(|_| Mutex::default()).collect(),
         }
     }
 
@@ -67,6 +63,7 @@ struct Shared<'a> {
     lookahead: Time,
     until: Time,
     parts: Vec<Mutex<&'a mut Part>>,
+    threads: usize,
     boards: [Board; 2],
     /// The window, counted from 0; who runs the last part of it begins the next.
     window: AtomicUsize,
@@ -83,10 +80,7 @@ struct Shared<'a> {
     /// Asked to stop, and how it ended.
     stop: AtomicBool,
     failed: Mutex<Option<(usize, SimError)>>,
-    outcome: OnceLock<Option<Finish>>,
-    /// Whether it ends when windows have few events, and how many there were since that was last judged.
-    adaptive: bool,
-    recent: AtomicU64,
+    outcome: OnceLock<Finish>,
     /// Which thread runs all parts, in the upper 16 bits, and before which window.
     alone: AtomicU64,
     /// For how many windows it did so last.
@@ -101,43 +95,40 @@ struct Shared<'a> {
 /// The bits of a window, below those of a thread.
 const WINDOW: u64 = (1 << 48) - 1;
 
-/// The end of a window that begins with an event: all that happens before another part can hear of it, and nothing then.
-pub(crate) fn end_of_window(first: Time, lookahead: Time, until: Time) -> Time {
-    (first + lookahead - Time::from_ps(1)).min(until)
-}
-
-/// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended. One that is adaptive also ends, without
-/// a finish, when windows have come to have too few events for several threads.
+/// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended.
 ///
 /// # Errors
 /// When time stands still.
 pub(crate) fn run(
     parts: &mut [Part],
+    threads: usize,
     lookahead: Time,
     until: Time,
     watcher: &mut Watcher,
-    adaptive: bool,
-) -> Result<Option<Finish>, SimError> {
-    let threads = parts.len();
+) -> Result<Finish, SimError> {
+    let threads = threads.min(parts.len());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let boards = [Board::new(parts), Board::new(parts)];
+    let claims = parts.iter().map(|_| AtomicUsize::new(0)).collect();
+    // More may happen at the time of what happened last.
+    let now = parts.iter().map(|part| part.network.now.as_ps()).max();
+    let passed = now.unwrap_or_default().saturating_sub(1);
     let shared = Shared {
         lookahead,
         until,
         parts: parts.iter_mut().map(Mutex::new).collect(),
         boards,
         window: AtomicUsize::new(0),
-        claims: (0..threads).map(|_| AtomicUsize::new(0)).collect(),
+        threads,
+        claims,
         over: AtomicUsize::new(0),
         events: AtomicU64::new(0),
         before: AtomicU64::new(0),
         last: AtomicU64::new(0),
-        passed: AtomicU64::new(0),
+        passed: AtomicU64::new(passed),
         stop: AtomicBool::new(false),
         failed: Mutex::new(None),
         outcome: OnceLock::new(),
-        adaptive,
-        recent: AtomicU64::new(0),
         alone: AtomicU64::new(0),
         length: AtomicUsize::new(ALONE[0]),
         spins: if processors >= threads { SPINS } else { 1 },
@@ -165,11 +156,11 @@ pub(crate) fn run(
     let board = &shared.boards[shared.window.into_inner() % 2];
     for (part, mail) in shared.parts.into_iter().zip(&board.mail) {
         let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        mail.iter().for_each(|mail| part.take(&mut lock(mail)));
+        part.take(&mut lock(mail));
     }
     match lock(&shared.failed).take() {
         Some((_, error)) => Err(error),
-        None => Ok(shared.outcome.into_inner().unwrap_or(Some(Finish::Stopped))),
+        None => Ok(shared.outcome.into_inner().unwrap_or(Finish::Stopped)),
     }
 }
 
@@ -179,9 +170,10 @@ impl Shared<'_> {
         let _guard = Guard(self);
         let mut window = 0;
         while self.outcome.get().is_none() {
-            // Its own part first. Another's is left over if its thread has no processor.
-            for turn in 0..self.parts.len() {
-                let part = (thread + turn) % self.parts.len();
+            for part in self.turns(thread) {
+                if self.claims[part].load(Ordering::Relaxed) != window {
+                    continue;
+                }
                 let claim = self.claims[part].compare_exchange(
                     window,
                     window + 1,
@@ -208,13 +200,19 @@ impl Shared<'_> {
         }
     }
 
+    /// The parts in the order in which a thread looks at them: its own, which are neighbours, then what others have left, from behind, as they begin in front.
+    fn turns(&self, thread: usize) -> impl Iterator<Item = usize> + use<> {
+        let (parts, threads) = (self.parts.len(), self.threads);
+        let own = move |thread: usize| thread * parts / threads..(thread + 1) * parts / threads;
+        let others = (1..threads).map(move |turn| (thread + turn) % threads);
+        own(thread).chain(others.flat_map(move |other| own(other).rev()))
+    }
+
     /// Runs a part through a window, and begins the next one if it was the last.
     fn part(&self, thread: usize, own: usize, window: usize) {
         let mut part = lock(&self.parts[own]);
         let (read, write) = (&self.boards[window % 2], &self.boards[(window + 1) % 2]);
-        for mail in &read.mail[own] {
-            part.take(&mut lock(mail));
-        }
+        part.take(&mut lock(&read.mail[own]));
         let last = Time::from_ps(self.last.load(Ordering::Acquire));
         let (mut result, mut events) = (Ok(true), 0);
         while let Ok(true) = result {
@@ -225,8 +223,10 @@ impl Shared<'_> {
         let sent = sent.map(|transit| transit.at().as_ps()).min();
         let next = ps(&part).min(sent.unwrap_or(u64::MAX));
         write.next[own].store(next, Ordering::Relaxed);
-        for (to, mail) in write.mail.iter().enumerate().filter(|(to, _)| *to != own) {
-            std::mem::swap(&mut *lock(&mail[own]), &mut part.network.outboxes[to]);
+        for (sent, mail) in part.network.outboxes.iter_mut().zip(&write.mail) {
+            if !sent.is_empty() {
+                lock(mail).append(sent);
+            }
         }
         if let Err(error) = result {
             // Of several the same one is told, whoever was first.
@@ -241,7 +241,6 @@ impl Shared<'_> {
             self.over.store(0, Ordering::Relaxed);
             let events = self.events.swap(0, Ordering::Relaxed);
             self.before.store(events, Ordering::Relaxed);
-            self.recent.fetch_add(events, Ordering::Relaxed);
             self.passed
                 .store(self.last.load(Ordering::Relaxed), Ordering::Release);
             self.plan(window + 1);
@@ -254,29 +253,21 @@ impl Shared<'_> {
     fn plan(&self, window: usize) {
         let first = self.boards[window % 2].first();
         let outcome = if lock(&self.failed).is_some() {
-            Some(Finish::Stopped)
+            Finish::Stopped
         } else if first == Time::MAX {
-            Some(Finish::Idle)
+            Finish::Idle
         } else if first > self.until {
-            Some(Finish::Duration)
+            Finish::Duration
         } else if self.stop.load(Ordering::Relaxed) {
-            Some(Finish::Stopped)
-        } else if self.adaptive && self.has_few(window) {
-            None
+            Finish::Stopped
         } else {
-            let last = end_of_window(first, self.lookahead, self.until);
+            // All before the end of the window, and nothing at it.
+            let last = (first + self.lookahead - Time::from_ps(1)).min(self.until);
             self.last.store(last.as_ps(), Ordering::Release);
             return;
         };
         // A window is planned once.
         let _ = self.outcome.set(outcome);
-    }
-
-    /// Whether the windows before this one, as many as are looked at together, had few events.
-    fn has_few(&self, window: usize) -> bool {
-        let period = adaptive::PERIOD;
-        let is_judged = window > 0 && (window as u64).is_multiple_of(period);
-        is_judged && self.recent.swap(0, Ordering::Relaxed) < adaptive::FEW * period
     }
 
     /// Whether a thread takes part in a window.

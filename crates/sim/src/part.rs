@@ -5,6 +5,9 @@
 //! that the parts together do the same as one part would.
 
 mod below;
+mod split;
+
+pub(crate) use split::Draft;
 
 use crate::block::Passage;
 use crate::block::messages::Message;
@@ -16,6 +19,7 @@ use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
 use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Tap, Time, When};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 /// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
@@ -92,8 +96,6 @@ pub(crate) struct Network {
     first_message: usize,
     /// For each part, what goes there.
     pub outboxes: Vec<Vec<Transit>>,
-    /// Whether anything has gone into one of them since this was last cleared.
-    pub has_sent: bool,
     /// Frames out of order so far.
     numbered: u64,
     own: usize,
@@ -102,31 +104,67 @@ pub(crate) struct Network {
 /// The source of all that is out of order; receiver `n` is source `n + 1`, behind those are the alarms, and the changes are last.
 const OUT_OF_ORDER: usize = 0;
 
+/// Where a part's kinds of sources begin.
+struct Sources {
+    alarms: usize,
+    changes: usize,
+    looks: usize,
+    fills: usize,
+    messages: usize,
+    count: usize,
+}
+
+impl Sources {
+    fn new(members: usize, senders: usize, receivers: usize) -> Sources {
+        let alarms = 1 + receivers;
+        let changes = alarms + members;
+        let fills = changes + 2;
+        let messages = fills + senders;
+        Sources {
+            alarms,
+            changes,
+            looks: changes + 1,
+            fills,
+            messages,
+            count: messages + receivers,
+        }
+    }
+}
+
 impl Part {
-    /// Part `index` of so many, with nothing done yet.
-    pub fn new(
-        (index, parts): (usize, usize),
-        members: Vec<Member>,
-        (senders, receivers): (Vec<Sender>, Vec<Receiver>),
-        mut changes: Vec<Change>,
-        taps: Vec<Tap>,
-        clocks: Option<ClockTap>,
-    ) -> Part {
-        changes.sort_by_key(|&(at, ..)| std::cmp::Reverse(at));
-        let mut part = Part {
+    /// All of a graph, with nothing done yet.
+    pub fn whole(draft: Draft, clocks: Option<ClockTap>) -> Part {
+        let mut part = Part::at_rest((0, 1), draft, clocks);
+        part.changes.sort_by_key(|&(at, ..)| Reverse(at));
+        for (index, member) in part.members.iter().enumerate() {
+            part.network.ask_for_wake(index, member);
+        }
+        part.plan_change();
+        part.begin_sublayers();
+        part
+    }
+
+    /// Part `index` of so many, with nothing due.
+    fn at_rest((index, parts): (usize, usize), draft: Draft, clocks: Option<ClockTap>) -> Part {
+        let Draft {
+            members,
+            senders,
+            receivers,
+            changes,
+            taps,
+        } = draft;
+        let sources = Sources::new(members.len(), senders.len(), receivers.len());
+        Part {
             index,
             network: Network {
                 now: Time::ZERO,
-                queue: EventQueue::new(
-                    1 + receivers.len() + members.len() + 2 + senders.len() + receivers.len(),
-                ),
-                first_message: 1 + receivers.len() + members.len() + 2 + senders.len(),
+                queue: EventQueue::new(sources.count),
+                first_message: sources.messages,
                 senders,
                 receivers,
                 out_of_order: BinaryHeap::new(),
                 pool: Pool::default(),
                 outboxes: (0..parts).map(|_| Vec::new()).collect(),
-                has_sent: false,
                 numbered: 0,
                 own: index,
             },
@@ -139,13 +177,14 @@ impl Part {
             stalled: 0,
             lot: Vec::with_capacity(1),
             active: 0,
-        };
-        for (index, member) in part.members.iter().enumerate() {
-            part.network.ask_for_wake(index, member);
         }
-        part.plan_change();
-        part.begin_sublayers();
-        part
+    }
+
+    fn sources(&self) -> Sources {
+        let Network {
+            senders, receivers, ..
+        } = &self.network;
+        Sources::new(self.members.len(), senders.len(), receivers.len())
     }
 
     /// When something happens next; `None` when nothing is left to happen.
@@ -282,7 +321,7 @@ impl Part {
 
     /// Notes when the next link goes down or up.
     fn plan_change(&mut self) {
-        let source = 1 + self.network.receivers.len() + self.members.len();
+        let source = self.sources().changes;
         let next = self.changes.last().map(|&(at, ..)| at);
         let rank = CHANGES;
         self.network
@@ -467,7 +506,7 @@ impl Network {
                 arrival,
                 out_of_order,
             };
-            return self.carry_over(part, Transit { receiver, what });
+            return self.outboxes[part].push(Transit { receiver, what });
         }
         self.numbered += 1;
         let rank = rank_of(self.receivers[receiver].lane) + 1;
@@ -478,12 +517,6 @@ impl Network {
         });
         let first = self.first_out_of_order();
         self.queue.set(OUT_OF_ORDER, first);
-    }
-
-    /// Something is for another part.
-    fn carry_over(&mut self, part: usize, transit: Transit) {
-        self.outboxes[part].push(transit);
-        self.has_sent = true;
     }
 
     /// Notes when a node wants to be woken.

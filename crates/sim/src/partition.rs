@@ -6,10 +6,16 @@
 
 use crate::lane::lookahead;
 use node::{Graph, Time};
+use std::cmp::Reverse;
 use std::collections::VecDeque;
+use std::ops::RangeInclusive;
 
 /// What a node with one link costs, beside one that only hands on.
 const EDGE: u64 = 8;
+/// Parts for each thread.
+const EACH: usize = 8;
+/// Parts have at least so many nodes, unless there are fewer parts than threads then.
+const FEWEST: usize = 8;
 
 /// A cut.
 #[derive(Debug, PartialEq, Eq)]
@@ -30,10 +36,10 @@ impl Partition {
         }
     }
 
-    /// Cuts a graph into at most so many parts; into fewer where its links leave no other way.
-    pub fn of(graph: &Graph, parts: usize) -> Partition {
+    /// Cuts a graph into parts for so many threads; for fewer where its links leave no other way.
+    pub fn of(graph: &Graph, threads: usize) -> Partition {
         let nodes = graph.members.len();
-        if parts < 2 || nodes < parts {
+        if threads < 2 || nodes < threads {
             return Partition::whole(nodes);
         }
         let needs: Vec<usize> = graph
@@ -50,38 +56,58 @@ impl Partition {
                 lookahead(forth, b).min(lookahead(back, a))
             })
             .collect();
-        let weights = weights(graph);
-        let mut levels: Vec<Time> = slack
-            .iter()
-            .copied()
-            .filter(|at| *at > Time::ZERO)
-            .collect();
-        levels.sort_unstable();
-        levels.dedup();
-        for parts in (2..=parts).rev() {
+        let degrees = degrees(graph);
+        let weights = weights(graph, &degrees);
+        let ends = graph.links.iter().map(|link| link.ends);
+        let is_leaf = ends.map(|ends| ends.iter().any(|end| degrees[end.node.0] == 1));
+        let is_leaf: Vec<bool> = is_leaf.collect();
+        let longest = slack.iter().copied().max().unwrap_or_default();
+        for least in (2..=threads).rev() {
+            // A thread that is done with its own parts takes those that are left: smaller ones leave less to wait for.
+            let most = (EACH * threads).min(nodes / FEWEST).max(least);
             // From the longest delays down: links with less than that stay within a part.
-            for &level in levels.iter().rev() {
-                let cut = |link: usize| slack[link] >= level;
-                if let Some(part) = balanced(graph, &weights, parts, cut) {
+            let mut level = longest;
+            while level > Time::ZERO {
+                let floor = Time::from_ps(level.as_ps() - level.as_ps() / 4);
+                let cut = |leaves: bool| {
+                    let may_cut = |link: usize| slack[link] >= floor && (leaves || !is_leaf[link]);
+                    balanced(graph, &weights, least..=most, may_cut)
+                };
+                // A host stays with its switch if that can be.
+                if let Some((part, parts)) = cut(false).or_else(|| cut(true)) {
+                    let links = graph.links.iter().zip(&slack);
+                    let cut = links.filter(|(link, _)| {
+                        let [a, b] = link.ends.map(|end| part[end.node.0]);
+                        a != b
+                    });
+                    // Parts that nothing connects never hear of each other.
+                    let lookahead = cut.map(|(_, slack)| *slack).min().unwrap_or(longest);
                     return Partition {
                         part,
                         parts,
-                        lookahead: level,
+                        lookahead,
                     };
                 }
+                let shorter = slack.iter().copied().filter(|slack| *slack < floor);
+                level = shorter.max().unwrap_or_default();
             }
         }
         Partition::whole(nodes)
     }
 }
 
-/// What a node is taken to cost, beside others. Frames begin and end at the edge, where hosts and generators have one link, and cost most there;
-/// next to it they all pass. How many of the links between others they take nobody knows before: a spanning tree leaves most of them idle.
-fn weights(graph: &Graph) -> Vec<u64> {
-    let mut links = vec![0u64; graph.members.len()];
+/// How many links each node has.
+fn degrees(graph: &Graph) -> Vec<usize> {
+    let mut links = vec![0; graph.members.len()];
     for end in graph.links.iter().flat_map(|link| link.ends) {
         links[end.node.0] += 1;
     }
+    links
+}
+
+/// What a node is taken to cost, beside others. Frames begin and end at the edge, where hosts and generators have one link, and cost most there;
+/// next to it they all pass. How many of the links between others they take nobody knows before: a spanning tree leaves most of them idle.
+fn weights(graph: &Graph, links: &[usize]) -> Vec<u64> {
     let is_edge = |node: usize| links[node] <= 1;
     let mut weights: Vec<u64> = (0..links.len())
         .map(|node| if is_edge(node) { EDGE } else { 1 })
@@ -95,14 +121,14 @@ fn weights(graph: &Graph) -> Vec<u64> {
     weights
 }
 
-/// Parts of about equal weight, with links between them that may be cut; `None` where one of them would have to have more than
-/// six fifths of its share.
+/// As many parts of about equal weight as there can be of those numbers, with links between them that may be cut; `None` where one of
+/// them would have to have more than six fifths of its share.
 fn balanced(
     graph: &Graph,
     weights: &[u64],
-    parts: usize,
+    parts: RangeInclusive<usize>,
     may_cut: impl Fn(usize) -> bool,
-) -> Option<Vec<usize>> {
+) -> Option<(Vec<usize>, usize)> {
     let nodes = weights.len();
     let mut adjacent: Vec<Vec<(usize, usize)>> = vec![Vec::new(); nodes];
     for (index, link) in graph.links.iter().enumerate() {
@@ -131,6 +157,20 @@ fn balanced(
         }
         clusters.push(members);
     }
+    parts.rev().find_map(|parts| {
+        let part = grown(&clusters, &cluster, &adjacent, weights, parts)?;
+        Some((part, parts))
+    })
+}
+
+/// So many parts, of nodes that stay together.
+fn grown(
+    clusters: &[Vec<usize>],
+    cluster: &[usize],
+    adjacent: &[Vec<(usize, usize)>],
+    weights: &[u64],
+    parts: usize,
+) -> Option<Vec<usize>> {
     let weight = |index: usize| -> u64 { clusters[index].iter().map(|&node| weights[node]).sum() };
     let all: u64 = weights.iter().sum();
     let share = all.div_ceil(parts as u64);
@@ -138,10 +178,10 @@ fn balanced(
     if clusters.len() < parts || (0..clusters.len()).any(|index| weight(index) > most) {
         return None;
     }
-    // Each part grows from a node outwards, leaves first, until it has its share.
+    // Each part grows from a switch with its hosts outwards, the heaviest first, until it has its share.
     let mut of_cluster = vec![usize::MAX; clusters.len()];
     let mut order: Vec<usize> = (0..clusters.len()).collect();
-    order.sort_by_key(|&index| weight(index));
+    order.sort_by_key(|&index| Reverse(weight(index)));
     let (mut part, mut filled, mut left) = (0, 0, all);
     let mut reached: VecDeque<usize> = VecDeque::new();
     let mut seeds = order.into_iter();
@@ -166,7 +206,7 @@ fn balanced(
             }
         }
     }
-    let part: Vec<usize> = (0..nodes).map(|node| of_cluster[cluster[node]]).collect();
+    let part: Vec<usize> = cluster.iter().map(|&index| of_cluster[index]).collect();
     let mut sums = vec![0; parts];
     for (node, &part) in part.iter().enumerate() {
         sums[part] += weights[node];
@@ -179,14 +219,14 @@ fn balanced(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use node::{Channel, NodeId};
+    use node::{Channel, NodeId, Rate};
     use nodes::sink::{self, Sink};
 
     #[test]
-    fn parts_share_the_hosts_and_not_the_ports_of_switches() {
+    fn parts_share_the_hosts_with_their_switches_and_not_the_ports() {
         let mut graph = Graph::default();
         let channel = || Channel {
-            delay: Time::from_us(1),
+            delay: Time::from_us(5),
             ..Channel::default()
         };
         let add = |graph: &mut Graph, name: String| {
@@ -200,7 +240,11 @@ mod tests {
         for (edge, &switch) in edges.iter().enumerate() {
             for host in 0..4 {
                 let host_id = add(&mut graph, format!("h{edge}-{host}"));
-                graph.connect((host_id, 0), (switch, host), channel());
+                let slow = Channel {
+                    rate: Rate::from_bits_per_second(1_000_000_000),
+                    ..channel()
+                };
+                graph.connect((host_id, 0), (switch, host), slow);
             }
         }
         for core in 0..8 {
@@ -217,5 +261,10 @@ mod tests {
             nodes.filter(|node| partition.part[*node] == part).count()
         };
         assert_eq!([hosts(0), hosts(1)], [4, 4]);
+        // The links to hosts are slower, so that they would give a little more lookahead.
+        for link in &graph.links[..8] {
+            let [host, switch] = link.ends.map(|end| partition.part[end.node.0]);
+            assert_eq!(host, switch);
+        }
     }
 }

@@ -79,6 +79,15 @@ fn ring(switches: u16, seed: u64) -> Graph {
 
 /// Runs it with so many threads: how many parts there were, what came of it, and what each link delivered.
 fn run(make: impl Fn() -> Graph, threads: usize) -> (usize, Outcome, Vec<Delivered>) {
+    run_cut(make, threads, 0)
+}
+
+/// The same, with so many events on one thread before.
+fn run_cut(
+    make: impl Fn() -> Graph,
+    threads: usize,
+    whole_for: u64,
+) -> (usize, Outcome, Vec<Delivered>) {
     let graph = make();
     let seen: Vec<Arc<Mutex<Delivered>>> =
         (0..2 * graph.links.len()).map(|_| Arc::default()).collect();
@@ -97,6 +106,7 @@ fn run(make: impl Fn() -> Graph, threads: usize) -> (usize, Outcome, Vec<Deliver
     let options = Options {
         seed: 5,
         threads,
+        whole_for,
         taps: taps.collect(),
         until: Some(Time::from_us(400)),
         ..Options::default()
@@ -123,6 +133,35 @@ fn several_parts_do_what_one_does() {
                 "seed {seed}, {parts} parts: links deliver something else"
             );
         }
+    }
+}
+
+#[test]
+fn a_run_is_cut_on_its_way_where_much_happens_within_a_delay() {
+    for seed in 0..10 {
+        let between = |delay: Time| {
+            let mut graph = ring(5, seed);
+            let channels = graph.links.iter_mut().flat_map(|link| &mut link.channels);
+            let long = channels.filter(|channel| channel.delay >= Time::from_ns(200));
+            long.for_each(|channel| channel.delay = delay);
+            graph
+        };
+        let make = || between(Time::from_us(50));
+        let one = run(make, 1);
+        for whole_for in [1, 150, 1_000] {
+            let (parts, outcome, seen) = run_cut(make, 3, whole_for);
+            assert!(
+                parts > 1 || whole_for == 1,
+                "seed {seed}, {whole_for}: {parts} parts"
+            );
+            assert_eq!(outcome, one.1, "seed {seed}, cut at {whole_for}");
+            assert!(
+                seen == one.2,
+                "seed {seed}, cut at {whole_for}: links deliver something else"
+            );
+        }
+        // Next to nothing happens within these delays.
+        assert_eq!(run_cut(|| between(Time::from_ns(20)), 3, 150).0, 1);
     }
 }
 

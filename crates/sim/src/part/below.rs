@@ -66,7 +66,7 @@ impl Part {
     fn plan_look(&mut self, at: Time) {
         let looked_at = self.clocks.is_some() && at < Time::MAX;
         let due = looked_at.then_some(Due { at, rank: LOOKS });
-        let source = self.network.first_message - self.network.senders.len() - 1;
+        let source = self.sources().looks;
         self.network.queue.set(source, due);
     }
 
@@ -114,7 +114,7 @@ impl Network {
     pub(super) fn transmit_message(&mut self, (part, receiver): (usize, usize), message: Message) {
         if part != self.own {
             let what = Carried::Message(message);
-            return self.carry_over(part, Transit { receiver, what });
+            return self.outboxes[part].push(Transit { receiver, what });
         }
         let messages = &mut self.receivers[receiver].messages;
         messages.push_back(message);

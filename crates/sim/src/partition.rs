@@ -1,8 +1,8 @@
 //! How a graph is cut into parts that run side by side.
 //!
 //! Links between parts give the threads their slack: what a node sends arrives in another part not before the link's delay is over,
-//! so that parts may be that far apart in time (conservative synchronisation; Chandy and Misra 1979). The cut goes through links with the
-//! longest delays that still let the parts be about equal. Neighbours stay together.
+//! so that parts may be that far apart in time (conservative synchronisation; Chandy and Misra 1979). The cut goes through links with about the
+//! longest delays that still let the parts be about equal. Hosts stay with their switches, and neighbours together.
 
 use crate::lane::lookahead;
 use node::{Graph, Time};

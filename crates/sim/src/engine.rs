@@ -164,7 +164,7 @@ impl Sim {
         }
     }
 
-    /// In how many parts it runs, each on a thread of its own.
+    /// In how many parts it runs.
     pub fn parts(&self) -> usize {
         self.parts.len()
     }

@@ -53,6 +53,8 @@ struct View {
     /// Probes since the last decision, and those that found something.
     probes: u32,
     hits: u32,
+    /// Of the probes, those that found another lookup in their slot.
+    crowded: u32,
     /// Lookups until probes are made again.
     rest: u32,
     used: Key,
@@ -65,8 +67,6 @@ struct View {
 #[derive(Debug)]
 pub(super) struct Cache {
     slots: Vec<Slot>,
-    /// Lookups since they became more that were not remembered because another one has their slot.
-    crowded: usize,
     /// By table, as far as any was looked into.
     views: Vec<View>,
     /// Draws which misses take a slot that is in use.
@@ -81,7 +81,6 @@ impl Cache {
     pub fn new() -> Cache {
         Cache {
             slots: Vec::new(),
-            crowded: 0,
             views: Vec::new(),
             draw: 1,
             unknown: Vec::new(),
@@ -176,6 +175,7 @@ impl Cache {
             pays: false,
             probes: 0,
             hits: 0,
+            crowded: 0,
             rest: 0,
             used: Key::ZERO,
             count: 0,
@@ -188,7 +188,7 @@ impl Cache {
     /// The slot of a key.
     #[inline]
     fn place(&mut self, table: u8, key: &Key) -> usize {
-        if self.crowded >= self.slots.len() && self.slots.len() < MOST {
+        if self.slots.is_empty() {
             self.grow();
         }
         let hash = self.views[usize::from(table)].hash(key, table);
@@ -200,7 +200,6 @@ impl Cache {
     fn grow(&mut self) {
         let slots = (self.slots.len() * GROWTH).clamp(FEWEST, MOST);
         self.slots = alloc::vec![Slot::default(); slots];
-        self.crowded = 0;
     }
 
     /// Looks for what is remembered.
@@ -215,20 +214,24 @@ impl Cache {
         if known {
             slot.stamp = stamp(changes, table);
         }
-        self.crowded += usize::from(!same && slot.stamp != 0);
+        view.crowded += u32::from(!same && slot.stamp != 0);
         view.probes += 1;
         view.hits += u32::from(known);
-        if view.probes == PROBES {
-            // Traffic of many more flows than slots: for a while nothing is remembered.
-            if view.hits < PROBES / 3 {
-                view.rest = REST;
-            }
-            (view.probes, view.hits) = (0, 0);
-        }
-        match known {
+        let probe = match known {
             true => Probe::Known((slot.entry != MISSED).then(|| FlowId::from_index(slot.entry))),
             false => Probe::Unknown(ours && !same && seen == changes),
+        };
+        if view.probes == PROBES {
+            let (hits, crowded) = (view.hits, view.crowded);
+            (view.probes, view.hits, view.crowded) = (0, 0, 0);
+            if crowded > PROBES / 4 && self.slots.len() < MOST {
+                self.grow();
+            } else if hits < PROBES / 3 {
+                // Traffic of many more flows than slots: for a while nothing is remembered.
+                view.rest = REST;
+            }
         }
+        probe
     }
 
     /// Remembers a lookup.

@@ -26,25 +26,33 @@ const SOON: usize = 4;
 /// Why threads stop waiting: one of them has panicked.
 struct Broken;
 
+/// A value with its own lines of the caches: what another thread writes next to it would take it from who reads it.
+#[repr(align(128))]
+#[derive(Default)]
+struct Apart<T>(T);
+
 /// What the parts tell each other for a window. There are two, used in turn: while one is read, the other is written.
 struct Board {
     /// When something happens next in each part, or arrives from it, ps; MAX for never.
-    next: Vec<AtomicU64>,
+    next: Vec<Apart<AtomicU64>>,
     /// By the part that it is for. What one part has sent is in order; between parts there is none.
-    mail: Vec<Mutex<Vec<Transit>>>,
+    mail: Vec<Apart<Mutex<Vec<Transit>>>>,
 }
 
 impl Board {
     fn new(parts: &[Part]) -> Board {
         Board {
-            next: parts.iter().map(|part| AtomicU64::new(ps(part))).collect(),
-            mail: parts.iter().map(|_| Mutex::default()).collect(),
+            next: parts
+                .iter()
+                .map(|part| Apart(AtomicU64::new(ps(part))))
+                .collect(),
+            mail: parts.iter().map(|_| Apart::default()).collect(),
         }
     }
 
     /// When something happens next.
     fn first(&self) -> Time {
-        let all = self.next.iter().map(|next| next.load(Ordering::Relaxed));
+        let all = self.next.iter().map(|next| next.0.load(Ordering::Relaxed));
         Time::from_ps(all.min().unwrap_or(u64::MAX))
     }
 }
@@ -62,15 +70,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 struct Shared<'a> {
     lookahead: Time,
     until: Time,
-    parts: Vec<Mutex<&'a mut Part>>,
+    parts: Vec<Apart<Mutex<&'a mut Part>>>,
     threads: usize,
     boards: [Board; 2],
     /// The window, counted from 0; who runs the last part of it begins the next.
-    window: AtomicUsize,
+    window: Apart<AtomicUsize>,
     /// In which window each part is to be run next: who counts it up runs it.
-    claims: Vec<AtomicUsize>,
+    claims: Vec<Apart<AtomicUsize>>,
     /// How many parts of this window are over, and what happened in them.
-    over: AtomicUsize,
+    over: Apart<AtomicUsize>,
     events: AtomicU64,
     /// Events of the window before.
     before: AtomicU64,
@@ -109,19 +117,22 @@ pub(crate) fn run(
     let threads = threads.min(parts.len());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let boards = [Board::new(parts), Board::new(parts)];
-    let claims = parts.iter().map(|_| AtomicUsize::new(0)).collect();
+    let claims = parts.iter().map(|_| Apart::default()).collect();
     // More may happen at the time of what happened last.
     let now = parts.iter().map(|part| part.network.now.as_ps()).max();
     let passed = now.unwrap_or_default().saturating_sub(1);
     let shared = Shared {
         lookahead,
         until,
-        parts: parts.iter_mut().map(Mutex::new).collect(),
+        parts: parts
+            .iter_mut()
+            .map(|part| Apart(Mutex::new(part)))
+            .collect(),
         boards,
-        window: AtomicUsize::new(0),
+        window: Apart::default(),
         threads,
         claims,
-        over: AtomicUsize::new(0),
+        over: Apart::default(),
         events: AtomicU64::new(0),
         before: AtomicU64::new(0),
         last: AtomicU64::new(0),
@@ -153,10 +164,10 @@ pub(crate) fn run(
     // The thread that watches may have seen the end before it has told of the last window.
     watcher.report(Time::from_ps(shared.passed.into_inner()), until);
     // What was under way when it ended stays so.
-    let board = &shared.boards[shared.window.into_inner() % 2];
+    let board = &shared.boards[shared.window.0.into_inner() % 2];
     for (part, mail) in shared.parts.into_iter().zip(&board.mail) {
-        let part = part.into_inner().unwrap_or_else(PoisonError::into_inner);
-        part.take(&mut lock(mail));
+        let part = part.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+        part.take(&mut lock(&mail.0));
     }
     match lock(&shared.failed).take() {
         Some((_, error)) => Err(error),
@@ -171,10 +182,10 @@ impl Shared<'_> {
         let mut window = 0;
         while self.outcome.get().is_none() {
             for part in self.turns(thread) {
-                if self.claims[part].load(Ordering::Relaxed) != window {
+                if self.claims[part].0.load(Ordering::Relaxed) != window {
                     continue;
                 }
-                let claim = self.claims[part].compare_exchange(
+                let claim = self.claims[part].0.compare_exchange(
                     window,
                     window + 1,
                     Ordering::AcqRel,
@@ -210,9 +221,9 @@ impl Shared<'_> {
 
     /// Runs a part through a window, and begins the next one if it was the last.
     fn part(&self, thread: usize, own: usize, window: usize) {
-        let mut part = lock(&self.parts[own]);
+        let mut part = lock(&self.parts[own].0);
         let (read, write) = (&self.boards[window % 2], &self.boards[(window + 1) % 2]);
-        part.take(&mut lock(&read.mail[own]));
+        part.take(&mut lock(&read.mail[own].0));
         let last = Time::from_ps(self.last.load(Ordering::Acquire));
         let (mut result, mut events) = (Ok(true), 0);
         while let Ok(true) = result {
@@ -222,10 +233,10 @@ impl Shared<'_> {
         let sent = part.network.outboxes.iter().flatten();
         let sent = sent.map(|transit| transit.at().as_ps()).min();
         let next = ps(&part).min(sent.unwrap_or(u64::MAX));
-        write.next[own].store(next, Ordering::Relaxed);
+        write.next[own].0.store(next, Ordering::Relaxed);
         for (sent, mail) in part.network.outboxes.iter_mut().zip(&write.mail) {
             if !sent.is_empty() {
-                lock(mail).append(sent);
+                lock(&mail.0).append(sent);
             }
         }
         if let Err(error) = result {
@@ -237,14 +248,14 @@ impl Shared<'_> {
         }
         self.events.fetch_add(events, Ordering::Relaxed);
         drop(part);
-        if self.over.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.len() {
-            self.over.store(0, Ordering::Relaxed);
+        if self.over.0.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.len() {
+            self.over.0.store(0, Ordering::Relaxed);
             let events = self.events.swap(0, Ordering::Relaxed);
             self.before.store(events, Ordering::Relaxed);
             self.passed
                 .store(self.last.load(Ordering::Relaxed), Ordering::Release);
             self.plan(window + 1);
-            self.window.store(window + 1, Ordering::SeqCst);
+            self.window.0.store(window + 1, Ordering::SeqCst);
             self.wake(thread, window + 1);
         }
     }
@@ -283,7 +294,7 @@ impl Shared<'_> {
     fn wait(&self, thread: usize, window: usize) -> Result<usize, Broken> {
         let (mut spins, mut slept) = (0, false);
         loop {
-            let next = self.window.load(Ordering::SeqCst);
+            let next = self.window.0.load(Ordering::SeqCst);
             if next != window && self.takes_part(thread, next) {
                 // Another thread has lost its processor with a part in hand: for a while it shall have none.
                 if slept && self.before.load(Ordering::Relaxed) < FEW {
@@ -304,7 +315,7 @@ impl Shared<'_> {
             self.asleep.fetch_add(1, Ordering::SeqCst);
             let mut held = lock(&self.lock);
             loop {
-                let next = self.window.load(Ordering::SeqCst);
+                let next = self.window.0.load(Ordering::SeqCst);
                 let goes_on = next != window && self.takes_part(thread, next);
                 if goes_on || self.broken.load(Ordering::SeqCst) {
                     break;

@@ -62,6 +62,8 @@ pub(crate) struct Lower {
 pub(crate) type Change = (Time, usize, Port, bool);
 
 /// A part of a graph.
+// Neighbours are run by other threads.
+#[repr(align(128))]
 pub(crate) struct Part {
     index: usize,
     pub members: Vec<Member>,

@@ -6,6 +6,7 @@
 
 pub mod arbitration;
 mod bytes;
+mod device;
 mod digests;
 pub mod messages;
 pub mod p4info;
@@ -18,7 +19,8 @@ mod status;
 mod switch;
 mod write;
 
+pub use device::{Device, DeviceError};
 pub use pipeline_state::Pipeline;
-pub use server::{Current, Device, DeviceError, Running, Server, Settings, serve};
+pub use server::{Current, Running, Server, Settings, serve};
 pub use service::{P4Runtime, P4RuntimeServer};
 pub use switch::{PipelineFactory, SwitchHandle, SwitchNode};

@@ -1,6 +1,7 @@
 //! The server: who may do what, the program, and what goes to and fro on the streams.
 
 use crate::arbitration::{Arbiter, Notice, StreamId};
+use crate::device::Device;
 use crate::digests::Digests;
 use crate::messages::P4DeviceConfig;
 use crate::messages::runtime::{
@@ -23,7 +24,7 @@ use p4::compile::{Cancel, Options, compile};
 use p4::diagnostic::Severity;
 use p4::source::{IncludeError, Includes};
 use pipeline::control::{Atomicity, Control};
-use pipeline::environment::{self, Environment, Unsupported};
+use pipeline::environment::{self, Environment};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
@@ -45,35 +46,6 @@ const TOGETHER: usize = 256;
 const LONGEST_COMPILE: Duration = Duration::from_secs(60);
 /// So long a program waits for another to be compiled.
 const LONGEST_WAIT: Duration = Duration::from_secs(5);
-
-/// Why a device does not do what it is asked for.
-pub type DeviceError = Box<dyn std::error::Error + Send + Sync>;
-
-/// What forwards packets.
-pub trait Device: Send + Sync + 'static {
-    /// Runs another program from now on, with its tables empty but for the program's own entries.
-    ///
-    /// # Errors
-    /// When it cannot; then it goes on as before.
-    fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported>;
-    /// The time, as packets see it.
-    fn now(&self) -> Time;
-    /// Brings the environment what packets have made of its state, before a controller reads or changes it. Whoever forwards with the
-    /// environment itself has nothing to do.
-    ///
-    /// # Errors
-    /// Why not.
-    fn refresh(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-    /// Returns when packets see what a controller has changed in the environment.
-    ///
-    /// # Errors
-    /// Why they do not.
-    fn settle(&self) -> Result<(), DeviceError> {
-        Ok(())
-    }
-}
 
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]

@@ -1,6 +1,7 @@
 //! A pipeline as a node whose program can be replaced while it runs.
 
-use crate::server::{Device, Running};
+use crate::device::Device;
+use crate::server::Running;
 use node::Statistics;
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Time};

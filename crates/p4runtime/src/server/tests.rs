@@ -1,4 +1,5 @@
 use super::*;
+use pipeline::environment::Unsupported;
 use prost::Message;
 
 const PROGRAM: &str = include_str!("../../tests/router.p4");

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 const LOOK: u64 = 16;
 /// Between two words on how far the run has come, in events.
 const REPORT: u64 = 4_096;
-/// With fewer events than this between two times at which threads meet, one thread is as fast.
+/// With fewer events than this in a lookahead one thread is as fast.
 const WORTH: u64 = 64;
 
 /// A graph that is being run.
@@ -195,9 +195,8 @@ impl Sim {
             }
             self.cut();
         }
-        let (lookahead, threads) = (self.partition.lookahead, self.threads);
-        let parts = &mut self.parts;
-        parallel::run(parts, threads, lookahead, self.until, &mut self.watcher)
+        let (parts, watcher) = (&mut self.parts, &mut self.watcher);
+        parallel::run(parts, self.threads, &self.partition, self.until, watcher)
     }
 
     /// When something happens next; `None` when nothing is left to happen.
@@ -382,10 +381,10 @@ fn sublayers(graph: &mut Graph) -> Result<BTreeMap<usize, Lower>, SimError> {
 /// Whether several threads would pay. Both numbers that it goes by are of the simulation, so that each run comes to the same.
 struct Gauge {
     lookahead: Time,
-    /// When the window ends that threads would be in.
+    /// When the lookahead ends that began with an event.
     end: Time,
-    /// Windows since the event `since`, and when to count up.
-    windows: u64,
+    /// How many of them there were since the event `since`, and when to count up.
+    spans: u64,
     since: u64,
     look: u64,
 }
@@ -396,7 +395,7 @@ impl Gauge {
         Gauge {
             lookahead,
             end: Time::ZERO,
-            windows: 0,
+            spans: 0,
             since: 0,
             look,
         }
@@ -407,13 +406,13 @@ impl Gauge {
     fn pays(&mut self, at: Time, events: u64) -> bool {
         if at >= self.end {
             self.end = at + self.lookahead;
-            self.windows += 1;
+            self.spans += 1;
         }
         if events < self.look {
             return false;
         }
-        let pays = events - self.since >= self.windows * WORTH;
-        (self.since, self.look, self.windows) = (events, 4 * self.look, 0);
+        let pays = events - self.since >= self.spans * WORTH;
+        (self.since, self.look, self.spans) = (events, 4 * self.look, 0);
         pays
     }
 }

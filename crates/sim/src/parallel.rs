@@ -1,107 +1,112 @@
-//! Parts that run side by side, window by window.
+//! Parts that run side by side, each as far as its neighbours let it.
 //!
-//! When the earliest event of all is at `t`, and nothing sent now arrives in another part within the lookahead `l`, every part may let happen
-//! all before `t + l` without hearing of the others. Then frames change parts, and the next window begins. Each part does the same, in the
-//! same order, as it would alone, whichever thread runs it.
+//! Nothing that a part sends arrives in a neighbour within the lookahead of the links between them. So who knows up to which time each neighbour
+//! has come may let happen all before that and the lookahead, without hearing of the neighbour (conservative synchronisation: Chandy and Misra
+//! 1979, Bryant 1977; here a neighbour's time is read where it stands, and no null messages are sent). Each part does the same, in the same order, as it
+//! would alone, whichever thread runs it.
+//!
+//! Parts that have nothing to do would still have to follow each other step by step to the next event. So time goes in epochs, of one
+//! lookahead where little happens and of many where much does; when all parts have come to the end of one, the next begins at the earliest event of all.
 
 use crate::SimError;
 use crate::lane::Transit;
 use crate::part::Part;
+use crate::partition::Partition;
 use crate::watcher::Watcher;
 use node::Time;
 use node::outcome::Finish;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How often a thread looks for the next window before it sleeps, where each has a processor of its own.
-const SPINS: u32 = 1 << 14;
-/// Who had to sleep in a window of fewer events than this waited for a thread that had lost its processor.
+/// How often a thread looks for something to do before it sleeps, where each has a processor of its own.
+const SPINS: u32 = 1 << 13;
+/// How often it looks before it takes a part from another thread.
+const PATIENCE: u32 = 1 << 6;
+/// The longest epoch, in lookaheads.
+const LONGEST: u64 = 64;
+/// With so many events for each lookahead the next epoch is longer.
+const MANY: u64 = 64;
+/// Who had to sleep while fewer events than this happened within a lookahead waited for a thread that had lost its processor.
 const FEW: u64 = 1 << 8;
-/// It runs all parts of so many windows, then the others are tried again: few at first, as a machine may have paused once; twice as many each time that
+/// It runs all parts for so many lookaheads, then the others are tried again: few at first, as a machine may have paused once; twice as many each time that
 /// it happens again soon.
-const ALONE: [usize; 2] = [1 << 5, 1 << 12];
-/// Soon is within so many times as many windows.
-const SOON: usize = 4;
-
-/// Why threads stop waiting: one of them has panicked.
-struct Broken;
+const ALONE: [u64; 2] = [1 << 5, 1 << 12];
+/// Soon is within so many times as many lookaheads.
+const SOON: u64 = 4;
 
 /// A value with its own lines of the caches: what another thread writes next to it would take it from who reads it.
 #[repr(align(128))]
 #[derive(Default)]
 struct Apart<T>(T);
 
-/// What the parts tell each other for a window. There are two, used in turn: while one is read, the other is written.
-struct Board {
-    /// When something happens next in each part, or arrives from it, ps; MAX for never.
-    next: Vec<Apart<AtomicU64>>,
-    /// By the part that it is for. What one part has sent is in order; between parts there is none.
-    mail: Vec<Apart<Mutex<Vec<Transit>>>>,
-}
-
-impl Board {
-    fn new(parts: &[Part]) -> Board {
-        Board {
-            next: parts
-                .iter()
-                .map(|part| Apart(AtomicU64::new(ps(part))))
-                .collect(),
-            mail: parts.iter().map(|_| Apart::default()).collect(),
-        }
-    }
-
-    /// When something happens next.
-    fn first(&self) -> Time {
-        let all = self.next.iter().map(|next| next.0.load(Ordering::Relaxed));
-        Time::from_ps(all.min().unwrap_or(u64::MAX))
-    }
-}
-
-fn ps(part: &Part) -> u64 {
-    part.next().map_or(u64::MAX, Time::as_ps)
-}
-
 /// Locks what nobody leaves half done: who panics ends the run.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// A part, for the thread that runs it now.
+struct State<'a> {
+    part: &'a mut Part,
+    /// Where what others have sent is while it is taken.
+    inbox: Vec<Transit>,
+    /// When the first of what it has sent arrives behind the end of the epoch, ps.
+    beyond: u64,
+    /// Events in this epoch.
+    events: u64,
+}
+
+/// A part, and what others see of it.
+struct Slot<'a> {
+    state: Apart<Mutex<State<'a>>>,
+    /// What was sent to it. What one part has sent is in order; between parts there is none.
+    mail: Apart<Mutex<Vec<Transit>>>,
+    /// All before this has happened in it, and what it has sent then is in the mail, ps.
+    reached: Apart<AtomicU64>,
+    /// The thread that runs it.
+    owner: AtomicUsize,
+    /// Its neighbours, and the lookahead from there, ps.
+    neighbours: Vec<(usize, u64)>,
+}
+
+/// What is told at the end of an epoch.
+struct Epoch {
+    /// How many parts have come to the end, and how many events there were.
+    over: usize,
+    events: u64,
+    /// When something happens next, ps; MAX for never.
+    first: u64,
+    /// Of how many lookaheads it is, and how many there were before.
+    span: u64,
+    spans: u64,
+    /// Which thread wants to run all parts; after how many lookaheads that ended or will end, and how long it was.
+    wish: Option<usize>,
+    until: u64,
+    length: u64,
+    failed: Option<(Time, usize, SimError)>,
+}
+
 /// What all threads share.
 struct Shared<'a> {
-    lookahead: Time,
-    until: Time,
-    parts: Vec<Apart<Mutex<&'a mut Part>>>,
+    slots: Vec<Slot<'a>>,
     threads: usize,
-    boards: [Board; 2],
-    /// The window, counted from 0; who runs the last part of it begins the next.
-    window: Apart<AtomicUsize>,
-    /// In which window each part is to be run next: who counts it up runs it.
-    claims: Vec<Apart<AtomicUsize>>,
-    /// How many parts of this window are over, and what happened in them.
-    over: Apart<AtomicUsize>,
-    events: AtomicU64,
-    /// Events of the window before.
-    before: AtomicU64,
-    /// To where this window goes, and all before it went, ps.
-    last: AtomicU64,
+    /// ps.
+    lookahead: u64,
+    until: Time,
+    /// Where the epoch ends, ps: the parts let happen what is before. All before it has happened when a later one is there.
+    end: Apart<AtomicU64>,
     passed: AtomicU64,
+    epoch: Apart<Mutex<Epoch>>,
     /// Asked to stop, and how it ended.
     stop: AtomicBool,
-    failed: Mutex<Option<(usize, SimError)>>,
     outcome: OnceLock<Finish>,
-    /// Which thread runs all parts, in the upper 16 bits, and before which window.
-    alone: AtomicU64,
-    /// For how many windows it did so last.
-    length: AtomicUsize,
+    /// Whether one thread runs all parts.
+    alone: AtomicBool,
     spins: u32,
     broken: AtomicBool,
-    asleep: AtomicUsize,
+    asleep: Apart<AtomicUsize>,
     lock: Mutex<()>,
     next: Condvar,
 }
-
-/// The bits of a window, below those of a thread.
-const WINDOW: u64 = (1 << 48) - 1;
 
 /// Runs parts until nothing is left to happen, the time is up, or the watcher says so; why it ended.
 ///
@@ -110,45 +115,64 @@ const WINDOW: u64 = (1 << 48) - 1;
 pub(crate) fn run(
     parts: &mut [Part],
     threads: usize,
-    lookahead: Time,
+    partition: &Partition,
     until: Time,
     watcher: &mut Watcher,
 ) -> Result<Finish, SimError> {
     let threads = threads.min(parts.len());
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
-    let boards = [Board::new(parts), Board::new(parts)];
-    let claims = parts.iter().map(|_| Apart::default()).collect();
+    let first = parts.iter().filter_map(Part::next).min();
     // More may happen at the time of what happened last.
     let now = parts.iter().map(|part| part.network.now.as_ps()).max();
-    let passed = now.unwrap_or_default().saturating_sub(1);
-    let shared = Shared {
-        lookahead,
-        until,
-        parts: parts
-            .iter_mut()
-            .map(|part| Apart(Mutex::new(part)))
+    let now = now.unwrap_or_default();
+    let slot = |(part, neighbours): (_, &Vec<(usize, Time)>)| Slot {
+        state: Apart(Mutex::new(State {
+            part,
+            inbox: Vec::new(),
+            beyond: u64::MAX,
+            events: 0,
+        })),
+        mail: Apart::default(),
+        reached: Apart(AtomicU64::new(now)),
+        owner: AtomicUsize::new(0),
+        neighbours: neighbours
+            .iter()
+            .map(|&(part, least)| (part, least.as_ps()))
             .collect(),
-        boards,
-        window: Apart::default(),
+    };
+    let shared = Shared {
+        slots: parts
+            .iter_mut()
+            .zip(&partition.neighbours)
+            .map(slot)
+            .collect(),
         threads,
-        claims,
-        over: Apart::default(),
-        events: AtomicU64::new(0),
-        before: AtomicU64::new(0),
-        last: AtomicU64::new(0),
-        passed: AtomicU64::new(passed),
+        lookahead: partition.lookahead.as_ps(),
+        until,
+        end: Apart(AtomicU64::new(now)),
+        passed: AtomicU64::new(now.saturating_sub(1)),
+        epoch: Apart(Mutex::new(Epoch {
+            over: 0,
+            events: 0,
+            first: first.map_or(u64::MAX, Time::as_ps),
+            span: 1,
+            spans: 0,
+            wish: None,
+            until: 0,
+            length: ALONE[0],
+            failed: None,
+        })),
         stop: AtomicBool::new(false),
-        failed: Mutex::new(None),
         outcome: OnceLock::new(),
-        alone: AtomicU64::new(0),
-        length: AtomicUsize::new(ALONE[0]),
+        alone: AtomicBool::new(false),
         spins: if processors >= threads { SPINS } else { 1 },
         broken: AtomicBool::new(false),
-        asleep: AtomicUsize::new(0),
+        asleep: Apart::default(),
         lock: Mutex::new(()),
         next: Condvar::new(),
     };
-    shared.plan(0);
+    shared.give_back();
+    shared.plan(&mut lock(&shared.epoch.0));
     std::thread::scope(|scope| {
         let here = &shared;
         let others: Vec<_> = (1..threads)
@@ -161,16 +185,16 @@ pub(crate) fn run(
             }
         }
     });
-    // The thread that watches may have seen the end before it has told of the last window.
+    // The thread that watches may have seen the end before it has told of the last epoch.
     watcher.report(Time::from_ps(shared.passed.into_inner()), until);
     // What was under way when it ended stays so.
-    let board = &shared.boards[shared.window.0.into_inner() % 2];
-    for (part, mail) in shared.parts.into_iter().zip(&board.mail) {
-        let part = part.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        part.take(&mut lock(&mail.0));
+    for slot in shared.slots {
+        let state = slot.state.0.into_inner();
+        let state = state.unwrap_or_else(PoisonError::into_inner);
+        state.part.take(&mut lock(&slot.mail.0));
     }
-    match lock(&shared.failed).take() {
-        Some((_, error)) => Err(error),
+    match lock(&shared.epoch.0).failed.take() {
+        Some((.., error)) => Err(error),
         None => Ok(shared.outcome.into_inner().unwrap_or(Finish::Stopped)),
     }
 }
@@ -179,175 +203,245 @@ impl Shared<'_> {
     /// One thread's work; one of them watches for all.
     fn work(&self, thread: usize, mut watcher: Option<&mut Watcher>) {
         let _guard = Guard(self);
-        let mut window = 0;
-        while self.outcome.get().is_none() {
-            for part in self.turns(thread) {
-                if self.claims[part].0.load(Ordering::Relaxed) != window {
-                    continue;
-                }
-                let claim = self.claims[part].0.compare_exchange(
-                    window,
-                    window + 1,
-                    Ordering::AcqRel,
-                    Ordering::Relaxed,
-                );
-                if claim.is_ok() {
-                    self.part(thread, part, window);
-                }
-            }
+        let (mut looks, mut seen) = (0, 0);
+        while self.outcome.get().is_none() && !self.broken.load(Ordering::Relaxed) {
+            let end = self.end.0.load(Ordering::Acquire);
             if let Some(watcher) = watcher.as_deref_mut()
-                && watcher.is_over()
+                && end != seen
             {
-                self.stop.store(true, Ordering::Relaxed);
-            }
-            let Ok(next) = self.wait(thread, window) else {
-                return;
-            };
-            window = next;
-            if let Some(watcher) = watcher.as_deref_mut() {
+                seen = end;
                 let passed = Time::from_ps(self.passed.load(Ordering::Acquire));
                 watcher.report(passed, self.until);
+                if watcher.is_over() {
+                    self.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            let mut advanced = false;
+            for (index, slot) in self.slots.iter().enumerate() {
+                if slot.owner.load(Ordering::Relaxed) == thread {
+                    advanced |= self.advance(index, end);
+                }
+            }
+            looks += 1;
+            if advanced || looks % PATIENCE == 0 && self.steal(thread, end) {
+                looks = 0;
+                self.wake();
+            } else if looks < self.spins {
+                std::hint::spin_loop();
+            } else {
+                self.sleep(thread);
+                looks = 0;
             }
         }
     }
 
-    /// The parts in the order in which a thread looks at them: its own, which are neighbours, then what others have left, from behind, as they begin in front.
-    fn turns(&self, thread: usize) -> impl Iterator<Item = usize> + use<> {
-        let (parts, threads) = (self.parts.len(), self.threads);
-        let own = move |thread: usize| thread * parts / threads..(thread + 1) * parts / threads;
-        let others = (1..threads).map(move |turn| (thread + turn) % threads);
-        own(thread).chain(others.flat_map(move |other| own(other).rev()))
+    /// Up to which time a part may let things happen, and whether that is more than has happened.
+    fn bound(&self, slot: &Slot, end: u64) -> Option<u64> {
+        // Of a part that has come to the end, or further, nothing is asked.
+        let reached = slot.reached.0.load(Ordering::Relaxed);
+        if reached >= end {
+            return None;
+        }
+        let bounds = slot.neighbours.iter().map(|&(neighbour, least)| {
+            let there = &self.slots[neighbour].reached.0;
+            there.load(Ordering::Acquire).saturating_add(least)
+        });
+        let bound = bounds.fold(end, u64::min);
+        (bound > reached).then_some(bound)
     }
 
-    /// Runs a part through a window, and begins the next one if it was the last.
-    fn part(&self, thread: usize, own: usize, window: usize) {
-        let mut part = lock(&self.parts[own].0);
-        let (read, write) = (&self.boards[window % 2], &self.boards[(window + 1) % 2]);
-        part.take(&mut lock(&read.mail[own].0));
-        let last = Time::from_ps(self.last.load(Ordering::Acquire));
-        let (mut result, mut events) = (Ok(true), 0);
-        while let Ok(true) = result {
-            result = part.step(last);
-            events += 1;
+    /// Runs a part as far as its neighbours let it; whether it got anywhere. It begins the next epoch if this was the last part of one.
+    fn advance(&self, own: usize, end: u64) -> bool {
+        let slot = &self.slots[own];
+        let Some(bound) = self.bound(slot, end) else {
+            return false;
+        };
+        // Another thread may have it in hand, or have had it.
+        let Ok(mut state) = slot.state.0.try_lock() else {
+            return false;
+        };
+        if bound <= slot.reached.0.load(Ordering::Acquire) {
+            return false;
         }
-        let sent = part.network.outboxes.iter().flatten();
-        let sent = sent.map(|transit| transit.at().as_ps()).min();
-        let next = ps(&part).min(sent.unwrap_or(u64::MAX));
-        write.next[own].0.store(next, Ordering::Relaxed);
-        for (sent, mail) in part.network.outboxes.iter_mut().zip(&write.mail) {
+        let State {
+            part,
+            inbox,
+            beyond,
+            events,
+        } = &mut *state;
+        std::mem::swap(inbox, &mut lock(&slot.mail.0));
+        part.take(inbox);
+        let last = Time::from_ps(bound - 1);
+        let result = loop {
+            match part.step(last) {
+                Ok(true) => *events += 1,
+                other => break other,
+            }
+        };
+        for (sent, other) in part.network.outboxes.iter_mut().zip(&self.slots) {
             if !sent.is_empty() {
-                lock(&mail.0).append(sent);
+                let arrivals = sent.iter().map(|transit| transit.at().as_ps());
+                let late = arrivals.filter(|at| *at >= end);
+                *beyond = late.fold(*beyond, u64::min);
+                lock(&other.mail.0).append(sent);
             }
         }
-        if let Err(error) = result {
-            // Of several the same one is told, whoever was first.
-            let mut failed = lock(&self.failed);
-            if failed.as_ref().is_none_or(|(other, _)| own < *other) {
-                *failed = Some((own, error));
+        // Who has failed is not waited for.
+        let failed = result.err().map(|error| (part.network.now, own, error));
+        let reached = if failed.is_some() { end } else { bound };
+        slot.reached.0.store(reached, Ordering::Release);
+        if reached == end {
+            let next = part.next().map_or(u64::MAX, Time::as_ps);
+            let next = next.min(std::mem::replace(beyond, u64::MAX));
+            let events = std::mem::take(events);
+            drop(state);
+            let mut epoch = lock(&self.epoch.0);
+            epoch.over += 1;
+            epoch.events += events;
+            epoch.first = epoch.first.min(next);
+            // Of several the first one is told, whoever found it first.
+            let first = epoch.failed.take().into_iter().chain(failed);
+            epoch.failed = first.min_by_key(|&(at, part, _)| (at, part));
+            if epoch.over == self.slots.len() {
+                self.plan(&mut epoch);
             }
         }
-        self.events.fetch_add(events, Ordering::Relaxed);
-        drop(part);
-        if self.over.0.fetch_add(1, Ordering::AcqRel) + 1 == self.parts.len() {
-            self.over.0.store(0, Ordering::Relaxed);
-            let events = self.events.swap(0, Ordering::Relaxed);
-            self.before.store(events, Ordering::Relaxed);
-            self.passed
-                .store(self.last.load(Ordering::Relaxed), Ordering::Release);
-            self.plan(window + 1);
-            self.window.0.store(window + 1, Ordering::SeqCst);
-            self.wake(thread, window + 1);
+        true
+    }
+
+    /// Takes the part of another thread that is furthest behind, of those that can go on and that nobody has in hand; whether there was one.
+    fn steal(&self, thread: usize, end: u64) -> bool {
+        if self.alone.load(Ordering::Relaxed) {
+            return false;
+        }
+        let others = self.slots.iter().enumerate();
+        let others = others.filter(|(_, slot)| slot.owner.load(Ordering::Relaxed) != thread);
+        let ready = others
+            .filter(|(_, slot)| self.bound(slot, end).is_some() && slot.state.0.try_lock().is_ok());
+        let last = ready.min_by_key(|(_, slot)| slot.reached.0.load(Ordering::Relaxed));
+        last.is_some_and(|(index, slot)| {
+            slot.owner.store(thread, Ordering::Relaxed);
+            self.advance(index, end)
+        })
+    }
+
+    /// Gives each thread as many parts, which are neighbours.
+    fn give_back(&self) {
+        let parts = self.slots.len();
+        for thread in 0..self.threads {
+            let own = thread * parts / self.threads..(thread + 1) * parts / self.threads;
+            for slot in &self.slots[own] {
+                slot.owner.store(thread, Ordering::Relaxed);
+            }
         }
     }
 
-    /// To where a window goes, or that there is none.
-    fn plan(&self, window: usize) {
-        let first = self.boards[window % 2].first();
-        let outcome = if lock(&self.failed).is_some() {
+    /// Decides whether one thread runs all parts, when an epoch with so many events is over; whether that is another thing than before.
+    fn assign(&self, epoch: &mut Epoch, events: u64) -> bool {
+        let wish = epoch.wish.take();
+        if let Some(thread) = wish.filter(|_| events < FEW * epoch.span) {
+            let soon = epoch.spans < epoch.until + SOON * epoch.length;
+            epoch.length = match soon {
+                true => (2 * epoch.length).min(ALONE[1]),
+                false => ALONE[0],
+            };
+            epoch.until = epoch.spans + epoch.length;
+            for slot in &self.slots {
+                slot.owner.store(thread, Ordering::Relaxed);
+            }
+            self.alone.store(true, Ordering::Relaxed);
+        } else {
+            let alone = self.alone.load(Ordering::Relaxed);
+            if alone && epoch.spans < epoch.until {
+                return false;
+            }
+            // A thread that was late may have none any more.
+            self.give_back();
+            self.alone.store(false, Ordering::Relaxed);
+            return alone;
+        }
+        true
+    }
+
+    /// Begins the next epoch, or says that there is none.
+    fn plan(&self, epoch: &mut Epoch) {
+        let before = self.end.0.load(Ordering::Relaxed);
+        let first = std::mem::replace(&mut epoch.first, u64::MAX);
+        let events = std::mem::take(&mut epoch.events);
+        epoch.over = 0;
+        self.passed
+            .store(before.saturating_sub(1), Ordering::Release);
+        let outcome = if epoch.failed.is_some() {
             Finish::Stopped
-        } else if first == Time::MAX {
+        } else if first == u64::MAX {
             Finish::Idle
-        } else if first > self.until {
+        } else if first > self.until.as_ps() {
             Finish::Duration
         } else if self.stop.load(Ordering::Relaxed) {
             Finish::Stopped
         } else {
-            // All before the end of the window, and nothing at it.
-            let last = (first + self.lookahead - Time::from_ps(1)).min(self.until);
-            self.last.store(last.as_ps(), Ordering::Release);
+            epoch.spans += epoch.span;
+            let changed = self.assign(epoch, events);
+            epoch.span = match events >= MANY * epoch.span {
+                true => LONGEST.min(2 * epoch.span),
+                false => 1.max(epoch.span / 2),
+            };
+            if first >= before.saturating_add(self.lookahead) {
+                for slot in &self.slots {
+                    slot.reached.0.store(first, Ordering::Relaxed);
+                }
+            }
+            let length = self.lookahead.saturating_mul(epoch.span);
+            let until = self.until.as_ps().saturating_add(1);
+            let end = first.saturating_add(length).min(until);
+            self.end.0.store(end, Ordering::Release);
+            if changed {
+                self.notify();
+            }
             return;
         };
-        // A window is planned once.
+        // It ends once.
         let _ = self.outcome.set(outcome);
+        self.notify();
     }
 
-    /// Whether a thread takes part in a window.
-    fn takes_part(&self, thread: usize, window: usize) -> bool {
-        let alone = self.alone.load(Ordering::SeqCst);
-        window >= (alone & WINDOW) as usize
-            || alone >> 48 == thread as u64
-            || self.outcome.get().is_some()
+    /// Whether a thread's own parts can go on, or it is over.
+    fn goes_on(&self, thread: usize) -> bool {
+        let end = self.end.0.load(Ordering::Acquire);
+        let own = |slot: &&Slot| slot.owner.load(Ordering::Relaxed) == thread;
+        self.outcome.get().is_some()
+            || self.broken.load(Ordering::Relaxed)
+            || self
+                .slots
+                .iter()
+                .filter(own)
+                .any(|slot| self.bound(slot, end).is_some())
     }
 
-    /// The next window that a thread takes part in. Windows are short, so it looks before it sleeps. Who sleeps gets a processor soon after it is
-    /// woken; who yields gets it when all other programs of a busy machine have had theirs.
-    fn wait(&self, thread: usize, window: usize) -> Result<usize, Broken> {
-        let (mut spins, mut slept) = (0, false);
-        loop {
-            let next = self.window.0.load(Ordering::SeqCst);
-            if next != window && self.takes_part(thread, next) {
-                // Another thread has lost its processor with a part in hand: for a while it shall have none.
-                if slept && self.before.load(Ordering::Relaxed) < FEW {
-                    self.go_alone(thread, next);
-                }
-                return Ok(next);
-            }
-            if self.broken.load(Ordering::Relaxed) {
-                return Err(Broken);
-            }
-            spins += 1;
-            if spins < self.spins {
-                std::hint::spin_loop();
-                continue;
-            }
-            // Either this sees the new window, or who began it sees that somebody sleeps.
-            slept |= next == window;
-            self.asleep.fetch_add(1, Ordering::SeqCst);
-            let mut held = lock(&self.lock);
-            loop {
-                let next = self.window.0.load(Ordering::SeqCst);
-                let goes_on = next != window && self.takes_part(thread, next);
-                if goes_on || self.broken.load(Ordering::SeqCst) {
-                    break;
-                }
-                held = self.next.wait(held).unwrap_or_else(PoisonError::into_inner);
-            }
-            drop(held);
-            self.asleep.fetch_sub(1, Ordering::Relaxed);
+    /// Waits until there is something to do. Who sleeps gets a processor soon after it is woken; who yields gets it when all other programs of a busy machine
+    /// have had theirs.
+    fn sleep(&self, thread: usize) {
+        // Either this sees what another part has reached, or who ran that sees that somebody sleeps.
+        self.asleep.0.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+        let mut held = lock(&self.lock);
+        let mut is_idle = false;
+        while !self.goes_on(thread) {
+            is_idle |= self.alone.load(Ordering::Relaxed);
+            held = self.next.wait(held).unwrap_or_else(PoisonError::into_inner);
+        }
+        drop(held);
+        self.asleep.0.fetch_sub(1, Ordering::Relaxed);
+        // Another thread may have lost its processor with a part in hand: for a while it shall have none.
+        if !is_idle {
+            lock(&self.epoch.0).wish = Some(thread);
         }
     }
 
-    /// Lets a thread run all parts, from a window on.
-    fn go_alone(&self, thread: usize, window: usize) {
-        let ended = (self.alone.load(Ordering::SeqCst) & WINDOW) as usize;
-        let before = self.length.load(Ordering::Relaxed);
-        let length = match window < ended + SOON * before {
-            true => (2 * before).min(ALONE[1]),
-            false => ALONE[0],
-        };
-        self.length.store(length, Ordering::Relaxed);
-        let until = (window + length) as u64 & WINDOW;
-        self.alone
-            .store((thread as u64) << 48 | until, Ordering::SeqCst);
-    }
-
-    /// Wakes those who sleep, after a thread has begun a window that is not its own alone.
-    fn wake(&self, thread: usize, window: usize) {
-        let is_alone = {
-            let alone = self.alone.load(Ordering::SeqCst);
-            window < (alone & WINDOW) as usize && alone >> 48 == thread as u64
-        };
-        if (!is_alone || self.outcome.get().is_some()) && self.asleep.load(Ordering::SeqCst) > 0 {
+    /// Wakes those who sleep, after parts have got on.
+    fn wake(&self) {
+        fence(Ordering::SeqCst);
+        if self.asleep.0.load(Ordering::Relaxed) > 0 && !self.alone.load(Ordering::Relaxed) {
             self.notify();
         }
     }

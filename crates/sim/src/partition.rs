@@ -7,7 +7,7 @@
 use crate::lane::lookahead;
 use node::{Graph, Time};
 use std::cmp::Reverse;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
 /// What a node with one link costs, beside one that only hands on.
@@ -25,6 +25,8 @@ pub(crate) struct Partition {
     pub parts: usize,
     /// From when a node sends to when a node of another part is told, at least.
     pub lookahead: Time,
+    /// The same for each part and each of those that send to it.
+    pub neighbours: Vec<Vec<(usize, Time)>>,
 }
 
 impl Partition {
@@ -33,6 +35,7 @@ impl Partition {
             part: vec![0; nodes],
             parts: 1,
             lookahead: Time::MAX,
+            neighbours: vec![Vec::new()],
         }
     }
 
@@ -47,15 +50,14 @@ impl Partition {
             .iter()
             .map(|member| member.node.properties().needs.unwrap_or(usize::MAX))
             .collect();
-        let slack: Vec<Time> = graph
-            .links
-            .iter()
-            .map(|link| {
-                let [a, b] = link.ends.map(|end| needs[end.node.0]);
-                let [forth, back] = &link.channels;
-                lookahead(forth, b).min(lookahead(back, a))
-            })
-            .collect();
+        // By direction, and for both.
+        let leads = graph.links.iter().map(|link| {
+            let [a, b] = link.ends.map(|end| needs[end.node.0]);
+            let [forth, back] = &link.channels;
+            [lookahead(forth, b), lookahead(back, a)]
+        });
+        let leads: Vec<[Time; 2]> = leads.collect();
+        let slack: Vec<Time> = leads.iter().map(|[forth, back]| *forth.min(back)).collect();
         let degrees = degrees(graph);
         let weights = weights(graph, &degrees);
         let ends = graph.links.iter().map(|link| link.ends);
@@ -75,17 +77,15 @@ impl Partition {
                 };
                 // A host stays with its switch if that can be.
                 if let Some((part, parts)) = cut(false).or_else(|| cut(true)) {
-                    let links = graph.links.iter().zip(&slack);
-                    let cut = links.filter(|(link, _)| {
-                        let [a, b] = link.ends.map(|end| part[end.node.0]);
-                        a != b
-                    });
+                    let neighbours = neighbours(graph, &leads, &part, parts);
+                    let all = neighbours.iter().flatten().map(|(_, lead)| *lead);
                     // Parts that nothing connects never hear of each other.
-                    let lookahead = cut.map(|(_, slack)| *slack).min().unwrap_or(longest);
+                    let lookahead = all.min().unwrap_or(longest);
                     return Partition {
                         part,
                         parts,
                         lookahead,
+                        neighbours,
                     };
                 }
                 let shorter = slack.iter().copied().filter(|slack| *slack < floor);
@@ -94,6 +94,29 @@ impl Partition {
         }
         Partition::whole(nodes)
     }
+}
+
+/// For each part, those that send to it, and from when a node there sends to when one here is told, at least.
+fn neighbours(
+    graph: &Graph,
+    leads: &[[Time; 2]],
+    part: &[usize],
+    parts: usize,
+) -> Vec<Vec<(usize, Time)>> {
+    let mut least: Vec<BTreeMap<usize, Time>> = vec![BTreeMap::new(); parts];
+    for (link, [forth, back]) in graph.links.iter().zip(leads) {
+        let [a, b] = link.ends.map(|end| part[end.node.0]);
+        for (from, to, lead) in [(a, b, *forth), (b, a, *back)] {
+            if from != to {
+                let known = least[to].entry(from).or_insert(lead);
+                *known = lead.min(*known);
+            }
+        }
+    }
+    least
+        .into_iter()
+        .map(|least| least.into_iter().collect())
+        .collect()
 }
 
 /// How many links each node has.
@@ -191,7 +214,7 @@ fn grown(
         }
         let own = weight(index);
         let goal = left.div_ceil((parts - part) as u64);
-        if filled > 0 && filled + own / 2 > goal && part + 1 < parts {
+        if filled > 0 && 2 * filled + own > 2 * goal && part + 1 < parts {
             left -= filled;
             (part, filled) = (part + 1, 0);
             reached.clear();
@@ -266,5 +289,57 @@ mod tests {
             let [host, switch] = link.ends.map(|end| partition.part[end.node.0]);
             assert_eq!(host, switch);
         }
+    }
+
+    #[test]
+    fn each_part_knows_who_sends_to_it_and_the_lookahead_of_that_direction() {
+        let mut graph = Graph::default();
+        let nodes: Vec<NodeId> = (0..4)
+            .map(|node| {
+                let sink = Sink::new(sink::Config { ports: 5 }).unwrap();
+                graph.add(format!("n{node}"), Box::new(sink))
+            })
+            .collect();
+        let channel = |us| Channel {
+            delay: Time::from_us(us),
+            rate: None,
+            ..Channel::default()
+        };
+        // A ring, with two links between the first two, of which the shorter one counts.
+        let links = [
+            (0, 1, 50, 70),
+            (0, 1, 60, 65),
+            (1, 2, 52, 80),
+            (2, 3, 55, 56),
+            (3, 0, 57, 58),
+        ];
+        for (a, b, forth, back) in links {
+            let ports = [graph.links.len() as u16; 2];
+            graph.connect((nodes[a], ports[0]), (nodes[b], ports[1]), channel(forth));
+            let link = graph.links.last_mut().unwrap();
+            link.channels[1] = channel(back);
+        }
+        let partition = Partition::of(&graph, 4);
+        assert_eq!(
+            (partition.parts, partition.lookahead),
+            (4, Time::from_us(50))
+        );
+        let part = |node: usize| partition.part[node];
+        let mut known = vec![Vec::new(); 4];
+        let between = [
+            (0, 1, 65),
+            (1, 0, 50),
+            (1, 2, 80),
+            (2, 1, 52),
+            (2, 3, 56),
+            (3, 2, 55),
+            (3, 0, 58),
+            (0, 3, 57),
+        ];
+        for (to, from, us) in between {
+            known[part(to)].push((part(from), Time::from_us(us)));
+        }
+        known.iter_mut().for_each(|from| from.sort_unstable());
+        assert_eq!(partition.neighbours, known);
     }
 }

@@ -215,3 +215,52 @@ fn a_node_that_panics_in_a_thread_ends_the_run() {
         assert!(ended.is_err());
     }
 }
+
+#[test]
+fn of_several_nodes_where_time_stands_still_the_first_one_is_named_on_any_number_of_threads() {
+    /// Wants to be woken in the past, for ever, when it has a frame.
+    struct Late(bool);
+    impl node::Node for Late {
+        fn properties(&self) -> node::Properties {
+            node::Properties::of(3)
+        }
+        fn frames(&mut self, _: Time, _: node::Port, frames: &mut Vec<Frame>, out: &mut node::Out) {
+            self.0 = true;
+            frames.drain(..).for_each(|frame| out.done(frame));
+        }
+        fn next_wake(&self) -> Option<Time> {
+            self.0.then_some(Time::ZERO)
+        }
+    }
+    // A ring of four; each has a source of its own, which is later than the others.
+    for first in 0..4 {
+        for threads in 1..=4 {
+            let mut graph = Graph::default();
+            let channel = Channel {
+                delay: Time::from_us(1),
+                ..Channel::default()
+            };
+            let late: Vec<NodeId> = (0..4)
+                .map(|node| graph.add(format!("late{node}"), Box::new(Late(false))))
+                .collect();
+            for node in 0..4 {
+                let start = Time::from_ns(10_000 + (node as u64 + 4 - first) % 4 * 300);
+                let name = format!("source{node}");
+                let source = graph.add(name, cast::source(1, 60, start, Time::ZERO));
+                graph.connect((source, 0), (late[node], 2), channel.clone());
+                let next = late[(node + 1) % 4];
+                graph.connect((late[node], 0), (next, 1), channel.clone());
+            }
+            let options = Options {
+                threads,
+                ..Options::default()
+            };
+            let error = sim::run(graph, options).unwrap_err();
+            let named = format!("late{first}");
+            assert!(
+                matches!(&error, sim::SimError::Stuck { node, .. } if *node == named),
+                "{threads} threads: {error}, not {named}"
+            );
+        }
+    }
+}

@@ -125,22 +125,26 @@ impl<'a> EthernetView<'a> {
     }
 
     /// Whom it is for.
+    #[inline]
     pub fn destination(&self) -> Mac {
         Mac(field::bytes::<0, 6, 14>(self.header))
     }
 
     /// Whom it is from.
+    #[inline]
     pub fn source(&self) -> Mac {
         Mac(field::bytes::<6, 6, 14>(self.header))
     }
 
     /// The EtherType, or below [`ethertype::LOWEST`] the length of an 802.3 payload. A tag's is
     /// that of the tag: [`vlan::Tags`](crate::vlan::Tags) passes over them.
+    #[inline]
     pub fn ethertype(&self) -> u16 {
         field::u16::<12, 14>(self.header)
     }
 
     /// What is behind the header, padding included.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }
@@ -161,6 +165,7 @@ pub struct Tag {
 
 impl Tag {
     /// A customer tag without priority.
+    #[inline]
     pub const fn new(id: u16) -> Tag {
         Tag {
             ethertype: ethertype::VLAN,
@@ -171,6 +176,7 @@ impl Tag {
     }
 
     /// As it stands in a frame, at offset 12.
+    #[inline]
     pub fn to_bytes(self) -> [u8; 4] {
         let control = u16::from(self.priority & 7) << 13
             | u16::from(self.drop_eligible) << 12
@@ -180,6 +186,7 @@ impl Tag {
     }
 
     /// From the bytes of a frame at offset 12.
+    #[inline]
     pub fn from_bytes([a, b, c, d]: [u8; 4]) -> Tag {
         Tag {
             ethertype: u16::from_be_bytes([a, b]),

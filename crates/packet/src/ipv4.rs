@@ -129,6 +129,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// Differentiated services and congestion notification.
+    #[inline]
     pub fn traffic_class(&self) -> u8 {
         self.header[1]
     }
@@ -148,16 +149,19 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// What fragments of one packet share.
+    #[inline]
     pub fn identification(&self) -> u16 {
         field::u16::<4, 20>(self.header)
     }
 
     /// Whether routers must not cut it into fragments.
+    #[inline]
     pub fn dont_fragment(&self) -> bool {
         self.header[6] & 0x40 != 0
     }
 
     /// Whether this is a fragment with another behind it.
+    #[inline]
     pub fn more_fragments(&self) -> bool {
         self.header[6] & 0x20 != 0
     }
@@ -169,6 +173,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// How many more hops it may take.
+    #[inline]
     pub fn hop_limit(&self) -> u8 {
         self.header[8]
     }
@@ -186,6 +191,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The header's checksum.
+    #[inline]
     pub fn checksum(&self) -> u16 {
         field::u16::<10, 20>(self.header)
     }
@@ -219,6 +225,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// The options as they stand, a multiple of four bytes; [`Options`] walks them.
+    #[inline]
     pub fn options(&self) -> &'a [u8] {
         self.options
     }
@@ -230,6 +237,7 @@ impl<'a> Ipv4View<'a> {
     }
 
     /// For the checksum of the payload.
+    #[inline]
     pub fn pseudo(&self) -> Pseudo {
         let destination = self.destination().octets();
         Pseudo::ipv4(self.source().octets(), destination, self.protocol())

@@ -58,11 +58,13 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// Differentiated services and congestion notification.
+    #[inline]
     pub fn traffic_class(&self) -> u8 {
         (field::u16::<0, 40>(self.header) >> 4) as u8
     }
 
     /// The flow label, 20 bits.
+    #[inline]
     pub fn flow_label(&self) -> u32 {
         field::u32::<0, 40>(self.header) & 0xF_FFFF
     }
@@ -89,6 +91,7 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// How many more hops it may take.
+    #[inline]
     pub fn hop_limit(&self) -> u8 {
         self.header[7]
     }
@@ -123,6 +126,7 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// The extension headers, and the upper layer behind them.
+    #[inline]
     pub fn extensions(&self) -> Extensions<'a> {
         Extensions {
             next: self.next_header(),
@@ -132,6 +136,7 @@ impl<'a> Ipv6View<'a> {
     }
 
     /// For the checksum of an upper layer.
+    #[inline]
     pub fn pseudo(&self, protocol: u8) -> Pseudo {
         Pseudo::ipv6(
             self.source().octets(),

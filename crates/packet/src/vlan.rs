@@ -51,19 +51,26 @@ impl<'a> Tags<'a> {
     /// When it is shorter than an Ethernet header.
     #[inline]
     pub fn new(frame: &'a [u8]) -> Result<Tags<'a>, BadHeader> {
-        let view = EthernetView::new(frame)?;
-        Ok(Tags {
-            ethertype: view.ethertype(),
-            payload: view.payload(),
-        })
+        EthernetView::new(frame).map(Tags::behind)
+    }
+
+    /// Those behind a header.
+    #[inline]
+    pub fn behind(header: EthernetView<'a>) -> Tags<'a> {
+        Tags {
+            ethertype: header.ethertype(),
+            payload: header.payload(),
+        }
     }
 
     /// The EtherType behind the tags taken so far.
+    #[inline]
     pub fn ethertype(&self) -> u16 {
         self.ethertype
     }
 
     /// What is behind them.
+    #[inline]
     pub fn payload(&self) -> &'a [u8] {
         self.payload
     }

@@ -97,13 +97,12 @@ pub fn extract(frame: &[u8], in_port: u32) -> (Key, Layers) {
     let mut key = Key([0; WORDS]);
     let mut layers = Layers::default();
     key.set_in_port(in_port);
-    let Ok(mut tags) = Tags::new(frame) else {
+    let Ok(header) = EthernetView::new(frame) else {
         return (key, layers);
     };
-    if let Ok(header) = EthernetView::new(frame) {
-        key.0[2] = mac(&header.destination().0);
-        key.0[3] = mac(&header.source().0);
-    }
+    key.0[2] = mac(&header.destination().0);
+    key.0[3] = mac(&header.source().0);
+    let mut tags = Tags::behind(header);
     // Service tags of before 802.1ad are an EtherType like others to OpenFlow.
     while matches!(tags.ethertype(), ethertype::VLAN | ethertype::SERVICE_VLAN)
         && let Some(tag) = tags.next()

@@ -219,7 +219,7 @@ impl Shared<'_> {
             let mut advanced = false;
             for (index, slot) in self.slots.iter().enumerate() {
                 if slot.owner.load(Ordering::Relaxed) == thread {
-                    advanced |= self.advance(index, end);
+                    advanced |= self.advance(index, end, None);
                 }
             }
             looks += 1;
@@ -250,8 +250,9 @@ impl Shared<'_> {
         (bound > reached).then_some(bound)
     }
 
-    /// Runs a part as far as its neighbours let it; whether it got anywhere. It begins the next epoch if this was the last part of one.
-    fn advance(&self, own: usize, end: u64) -> bool {
+    /// Runs a part as far as its neighbours let it, for its owner or a new one; whether it got anywhere. It begins the next epoch if this was the last part
+    /// of one.
+    fn advance(&self, own: usize, end: u64, new_owner: Option<usize>) -> bool {
         let slot = &self.slots[own];
         let Some(bound) = self.bound(slot, end) else {
             return false;
@@ -262,6 +263,10 @@ impl Shared<'_> {
         };
         if bound <= slot.reached.0.load(Ordering::Acquire) {
             return false;
+        }
+        // This part is not at the end of its epoch, and nobody else can bring it there: the next one, which has owners of its own, cannot have begun.
+        if let Some(thread) = new_owner {
+            slot.owner.store(thread, Ordering::Relaxed);
         }
         let State {
             part,
@@ -319,10 +324,7 @@ impl Shared<'_> {
         let ready = others
             .filter(|(_, slot)| self.bound(slot, end).is_some() && slot.state.0.try_lock().is_ok());
         let last = ready.min_by_key(|(_, slot)| slot.reached.0.load(Ordering::Relaxed));
-        last.is_some_and(|(index, slot)| {
-            slot.owner.store(thread, Ordering::Relaxed);
-            self.advance(index, end)
-        })
+        last.is_some_and(|(index, _)| self.advance(index, end, Some(thread)))
     }
 
     /// Gives each thread as many parts, which are neighbours.

@@ -1,8 +1,6 @@
 //! The program's own font: how long texts are, and the outlines of their glyphs.
 
 use super::{Anchor, Text};
-use flate2::read::ZlibDecoder;
-use std::io::Read;
 use std::sync::OnceLock;
 use tiny_skia::PathBuilder;
 use ttf_parser::{Face, GlyphId, OutlineBuilder};
@@ -10,22 +8,15 @@ use ttf_parser::{Face, GlyphId, OutlineBuilder};
 /// What SVG calls it, and what stands for it where it is not installed.
 pub(crate) const FAMILY: &str = "DejaVu Sans, Verdana, sans-serif";
 
-/// The regular and the bold font, as `build.rs` packs them.
-const PACKED: [&[u8]; 2] = [
-    include_bytes!(concat!(env!("OUT_DIR"), "/regular")),
-    include_bytes!(concat!(env!("OUT_DIR"), "/bold")),
-];
-
 /// The regular or the bold face.
 fn face(bold: bool) -> &'static Face<'static> {
-    static FACES: [OnceLock<Face<'static>>; 2] = [OnceLock::new(), OnceLock::new()];
-    FACES[usize::from(bold)].get_or_init(|| {
-        let valid = "the fonts are part of the program: they are valid";
-        let mut font = Vec::new();
-        let mut packed = ZlibDecoder::new(PACKED[usize::from(bold)]);
-        packed.read_to_end(&mut font).expect(valid);
-        Face::parse(font.leak(), 0).expect(valid)
-    })
+    static FACES: OnceLock<[Face<'static>; 2]> = OnceLock::new();
+    let faces = FACES.get_or_init(|| {
+        [dejavu::sans::regular(), dejavu::sans::bold()].map(|font| {
+            Face::parse(font, 0).expect("the fonts are part of the program: they are valid")
+        })
+    });
+    &faces[usize::from(bold)]
 }
 
 /// Calls `see` with each glyph and where it begins, in units of the face; gives where the last one ends.

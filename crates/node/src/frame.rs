@@ -1,6 +1,7 @@
 //! An Ethernet frame in a buffer that is used again.
 
 use crate::Time;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::ops::{Deref, DerefMut};
 
@@ -26,8 +27,13 @@ pub struct StampId(pub core::num::NonZeroU32);
 ///
 /// Dereferences to its bytes. Headers go on and come off at the front without moving what is
 /// behind them, as long as [`HEADROOM`] lasts.
+///
+/// A pointer: on its way a frame moves from list to list more often than anybody looks at it.
 #[derive(Debug, Default)]
-pub struct Frame {
+pub struct Frame(Box<Fields>);
+
+#[derive(Debug, Default)]
+struct Fields {
     bytes: Vec<u8>,
     start: usize,
     arrived: Time,
@@ -41,104 +47,91 @@ impl Frame {
     pub fn new(bytes: &[u8]) -> Frame {
         let mut frame = Frame::default();
         frame.reset();
-        frame.bytes.extend_from_slice(bytes);
+        frame.0.bytes.extend_from_slice(bytes);
         frame
     }
 
-    /// The frame that begins at `start` of a buffer which something else has filled, and ends with it. What is before
-    /// it is its headroom.
-    ///
-    /// # Panics
-    /// When the buffer ends before `start`.
-    pub fn in_buffer(bytes: Vec<u8>, start: usize) -> Frame {
-        assert!(
-            start <= bytes.len(),
-            "a frame at {start} of {} bytes",
-            bytes.len()
-        );
-        Frame {
-            bytes,
-            start,
-            ..Frame::default()
-        }
-    }
-
-    /// Its buffer, with whatever is in it, for something else to fill.
-    pub fn into_buffer(self) -> Vec<u8> {
-        self.bytes
+    /// Its buffer, for something else to fill. From here on the frame begins where the buffer does, without headroom.
+    pub fn buffer(&mut self) -> &mut Vec<u8> {
+        self.0.changed = true;
+        self.0.start = 0;
+        &mut self.0.bytes
     }
 
     /// When the first bit of this frame arrived: its SFD, where the port knows it.
+    #[inline]
     pub fn arrived(&self) -> Time {
-        self.arrived
+        self.0.arrived
     }
 
     /// Set by the world that delivers the frame.
+    #[inline]
     pub fn set_arrived(&mut self, at: Time) {
-        self.arrived = at;
+        self.0.arrived = at;
     }
 
     /// By what the world that delivered the frame waits for an answer about it: that it is sent, or is not. Most
     /// worlds do not. Copies of the frame have none.
+    #[inline]
     pub fn ticket(&self) -> Option<Ticket> {
-        self.ticket
+        self.0.ticket
     }
 
     /// Set by a world that waits for an answer; the frame counts as unchanged from here on.
     pub fn set_ticket(&mut self, ticket: Ticket) {
-        self.ticket = Some(ticket);
-        self.changed = false;
+        self.0.ticket = Some(ticket);
+        self.0.changed = false;
     }
 
     /// Takes the ticket off: who has it owes the answer.
     pub fn take_ticket(&mut self) -> Option<Ticket> {
-        self.ticket.take()
+        self.0.ticket.take()
     }
 
     /// Asks the world to tell when the frame leaves, by [`What::Departed`](crate::event::What::Departed). A
     /// [copy](crate::Out::copy) asks for the same.
     pub fn ask_for_stamp(&mut self, id: StampId) {
-        self.stamp = Some(id);
+        self.0.stamp = Some(id);
     }
 
     /// By what its departure is asked for.
     #[inline]
     pub fn stamp(&self) -> Option<StampId> {
-        self.stamp
+        self.0.stamp
     }
 
     /// Takes that off: its next node has not asked.
     #[inline]
     pub fn take_stamp(&mut self) -> Option<StampId> {
-        self.stamp.take()
+        self.0.stamp.take()
     }
 
     /// Whether anybody may have written into the frame since it got its ticket.
     pub fn is_changed(&self) -> bool {
-        self.changed
+        self.0.changed
     }
 
     /// Empties the frame and gives it its headroom again.
     fn reset(&mut self) {
-        self.bytes.clear();
-        self.bytes.resize(HEADROOM, 0);
-        self.start = HEADROOM;
-        self.arrived = Time::ZERO;
-        self.ticket = None;
-        self.changed = false;
-        self.stamp = None;
+        self.0.bytes.clear();
+        self.0.bytes.resize(HEADROOM, 0);
+        self.0.start = HEADROOM;
+        self.0.arrived = Time::ZERO;
+        self.0.ticket = None;
+        self.0.changed = false;
+        self.0.stamp = None;
     }
 
     /// Appends `bytes`.
     pub fn extend(&mut self, bytes: &[u8]) {
-        self.changed = true;
-        self.bytes.extend_from_slice(bytes);
+        self.0.changed = true;
+        self.0.bytes.extend_from_slice(bytes);
     }
 
     /// Makes the frame `len` bytes long: cuts its end off, or appends zeros.
     pub fn resize(&mut self, len: usize) {
-        self.changed = true;
-        self.bytes.resize(self.start + len, 0);
+        self.0.changed = true;
+        self.0.bytes.resize(self.0.start + len, 0);
     }
 
     /// Opens a gap of `len` bytes at `at`, moving what is before it to the front: a VLAN tag goes
@@ -147,21 +140,22 @@ impl Frame {
     /// # Panics
     /// When `at` is beyond the end.
     pub fn insert(&mut self, at: usize, len: usize) -> &mut [u8] {
-        self.changed = true;
+        self.0.changed = true;
         assert!(
             at <= self.len(),
             "insert at {at} of a frame of {} bytes",
             self.len()
         );
-        if self.start < len {
-            let more = len - self.start + HEADROOM;
-            self.bytes.splice(0..0, core::iter::repeat_n(0, more));
-            self.start += more;
+        if self.0.start < len {
+            let more = len - self.0.start + HEADROOM;
+            self.0.bytes.splice(0..0, core::iter::repeat_n(0, more));
+            self.0.start += more;
         }
-        self.bytes
-            .copy_within(self.start..self.start + at, self.start - len);
-        self.start -= len;
-        &mut self.bytes[self.start + at..self.start + at + len]
+        self.0
+            .bytes
+            .copy_within(self.0.start..self.0.start + at, self.0.start - len);
+        self.0.start -= len;
+        &mut self.0.bytes[self.0.start + at..self.0.start + at + len]
     }
 
     /// Takes `len` bytes out at `at`, moving what is before them back: the inverse of
@@ -170,49 +164,52 @@ impl Frame {
     /// # Panics
     /// When the bytes to be removed are not all there.
     pub fn remove(&mut self, at: usize, len: usize) {
-        self.changed = true;
+        self.0.changed = true;
         assert!(
             at + len <= self.len(),
             "remove {at}+{len} of a frame of {} bytes",
             self.len()
         );
-        self.bytes
-            .copy_within(self.start..self.start + at, self.start + len);
-        self.start += len;
+        self.0
+            .bytes
+            .copy_within(self.0.start..self.0.start + at, self.0.start + len);
+        self.0.start += len;
     }
 }
 
 impl Clone for Frame {
     /// Its bytes and time of arrival; there is one answer, so the copy has no ticket.
     fn clone(&self) -> Frame {
-        Frame {
-            bytes: self.bytes.clone(),
-            start: self.start,
-            arrived: self.arrived,
+        Frame(Box::new(Fields {
+            bytes: self.0.bytes.clone(),
+            start: self.0.start,
+            arrived: self.0.arrived,
             ticket: None,
             changed: false,
             stamp: None,
-        }
+        }))
     }
 }
 
 impl Deref for Frame {
     type Target = [u8];
+    #[inline]
     fn deref(&self) -> &[u8] {
-        &self.bytes[self.start..]
+        &self.0.bytes[self.0.start..]
     }
 }
 
 impl DerefMut for Frame {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [u8] {
-        self.changed = true;
-        &mut self.bytes[self.start..]
+        self.0.changed = true;
+        &mut self.0.bytes[self.0.start..]
     }
 }
 
 impl PartialEq for Frame {
     fn eq(&self, other: &Frame) -> bool {
-        self[..] == other[..] && self.arrived == other.arrived
+        self[..] == other[..] && self.0.arrived == other.0.arrived
     }
 }
 
@@ -228,7 +225,7 @@ impl Pool {
     /// An empty frame with headroom.
     pub fn take(&mut self) -> Frame {
         let mut frame = self.free.pop().unwrap_or_default();
-        self.bytes -= frame.bytes.capacity();
+        self.bytes -= frame.0.bytes.capacity();
         frame.reset();
         frame
     }
@@ -242,7 +239,7 @@ impl Pool {
 
     /// Gives a frame's buffer back.
     pub fn give(&mut self, frame: Frame) {
-        let bytes = self.bytes + frame.bytes.capacity();
+        let bytes = self.bytes + frame.0.bytes.capacity();
         if self.free.len() < KEPT && bytes <= KEPT_BYTES {
             self.bytes = bytes;
             self.free.push(frame);
@@ -264,12 +261,16 @@ mod tests {
     }
 
     #[test]
-    fn a_buffer_goes_in_and_comes_out_as_it_is() {
-        let mut frame = Frame::in_buffer(b"headroom and frame".to_vec(), 13);
+    fn a_buffer_that_something_else_fills_is_the_frame_and_its_headroom() {
+        let mut frame = Frame::new(b"before");
+        let buffer = frame.buffer();
+        buffer.clear();
+        buffer.extend_from_slice(b"headroom and frame");
+        frame.remove(0, 13);
         assert_eq!(&frame[..], b"frame");
         frame.insert(0, 4).copy_from_slice(b"the ");
         assert_eq!(&frame[..], b"the frame");
-        assert_eq!(frame.into_buffer(), b"headroom the frame");
+        assert_eq!(frame.buffer(), b"headroom the frame");
     }
 
     #[test]
@@ -310,7 +311,9 @@ mod tests {
         for (len, kept) in [(60, KEPT), (LONGEST, KEPT_BYTES / LONGEST)] {
             let mut pool = Pool::default();
             for _ in 0..=kept {
-                pool.give(Frame::in_buffer(Vec::with_capacity(len), 0));
+                let mut frame = Frame::default();
+                frame.buffer().reserve_exact(len);
+                pool.give(frame);
             }
             assert_eq!(pool.free.len(), kept, "{len}");
             (0..kept).for_each(|_| drop(pool.take()));

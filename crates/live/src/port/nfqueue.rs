@@ -78,17 +78,11 @@ impl Receive for Receiver {
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
         let failed = |source| PortError::from_io(&self.name, "reading", "CAP_NET_ADMIN", source);
-        let mut got = self
-            .inbox
-            .receive(&self.queue.socket, &mut self.pool)
-            .map_err(failed)?;
+        let mut got = self.inbox.receive(&self.queue.socket).map_err(failed)?;
         if got == 0 && !wait.is_zero() {
             let fd = self.queue.socket.raw();
             wait::for_event(fd, libc::POLLIN, wait).map_err(failed)?;
-            got = self
-                .inbox
-                .receive(&self.queue.socket, &mut self.pool)
-                .map_err(failed)?;
+            got = self.inbox.receive(&self.queue.socket).map_err(failed)?;
         }
         let at_ns = now_ns();
         let mut given = 0;

@@ -10,11 +10,11 @@ pub const BATCH: usize = 64;
 /// multiple of 4096, so that the heads of packets do not share one cache set.
 const ROOM: usize = 65_536 + 576;
 
-/// Where messages are received: each in the buffer of a frame to be.
+/// Where messages are received: each in a frame to be.
 pub struct Inbox {
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
-    buffers: Vec<Vec<u8>>,
+    frames: Vec<Frame>,
 }
 
 // SAFETY: the raw pointers lead to memory that the same value owns.
@@ -40,21 +40,18 @@ impl Default for Inbox {
         Inbox {
             headers,
             vectors,
-            buffers: vec![Vec::new(); BATCH],
+            frames: vec![Frame::default(); BATCH],
         }
     }
 }
 
 impl Inbox {
-    /// One call for the messages that are there now, in buffers from the pool; how many there were.
-    pub fn receive(&mut self, socket: &Socket, pool: &mut Pool) -> io::Result<usize> {
-        for (buffer, vector) in self.buffers.iter_mut().zip(&mut self.vectors) {
-            if buffer.capacity() < ROOM {
-                *buffer = pool.take().into_buffer();
-                buffer.clear();
-                buffer.reserve_exact(ROOM);
-            }
+    /// One call for the messages that are there now; how many there were.
+    pub fn receive(&mut self, socket: &Socket) -> io::Result<usize> {
+        for (frame, vector) in self.frames.iter_mut().zip(&mut self.vectors) {
+            let buffer = frame.buffer();
             buffer.clear();
+            buffer.reserve_exact(ROOM);
             vector.iov_base = buffer.as_mut_ptr().cast();
             vector.iov_len = ROOM;
         }
@@ -76,26 +73,27 @@ impl Inbox {
             };
         }
         let headers = self.headers.iter().take(got as usize);
-        for (buffer, header) in self.buffers.iter_mut().zip(headers) {
+        for (frame, header) in self.frames.iter_mut().zip(headers) {
             // SAFETY: the kernel has written so many bytes, and there is room for at least as many.
-            unsafe { buffer.set_len((header.msg_len as usize).min(ROOM)) };
+            unsafe { frame.buffer().set_len((header.msg_len as usize).min(ROOM)) };
         }
         Ok(got as usize)
     }
 
     pub fn message(&self, index: usize) -> &[u8] {
-        &self.buffers[index]
+        &self.frames[index]
     }
 
     /// A message, to write into.
     pub fn message_mut(&mut self, index: usize) -> &mut [u8] {
-        &mut self.buffers[index]
+        &mut self.frames[index]
     }
 
-    /// Makes a frame of the bytes from `start` to `end` of a message.
-    pub fn frame(&mut self, index: usize, start: usize, end: usize) -> Frame {
-        let mut buffer = std::mem::take(&mut self.buffers[index]);
-        buffer.truncate(end);
-        Frame::in_buffer(buffer, start)
+    /// Takes out the frame that a message has from `start` to `end`; one from the pool is in its stead.
+    pub fn frame(&mut self, index: usize, start: usize, end: usize, pool: &mut Pool) -> Frame {
+        let mut frame = std::mem::replace(&mut self.frames[index], pool.take());
+        frame.resize(end);
+        frame.remove(0, start);
+        frame
     }
 }

@@ -180,7 +180,7 @@ impl<'a> Worker<'a> {
     /// One call for packets of a queue; how many there were.
     fn receive(&mut self, index: usize) -> Result<usize, HookError> {
         let End { queue, .. } = &self.ends[index];
-        let got = self.inbox.receive(&queue.socket, self.driver.out().pool());
+        let got = self.inbox.receive(&queue.socket);
         let got = got.map_err(|error| QueueError::from_io("reading packets", error))?;
         if got == 0 {
             return Ok(0);
@@ -237,7 +237,9 @@ impl<'a> Worker<'a> {
             return;
         }
         let start = packet.start - ETHERNET;
-        let mut frame = self.inbox.frame(place, start, packet.end);
+        let mut frame = self
+            .inbox
+            .frame(place, start, packet.end, self.driver.out().pool());
         let interface = self.interfaces.of(entered);
         let mac = interface.map_or([0; 6], |interface| interface.mac);
         packets::dress(&mut frame, mac, packet.source, packet.protocol);

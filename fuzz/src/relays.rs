@@ -98,13 +98,13 @@ fn there_and_back(bytes: &[u8]) {
     other[6] ^= 1;
     let other_whole = xor::Whole::read(&other).expect("padding changes nothing");
     let mut scratch = [Vec::new(), Vec::new()];
-    let mut coded = Frame::default();
+    let mut coded = Frame::new(&[]);
     let packets = ((&frame, &whole), (&other, &other_whole));
     xor::encode(&mut coded, packets.0, packets.1, 253, &mut scratch);
     let outer = xor::Whole::read(&coded).expect("a packet");
     let mut bare = Vec::new();
     let entry = xor::Entry::of(&frame, &whole, &mut bare);
-    let mut restored = Frame::default();
+    let mut restored = Frame::new(&[]);
     let known = |asked: &xor::Entry| (asked.id == entry.id).then_some(&bare[..]);
     let mut work = Vec::new();
     xor::decode(&coded, &outer, &mut restored, &mut work, known).expect("it is known");

@@ -55,7 +55,7 @@ impl Incomplete {
 
 impl Egress for Neighbours {
     /// Sends it when it is known where to.
-    fn send(&mut self, now: Time, to: IpAddr, when: When, mut frame: Frame, out: &mut Out) {
+    fn send(&mut self, now: Time, to: IpAddr, when: When, frame: Frame, out: &mut Out) {
         // Who is on the link, and known, is by far the usual case.
         let hop = match self.known.get(&to) {
             Some(mac) => return self.depart(*mac, when, frame, out),
@@ -79,7 +79,7 @@ impl Egress for Neighbours {
         }
         let incomplete = self.incomplete.get_mut(&hop).expect("just put in");
         match incomplete.waiting.len() < WAITING {
-            true => incomplete.waiting.push((when, core::mem::take(&mut frame))),
+            true => incomplete.waiting.push((when, frame)),
             false => out.drop(frame, "waits for an address"),
         }
     }

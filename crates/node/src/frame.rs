@@ -29,7 +29,7 @@ pub struct StampId(pub core::num::NonZeroU32);
 /// behind them, as long as [`HEADROOM`] lasts.
 ///
 /// A pointer: on its way a frame moves from list to list more often than anybody looks at it.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Frame(Box<Fields>);
 
 #[derive(Debug, Default)]
@@ -45,7 +45,7 @@ struct Fields {
 impl Frame {
     /// A frame with a copy of `bytes`, outside any pool: for tests and set-up.
     pub fn new(bytes: &[u8]) -> Frame {
-        let mut frame = Frame::default();
+        let mut frame = Frame(Box::default());
         frame.reset();
         frame.0.bytes.extend_from_slice(bytes);
         frame
@@ -224,7 +224,7 @@ pub struct Pool {
 impl Pool {
     /// An empty frame with headroom.
     pub fn take(&mut self) -> Frame {
-        let mut frame = self.free.pop().unwrap_or_default();
+        let mut frame = self.free.pop().unwrap_or_else(|| Frame(Box::default()));
         self.bytes -= frame.0.bytes.capacity();
         frame.reset();
         frame
@@ -311,7 +311,7 @@ mod tests {
         for (len, kept) in [(60, KEPT), (LONGEST, KEPT_BYTES / LONGEST)] {
             let mut pool = Pool::default();
             for _ in 0..=kept {
-                let mut frame = Frame::default();
+                let mut frame = Frame(Box::default());
                 frame.buffer().reserve_exact(len);
                 pool.give(frame);
             }

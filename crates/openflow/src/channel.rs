@@ -313,7 +313,7 @@ impl Channels {
             return Batch::of_events(None);
         }
         self.mark(peer.slot);
-        Batch::of_data(self, peer, Frame::default(), 0..0)
+        Batch::of_kept(self, peer)
     }
 
     /// Ends the work on a batch: what is left of it is kept, what was taken is acknowledged, and what was

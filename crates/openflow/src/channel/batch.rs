@@ -37,6 +37,15 @@ impl Batch {
         }
     }
 
+    /// Of what was kept from frames before.
+    pub(super) fn of_kept(channels: &mut Channels, peer: Peer) -> Batch {
+        Batch {
+            peer: Some(peer),
+            kept: mem::take(&mut channels.connections[peer.index()].inbox),
+            ..Batch::of_events(None)
+        }
+    }
+
     /// Of a frame with data in this range, which may be empty when what was kept is to be worked through.
     pub(super) fn of_data(
         channels: &mut Channels,

@@ -39,7 +39,7 @@ pub(super) struct PacketInNotice {
 /// A packet in the pipeline.
 #[derive(Debug)]
 pub(super) struct Packet {
-    pub frame: Frame,
+    pub frame: Option<Frame>,
     key: Key,
     layers: Layers,
     /// The key is not that of the frame any more.
@@ -58,6 +58,9 @@ pub(super) struct Packet {
     loss: &'static str,
 }
 
+/// What a packet does as long as anybody deals with it.
+const HERE: &str = "the packet has its frame";
+
 /// The reason of a drop: neither an entry's actions nor the action set have an output.
 const NO_OUTPUT: &str = "no action outputs it";
 
@@ -72,7 +75,7 @@ impl Packet {
     pub fn new(frame: Frame, in_port: u32) -> Packet {
         let (key, layers) = extract(&frame, in_port);
         Packet {
-            frame,
+            frame: Some(frame),
             key,
             layers,
             stale: false,
@@ -87,14 +90,18 @@ impl Packet {
         }
     }
 
+    fn frame(&self) -> &Frame {
+        self.frame.as_ref().expect(HERE)
+    }
+
     /// The frame, for good: the packet is of no more use.
     fn take_frame(&mut self) -> Frame {
-        core::mem::take(&mut self.frame)
+        self.frame.take().expect(HERE)
     }
 
     fn copy(&self, out: &mut Out) -> Packet {
         Packet {
-            frame: out.copy(&self.frame),
+            frame: Some(out.copy(self.frame())),
             pending: None,
             copied: false,
             ..*self
@@ -104,7 +111,7 @@ impl Packet {
     /// Reads the frame again; what stands beside it stays.
     fn read_again(&mut self) {
         let beside = (self.key.0[1], self.key.0[10]);
-        (self.key, self.layers) = extract(&self.frame, self.in_port);
+        (self.key, self.layers) = extract(self.frame(), self.in_port);
         (self.key.0[1], self.key.0[10]) = beside;
         self.stale = false;
     }
@@ -381,7 +388,7 @@ impl Datapath {
     ) -> Option<u8> {
         packet.table = table;
         packet.entry = Some(entry);
-        let hot = self.flows.count(entry, packet.frame.len() as u64, now);
+        let hot = self.flows.count(entry, packet.frame().len() as u64, now);
         let (number, is_miss) = (hot.program, hot.is_table_miss);
         let program = self.programs.take(number);
         // 1.0 has no entries for misses: what it sends to a controller an action has sent.
@@ -435,7 +442,7 @@ impl Datapath {
         let Some(meter) = self.meters.all.get_mut(&meter) else {
             return true;
         };
-        match meter.measure(now, packet.frame.len()) {
+        match meter.measure(now, packet.frame().len()) {
             Verdict::Pass => true,
             Verdict::Drop => false,
             Verdict::Remark(levels) => {
@@ -443,7 +450,7 @@ impl Datapath {
                 let new = remark(old, levels);
                 if new != old && packet.layers.protocol_at != 0 {
                     rewrite::set_field(
-                        &mut packet.frame,
+                        packet.frame.as_mut().expect(HERE),
                         &packet.layers,
                         Field::IpDscp,
                         new.into(),
@@ -536,7 +543,7 @@ impl Datapath {
         };
         self.budget -= 1;
         group.packets += 1;
-        group.bytes += packet.frame.len() as u64;
+        group.bytes += packet.frame().len() as u64;
         // While its buckets are carried out the group has none.
         let mut buckets = core::mem::take(&mut group.buckets);
         let kind = group.kind;
@@ -594,7 +601,7 @@ impl Datapath {
         depth: Depth,
     ) {
         bucket.packets += 1;
-        bucket.bytes += packet.frame.len() as u64;
+        bucket.bytes += packet.frame().len() as u64;
         let mut copy = packet.copy(out);
         packet.copied = true;
         self.apply_set(now, &bucket.actions, &mut copy, out, depth + 1);
@@ -663,7 +670,7 @@ impl Datapath {
                 continue;
             }
             if let Some(before) = last.replace(index) {
-                let copy = out.copy(&packet.frame);
+                let copy = out.copy(packet.frame());
                 self.ports[before].send(now, copy, packet.queue, out);
             }
         }
@@ -721,7 +728,7 @@ impl Datapath {
             .entry
             .map_or(u64::MAX, |entry| self.flows.flow(entry).cookie);
         self.notices.push(PacketInNotice {
-            frame: out.copy(&packet.frame),
+            frame: out.copy(packet.frame()),
             reason: packet.reason,
             table: packet.table,
             cookie,
@@ -743,6 +750,7 @@ const MOST_NOTICES: usize = 4096;
 /// Changes the frame.
 fn modify(action: &Action<'static>, packet: &mut Packet) -> Result<(), rewrite::InvalidTtl> {
     let Packet { frame, layers, .. } = packet;
+    let frame = frame.as_mut().expect(HERE);
     match *action {
         Action::SetField(oxm) => match oxm.field {
             Field::TunnelId => packet.key.set(Field::TunnelId, oxm.value),

@@ -40,7 +40,7 @@ impl Default for Inbox {
         Inbox {
             headers,
             vectors,
-            frames: vec![Frame::default(); BATCH],
+            frames: vec![Frame::new(&[]); BATCH],
         }
     }
 }

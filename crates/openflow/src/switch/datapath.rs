@@ -58,7 +58,7 @@ pub(super) struct Packet {
     loss: &'static str,
 }
 
-/// What a packet does as long as anybody deals with it.
+/// A packet is looked at no more once its frame has left.
 const HERE: &str = "the packet has its frame";
 
 /// The reason of a drop: neither an entry's actions nor the action set have an output.

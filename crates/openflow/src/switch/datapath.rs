@@ -39,7 +39,7 @@ pub(super) struct PacketInNotice {
 /// A packet in the pipeline.
 #[derive(Debug)]
 pub(super) struct Packet {
-    pub frame: Option<Frame>,
+    frame: Option<Frame>,
     key: Key,
     layers: Layers,
     /// The key is not that of the frame any more.

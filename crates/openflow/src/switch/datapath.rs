@@ -7,14 +7,14 @@ use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
 use super::journal::{Removed, Undo};
 use super::learning::Learning;
 use super::meters::{Meters, Verdict, remark};
+use super::packet::Packet;
 use super::ports::DataPort;
 use super::program::{Programs, put};
 use crate::action::{Action, NO_BUFFER};
-use crate::key::{Field, Key, Layers, extract};
+use crate::key::Field;
 use crate::message::PacketInReason;
 use crate::oxm::VLAN_PRESENT;
 use crate::port::{Name, PortNo, config};
-use crate::rewrite;
 use crate::table::{Batch, FlowId, Flows};
 use crate::version::Version;
 use alloc::vec::Vec;
@@ -34,87 +34,6 @@ pub(super) struct PacketInNotice {
     pub max_len: Option<u16>,
     /// No entry matched, not even one for misses: only controllers of 1.0 want it.
     pub unmatched: bool,
-}
-
-/// A packet in the pipeline.
-#[derive(Debug)]
-pub(super) struct Packet {
-    frame: Option<Frame>,
-    key: Key,
-    layers: Layers,
-    /// The key is not that of the frame any more.
-    stale: bool,
-    pub in_port: u32,
-    queue: u32,
-    table: u8,
-    /// The last entry that it has matched.
-    entry: Option<FlowId>,
-    reason: PacketInReason,
-    /// The last output, which need not be a copy if nothing follows.
-    pending: Option<(PortNo, u16)>,
-    /// Whether copies of it have been output, or taken on by buckets of a group: then its end is no drop.
-    copied: bool,
-    /// Why it is dropped if nothing is pending in the end.
-    loss: &'static str,
-}
-
-/// A packet is looked at no more once its frame has left.
-const HERE: &str = "the packet has its frame";
-
-/// The reason of a drop: neither an entry's actions nor the action set have an output.
-const NO_OUTPUT: &str = "no action outputs it";
-
-impl AsRef<Key> for Packet {
-    fn as_ref(&self) -> &Key {
-        &self.key
-    }
-}
-
-impl Packet {
-    #[inline]
-    pub fn new(frame: Frame, in_port: u32) -> Packet {
-        let (key, layers) = extract(&frame, in_port);
-        Packet {
-            frame: Some(frame),
-            key,
-            layers,
-            stale: false,
-            in_port,
-            queue: 0,
-            table: 0,
-            entry: None,
-            reason: PacketInReason::Action,
-            pending: None,
-            copied: false,
-            loss: NO_OUTPUT,
-        }
-    }
-
-    fn frame(&self) -> &Frame {
-        self.frame.as_ref().expect(HERE)
-    }
-
-    /// The frame, for good: the packet is of no more use.
-    fn take_frame(&mut self) -> Frame {
-        self.frame.take().expect(HERE)
-    }
-
-    fn copy(&self, out: &mut Out) -> Packet {
-        Packet {
-            frame: Some(out.copy(self.frame())),
-            pending: None,
-            copied: false,
-            ..*self
-        }
-    }
-
-    /// Reads the frame again; what stands beside it stays.
-    fn read_again(&mut self) {
-        let beside = (self.key.0[1], self.key.0[10]);
-        (self.key, self.layers) = extract(self.frame(), self.in_port);
-        (self.key.0[1], self.key.0[10]) = beside;
-        self.stale = false;
-    }
 }
 
 /// A table, beside its entries.
@@ -449,13 +368,7 @@ impl Datapath {
                 let old = packet.key.get(Field::IpDscp) as u8;
                 let new = remark(old, levels);
                 if new != old && packet.layers.protocol_at != 0 {
-                    rewrite::set_field(
-                        packet.frame.as_mut().expect(HERE),
-                        &packet.layers,
-                        Field::IpDscp,
-                        new.into(),
-                    );
-                    packet.stale = true;
+                    packet.set_field(Field::IpDscp, new.into());
                 }
                 true
             }
@@ -518,7 +431,7 @@ impl Datapath {
                 Action::SetQueue(queue) => packet.queue = queue,
                 Action::Group(group) => self.group(now, group, packet, out, depth),
                 ref change => {
-                    if modify(change, packet).is_err() {
+                    if packet.modify(change).is_err() {
                         packet.reason = PacketInReason::InvalidTtl;
                         packet.loss = "an invalid TTL";
                         self.packet_in(packet, None, false, out);
@@ -746,59 +659,3 @@ const MOST_BUCKETS: u32 = 4096;
 
 /// Notices of one frame or message at most.
 const MOST_NOTICES: usize = 4096;
-
-/// Changes the frame.
-fn modify(action: &Action<'static>, packet: &mut Packet) -> Result<(), rewrite::InvalidTtl> {
-    let Packet { frame, layers, .. } = packet;
-    let frame = frame.as_mut().expect(HERE);
-    match *action {
-        Action::SetField(oxm) => match oxm.field {
-            Field::TunnelId => packet.key.set(Field::TunnelId, oxm.value),
-            Field::EthType | Field::IpProto | Field::Icmpv6Type => {
-                rewrite::set_field(frame, layers, oxm.field, oxm.value);
-                packet.read_again();
-            }
-            field => {
-                rewrite::set_field(frame, layers, field, oxm.value);
-                packet.stale = true;
-            }
-        },
-        Action::SetVlanVid(vid) => {
-            rewrite::set_vlan(frame, layers, 0xF000, vid & 0xFFF);
-            packet.read_again();
-        }
-        Action::SetVlanPcp(pcp) => {
-            rewrite::set_vlan(frame, layers, 0x1FFF, u16::from(pcp & 7) << 13);
-            packet.read_again();
-        }
-        Action::SetTpSrc(port) => {
-            rewrite::set_transport(frame, layers, true, port);
-            packet.stale = true;
-        }
-        Action::SetTpDst(port) => {
-            rewrite::set_transport(frame, layers, false, port);
-            packet.stale = true;
-        }
-        Action::CopyTtlOut => rewrite::copy_ttl_out(frame, layers),
-        Action::CopyTtlIn => rewrite::copy_ttl_in(frame, layers),
-        Action::SetMplsTtl(ttl) => rewrite::set_mpls_ttl(frame, layers, ttl),
-        Action::SetNwTtl(ttl) => rewrite::set_nw_ttl(frame, layers, ttl),
-        Action::DecMplsTtl => rewrite::dec_mpls_ttl(frame, layers)?,
-        Action::DecNwTtl => rewrite::dec_nw_ttl(frame, layers)?,
-        _ => {
-            // A frame that grows past what anything carries is left as it is.
-            let room = frame.len() + 18 <= node::frame::LONGEST;
-            match *action {
-                Action::PushVlan(kind) if room => rewrite::push_vlan(frame, layers, kind),
-                Action::PopVlan => rewrite::pop_vlan(frame, layers),
-                Action::PushMpls(kind) if room => rewrite::push_mpls(frame, layers, kind),
-                Action::PopMpls(kind) => rewrite::pop_mpls(frame, layers, kind),
-                Action::PushPbb(kind) if room => rewrite::push_pbb(frame, layers, kind),
-                Action::PopPbb => rewrite::pop_pbb(frame, layers),
-                _ => {}
-            }
-            packet.read_again();
-        }
-    }
-    Ok(())
-}

@@ -39,7 +39,7 @@ mod journal;
 mod learning;
 mod meters;
 mod multipart;
-mod packet;
+mod pipeline_packet;
 mod ports;
 mod program;
 mod queues;

@@ -7,7 +7,7 @@ use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
 use super::journal::{Removed, Undo};
 use super::learning::Learning;
 use super::meters::{Meters, Verdict, remark};
-use super::packet::Packet;
+use super::pipeline_packet::Packet;
 use super::ports::DataPort;
 use super::program::{Programs, put};
 use crate::action::{Action, NO_BUFFER};

@@ -1,7 +1,7 @@
 //! What controllers ask for.
 
 use super::buffers::Taken;
-use super::packet::Packet;
+use super::pipeline_packet::Packet;
 use super::program::owned;
 use super::session::Session;
 use super::{FailMode, Switch};

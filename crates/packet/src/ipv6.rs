@@ -110,7 +110,7 @@ impl<'a> Ipv6View<'a> {
 
     /// Source and destination as they stand, in eights.
     #[inline]
-    pub(crate) fn addresses(&self) -> [[u8; 8]; 4] {
+    pub fn addresses(&self) -> [[u8; 8]; 4] {
         [
             field::bytes::<8, 8, 40>(self.header),
             field::bytes::<16, 8, 40>(self.header),

@@ -193,6 +193,7 @@ fn transport(segment: &[u8], at: usize, key: &mut Key, layers: &mut Layers) {
     }
 }
 
+#[inline]
 fn arp(packet: &[u8], key: &mut Key, layers: &mut Layers) {
     let Ok(arp) = Arp::parse(packet) else {
         return;
@@ -221,9 +222,8 @@ fn rank(next: u8) -> (u8, u16) {
 fn ipv6(packet: &[u8], base: usize, key: &mut Key, layers: &mut Layers) -> Option<()> {
     let ip = Ipv6View::new_any_length(packet).ok()?;
     layers.network = Network::Ipv6;
-    for (words, address) in [(5, ip.source()), (7, ip.destination())] {
-        let bits = address.to_bits();
-        (key.0[words], key.0[words + 1]) = ((bits >> 64) as u64, bits as u64);
+    for (word, eight) in key.0[5..9].iter_mut().zip(ip.addresses()) {
+        *word = u64::from_be_bytes(eight);
     }
     key.0[9] = u64::from(ip.flow_label()) << 16;
     let class = u64::from(ip.traffic_class());

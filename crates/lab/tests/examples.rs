@@ -92,7 +92,7 @@ fn every_example_gives_what_it_promises() {
 }
 
 /// All lab files below a folder.
-fn labs_below(folder: &Path, found: &mut Vec<PathBuf>) {
+pub fn labs_below(folder: &Path, found: &mut Vec<PathBuf>) {
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {

@@ -10,7 +10,7 @@ demo: ## two hosts, a switch and a 1 s delay box in exact simulated time; by a b
 	@.ci/setup build
 	.ci/build -p wireline-cli
 	target/debug/wire lab examples/first-light/lab.toml
-	@echo "This was target/debug/wire, which is not optimised. make build makes the fast one, $(WIRE): four to eight minutes on two cores."
+	@echo "This was target/debug/wire, which is not optimised. make build makes the fast one, $(WIRE): some eight minutes on two cores."
 
 build:
 	@.ci/setup build

@@ -23,7 +23,7 @@ fn run(lab: &lab::Lab, file: &Path, threads: usize) -> Result<Came, LabError> {
         out: Some(out.clone()),
         threads: Some(threads),
         // Enough for all to be at work, and short enough for a test.
-        duration: Some(node::Time::from_ms(20)),
+        duration: Some(node::Time::from_ms(50)),
         ..Options::default()
     };
     let report = lab::run(lab, World::Sim, &options)?;

@@ -1,14 +1,26 @@
 //! A lab in simulated time does the same on any number of threads: report, captures and plots, to the last byte.
 
-use crate::examples::labs_below;
+use crate::examples::{everything_adds_up, examples, labs_below, side_by_side};
 use lab::{LabError, Options, World};
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The report, and the files that were written, by name.
-type Came = (String, BTreeMap<String, Vec<u8>>);
+/// What a run came to.
+struct Came {
+    /// What is printed, and the same as JSON.
+    texts: String,
+    /// What was written, by name.
+    files: BTreeMap<String, Vec<u8>>,
+    report: lab::Report,
+}
+
+impl Came {
+    fn is_same(&self, more: &Came, name: &str) {
+        assert_eq!(more.texts, self.texts, "{name}");
+        assert!(more.files == self.files, "{name}: other files");
+    }
+}
 
 fn run(lab: &lab::Lab, file: &Path, threads: usize) -> Result<Came, LabError> {
     // Labs of several files have one name.
@@ -41,52 +53,52 @@ fn run(lab: &lab::Lab, file: &Path, threads: usize) -> Result<Came, LabError> {
             }
         }
     }
-    Ok((format!("{report}\n{}", report.json()), files))
+    Ok(Came {
+        texts: format!("{report}\n{}", report.json()),
+        files,
+        report,
+    })
 }
 
 #[test]
-fn every_example_is_the_same_on_any_number_of_threads() {
+fn every_example_adds_up_and_is_the_same_on_any_number_of_threads() {
     let mut labs = Vec::new();
-    labs_below(
-        &Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples"),
-        &mut labs,
-    );
-    let (left, compared) = (Mutex::new(labs.into_iter()), AtomicUsize::new(0));
-    let workers = std::thread::available_parallelism().map_or(1, usize::from);
-    // Runs of one thread leave the other processors idle.
-    std::thread::scope(|scope| {
-        for _ in 0..workers {
-            scope.spawn(|| {
-                while let Some(file) = { left.lock().unwrap().next() } {
-                    compared.fetch_add(usize::from(compare(&file)), Ordering::Relaxed);
-                }
-            });
+    labs_below(&examples(), &mut labs);
+    let (ran, flying) = (AtomicU64::new(0), AtomicU64::new(0));
+    side_by_side(labs, |file| {
+        let name = file.display().to_string();
+        match compare(&name, &file) {
+            Ok(more) => {
+                ran.fetch_add(1, Ordering::Relaxed);
+                flying.fetch_add(more, Ordering::Relaxed);
+            }
+            Err(reason) => println!("{name}: skipped: {reason}"),
         }
     });
-    let compared = compared.into_inner();
-    assert!(compared > 15, "{compared}");
+    let (ran, flying) = (ran.into_inner(), flying.into_inner());
+    assert!(ran >= 30 && flying > 0, "{ran} labs, {flying} in flight");
 }
 
-/// Whether the lab of this file runs in simulated time; what it does on several threads is what it does on one.
-fn compare(file: &Path) -> bool {
-    let Ok(lab) = lab::read(file) else {
-        return false;
-    };
+/// What a lab does on several threads is what it does on one, and that adds up; or why the lab does not run here.
+///
+/// Returns how many frames are on their way in the middle of the run.
+fn compare(name: &str, file: &Path) -> Result<u64, String> {
+    let lab = lab::read(file).map_err(|error| error.to_string())?;
     // Programs take long.
     if lab.commands().next().is_some() {
-        return false;
+        return Err("it runs programs".into());
     }
     let one = match run(&lab, file, 1) {
-        Err(LabError::OnlyLive { .. }) => return false,
+        Err(error @ LabError::OnlyLive { .. }) => return Err(error.to_string()),
         one => one.unwrap(),
     };
+    everything_adds_up(name, &one.report);
     for threads in [2, 5] {
         let more = run(&lab, file, threads).unwrap();
-        let name = file.display();
-        assert_eq!(more.0, one.0, "{name}, {threads} threads");
-        assert!(more.1 == one.1, "{name}, {threads} threads: other files");
+        one.is_same(&more, &format!("{name}, {threads} threads"));
     }
-    true
+    let links = one.report.outcome.links.iter().flatten();
+    Ok(links.filter_map(|link| link.in_flight).sum())
 }
 
 /// TCP through a fat tree, with losses, a capture of several places, and statistics that nodes act by.
@@ -118,10 +130,9 @@ fn a_fat_tree_with_tcp_is_the_same_on_any_number_of_threads() {
     let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
     let file = Path::new("lab.toml");
     let one = run(&lab, file, 1).unwrap();
-    assert!(one.1["three.pcapng"].len() > 100_000);
+    assert!(one.files["three.pcapng"].len() > 100_000);
     for threads in [2, 3, 8] {
         let more = run(&lab, file, threads).unwrap();
-        assert_eq!(more.0, one.0, "{threads} threads");
-        assert!(more.1 == one.1, "{threads} threads: another capture");
+        one.is_same(&more, &format!("{threads} threads"));
     }
 }

@@ -90,7 +90,7 @@ impl Sim {
                     flying: Default::default(),
                     messages: Default::default(),
                     landed: Default::default(),
-                    tapped: false,
+                    taps: Vec::new(),
                 });
                 let sender = draft.senders.len();
                 draft.senders.push(Sender {
@@ -119,8 +119,8 @@ impl Sim {
             false => Err(SimError::NoSuchLink { link, links }),
         };
         for tap in options.taps {
-            draft.receivers[lane(tap.link, tap.direction)?].tapped = true;
-            draft.taps.push(tap);
+            let receiver = lane(tap.link, tap.direction)?;
+            draft.receivers[receiver].taps.push(tap.see);
         }
         for tap in options.bits {
             let sender = lane(tap.link, tap.direction)?;

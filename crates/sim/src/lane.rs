@@ -5,6 +5,7 @@ use crate::block::messages::Message;
 use crate::block::{BlockLink, Passage};
 use node::event::{Counts, Interface, Queue};
 use node::link::{FCS, LinkCounters, SHORTEST};
+use node::outcome::See;
 use node::{Channel, Frame, Level, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -184,8 +185,8 @@ pub(crate) struct Receiver {
     pub messages: VecDeque<Message>,
     /// What its node was told of, and how often a frame had a wrong bit, as far as the last good one tells.
     pub landed: Counts,
-    /// Whether somebody looks at what arrives.
-    pub tapped: bool,
+    /// Who looks at what arrives.
+    pub taps: Vec<Box<See>>,
 }
 
 impl Receiver {

@@ -18,7 +18,7 @@ use node::clock::Ticks;
 use node::event::{Event, What};
 use node::frame::LONGEST;
 use node::link::SHORTEST;
-use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Tap, Time, When};
+use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Time, When};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -70,7 +70,6 @@ pub(crate) struct Part {
     pub network: Network,
     /// The next is the last; nodes by their place here.
     changes: Vec<Change>,
-    pub taps: Vec<Tap>,
     /// Who looks at the clocks.
     clocks: Option<ClockTap>,
     pub frames: u64,
@@ -153,7 +152,6 @@ impl Part {
             senders,
             receivers,
             changes,
-            taps,
         } = draft;
         let sources = Sources::new(members.len(), senders.len(), receivers.len());
         Part {
@@ -172,7 +170,6 @@ impl Part {
             },
             members,
             changes,
-            taps,
             clocks,
             frames: 0,
             events: 0,
@@ -302,17 +299,13 @@ impl Part {
         }
         let receiver = self.network.land(source, &mut self.lot);
         let Receiver {
-            lane,
             member,
             port,
-            tapped,
+            ref mut taps,
             ..
         } = self.network.receivers[receiver];
-        if tapped {
-            let here = |tap: &&mut Tap| 2 * tap.link + tap.direction.index() == lane;
-            for tap in self.taps.iter_mut().filter(here) {
-                (tap.see)(self.network.now, &self.lot[0]);
-            }
+        for see in taps {
+            see(self.network.now, &self.lot[0]);
         }
         self.frames += 1;
         self.stalled += 1;

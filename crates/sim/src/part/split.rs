@@ -5,7 +5,6 @@
 use super::{OUT_OF_ORDER, OutOfOrder, Part, Sources};
 use crate::lane::{Receiver, Sender};
 use crate::part::{Change, Member};
-use node::Tap;
 
 /// What will be a part: nodes, their ends of links, and who changes or looks at those.
 #[derive(Default)]
@@ -14,7 +13,6 @@ pub(crate) struct Draft {
     pub senders: Vec<Sender>,
     pub receivers: Vec<Receiver>,
     pub changes: Vec<Change>,
-    pub taps: Vec<Tap>,
 }
 
 impl Part {
@@ -54,13 +52,6 @@ impl Part {
         for (at, member, port, up) in self.changes {
             let (part, member) = places[member];
             drafts[part].changes.push((at, member, port, up));
-        }
-        for tap in self.taps {
-            let lane = 2 * tap.link + tap.direction.index();
-            let has = |draft: &&mut Draft| draft.receivers.iter().any(|end| end.lane == lane);
-            if let Some(draft) = drafts.iter_mut().find(has) {
-                draft.taps.push(tap);
-            }
         }
         let drafts = drafts.into_iter().enumerate();
         let mut parts: Vec<Part> = drafts

@@ -4,9 +4,18 @@ use alloc::vec::Vec;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
+/// Cells of a page of memory.
+const PAGE: usize = 4096 / size_of::<AtomicU64>();
+
 /// So many cells of zero.
 pub(super) fn zeros(count: usize) -> Vec<AtomicU64> {
-    (0..count).map(|_| AtomicU64::new(0)).collect()
+    let cells: Vec<_> = (0..count).map(|_| AtomicU64::new(0)).collect();
+    // The kernel gives a page at the first write. If somebody has looked before, as those who forward packets do, it takes that look back on all
+    // processors, and each of the first inserts would wait for them.
+    for cell in cells.iter().step_by(PAGE) {
+        cell.store(0, Relaxed);
+    }
+    cells
 }
 
 /// Makes room for `count` cells, with some to spare, so that this seldom happens.

@@ -34,7 +34,9 @@ fn with_kinds(
     match path {
         [] => command.mut_arg(argument, |arg| {
             // The command line wants names that last; this command ends with them.
-            let kinds = registry.tell().map(|(name, _)| &*name.to_owned().leak());
+            let kinds = registry
+                .descriptions()
+                .map(|(name, _)| &*name.to_owned().leak());
             arg.value_parser(PossibleValuesParser::new(
                 kinds.collect::<Vec<&'static str>>(),
             ))
@@ -58,7 +60,7 @@ fn script(shell: Shell, registry: &Registry) -> String {
     let mut text = with_interfaces(shell, &String::from_utf8_lossy(&text), &ports);
     if shell == Shell::Fish {
         // Its generator leaves out the values of arguments that are no options.
-        let kinds: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
+        let kinds: Vec<&str> = registry.descriptions().map(|(name, _)| name).collect();
         for (path, _) in KINDS {
             let mut condition = format!("__fish_wire_using_subcommand {}", path[0]);
             for below in &path[1..] {

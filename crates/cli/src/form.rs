@@ -68,15 +68,15 @@ impl FormOptions {
 }
 
 /// The interface by which a packet came or went.
-pub struct Way<'a> {
+pub struct InterfaceDirection<'a> {
     interface: &'a str,
     direction: Direction,
 }
 
-impl<'a> Way<'a> {
+impl<'a> InterfaceDirection<'a> {
     /// That of a packet whose direction is known.
-    pub fn of(item: &Item<'a>) -> Option<Way<'a>> {
-        Some(Way {
+    pub fn of(item: &Item<'a>) -> Option<InterfaceDirection<'a>> {
+        Some(InterfaceDirection {
             direction: item.options.direction()?,
             interface: &item.described()?.name,
         })
@@ -98,7 +98,7 @@ impl Form {
         self.append_with(packet, tick, || None, out)
     }
 
-    /// The same of one whose interface `way` tells, which is asked only where that is written.
+    /// The same of one whose interface `seen` tells, which is asked only where that is written.
     ///
     /// # Errors
     /// As those of [`append`](Form::append).
@@ -107,14 +107,14 @@ impl Form {
         &mut self,
         packet: &Packet<'_>,
         tick: Tick,
-        way: impl FnOnce() -> Option<Way<'a>>,
+        seen: impl FnOnce() -> Option<InterfaceDirection<'a>>,
         out: &mut Vec<u8>,
     ) -> anyhow::Result<()> {
         match self {
             Form::Lines(form) => line::encode(packet, *form, out)?,
             Form::Records => record::encode(packet, out)?,
-            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, way(), out),
-            Form::Json(times) => json(packet, tick, times, way(), out)?,
+            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, seen(), out),
+            Form::Json(times) => json(packet, tick, times, seen(), out)?,
         }
         Ok(())
     }
@@ -122,15 +122,20 @@ impl Form {
 
 /// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`; behind the time `eth0 in`
 /// where that is known.
-fn text(packet: &Packet<'_>, time: &Time<'_>, way: Option<Way<'_>>, out: &mut Vec<u8>) {
+fn text(
+    packet: &Packet<'_>,
+    time: &Time<'_>,
+    seen: Option<InterfaceDirection<'_>>,
+    out: &mut Vec<u8>,
+) {
     let [dst, src, _] = ether(packet.bytes);
     let (len, told) = (packet.bytes.len(), Payload(packet.bytes));
     // Writing to a Vec does not fail.
     let _ = write!(out, "{time} ");
-    if let Some(Way {
+    if let Some(InterfaceDirection {
         interface,
         direction,
-    }) = way
+    }) = seen
     {
         let _ = write!(out, "{} {} ", printable::word(interface), direction.name());
     }
@@ -143,7 +148,7 @@ fn json(
     packet: &Packet<'_>,
     tick: Tick,
     times: &mut Times,
-    way: Option<Way<'_>>,
+    seen: Option<InterfaceDirection<'_>>,
     out: &mut Vec<u8>,
 ) -> anyhow::Result<()> {
     let time = match times.next(packet.stamp, tick)? {
@@ -166,10 +171,10 @@ fn json(
         out,
         r#"{head},{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
     );
-    if let Some(Way {
+    if let Some(InterfaceDirection {
         interface,
         direction,
-    }) = way
+    }) = seen
     {
         let name = serde_json::Value::from(interface);
         let _ = write!(

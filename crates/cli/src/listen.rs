@@ -6,7 +6,7 @@ use crate::report::{self, put_link};
 use crate::select::Selection;
 use live::clock;
 use live::file::{Captured, Item};
-use live::port::raw::any::{Any, Place};
+use live::port::raw::any::{Any, Metadata};
 use live::port::{self, Options, Port, PortError, PortInfo, PortSpec, Received, RxCounters};
 use packet::Tick;
 use packet::capture::{self, Interface};
@@ -309,22 +309,22 @@ impl Kind {
                 numbers,
                 cooked,
                 ..
-            } => any.receive(wait, &mut |place: Place<'_>, frame| {
-                let options = place.flags.options();
+            } => any.receive(wait, &mut |metadata: Metadata<'_>, frame| {
+                let options = metadata.flags.options();
                 let sent = options.direction() == Some(capture::Direction::Out);
                 if *direction == if sent { Direction::In } else { Direction::Out } {
                     return;
                 }
-                if numbers.len() <= place.interface {
-                    numbers.resize(place.interface + 1, None);
+                if numbers.len() <= metadata.interface {
+                    numbers.resize(metadata.interface + 1, None);
                 }
-                let number = *numbers[place.interface]
-                    .get_or_insert_with(|| captured.add(place.described()));
-                let at_ps = match place.wall_ns {
+                let number = *numbers[metadata.interface]
+                    .get_or_insert_with(|| captured.add(metadata.described()));
+                let at_ps = match metadata.wall_ns {
                     Some(wall_ns) => u128::from(wall_ns) * 1_000,
                     None => dated(frame),
                 };
-                let bytes = match place.cooked.filter(|_| verbatim) {
+                let bytes = match metadata.cooked.filter(|_| verbatim) {
                     Some(header) => {
                         cooked.clear();
                         cooked.extend(header.bytes());

@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use lab::{Registry, Told};
+use lab::{Description, Registry};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 
@@ -27,31 +27,34 @@ impl Nodes {
     /// Tells them.
     pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
         let wanted = |name: &str| self.kind.as_deref().is_none_or(|kind| kind == name);
-        let mut kinds: Vec<_> = registry.tell().filter(|(name, _)| wanted(name)).collect();
+        let mut kinds: Vec<_> = registry
+            .descriptions()
+            .filter(|(name, _)| wanted(name))
+            .collect();
         kinds.sort_by_key(|(name, _)| *name);
-        let tables = registry.tell_tables();
+        let tables = registry.table_descriptions();
         let mut tables = tables.iter().filter(|(name, _)| wanted(name)).peekable();
         if kinds.is_empty() && tables.peek().is_none() {
-            let mut all: Vec<&str> = registry.tell().map(|(name, _)| name).collect();
-            all.extend(registry.tell_tables().iter().map(|(name, _)| *name));
+            let mut all: Vec<&str> = registry.descriptions().map(|(name, _)| name).collect();
+            all.extend(registry.table_descriptions().iter().map(|(name, _)| *name));
             all.sort_unstable();
             let kind = self.kind.unwrap_or_default();
             anyhow::bail!("there is no kind `{kind}`; there are: {}", all.join(", "));
         }
         let mut text = String::new();
-        for (name, told) in kinds {
-            let told = told.unwrap_or_default();
+        for (name, description) in kinds {
+            let description = description.unwrap_or_default();
             match (self.json, &self.kind) {
-                (true, _) => writeln!(text, "{}", object("kind", name, &told))?,
-                (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
-                (false, Some(_)) => put(&mut text, name, &told)?,
+                (true, _) => writeln!(text, "{}", object("kind", name, &description))?,
+                (false, None) => writeln!(text, "{name:<16} {}", description.what)?,
+                (false, Some(_)) => put(&mut text, name, &description)?,
             }
         }
-        for (name, told) in tables {
+        for (name, description) in tables {
             match (self.json, &self.kind) {
-                (true, _) => writeln!(text, "{}", object("table", name, told))?,
-                (false, None) => writeln!(text, "{name:<16} {}", told.what)?,
-                (false, Some(_)) => put(&mut text, name, told)?,
+                (true, _) => writeln!(text, "{}", object("table", name, description))?,
+                (false, None) => writeln!(text, "{name:<16} {}", description.what)?,
+                (false, Some(_)) => put(&mut text, name, description)?,
             }
         }
         let mut out = Output::open(&Buffering::default())?;
@@ -61,19 +64,19 @@ impl Nodes {
     }
 }
 
-fn put(text: &mut String, name: &str, told: &Told) -> std::fmt::Result {
-    match told.what.is_empty() {
+fn put(text: &mut String, name: &str, description: &Description) -> std::fmt::Result {
+    match description.what.is_empty() {
         true => writeln!(text, "{name}: nothing is told of it")?,
-        false => writeln!(text, "{name}: {}", told.what)?,
+        false => writeln!(text, "{name}: {}", description.what)?,
     }
-    if !told.keys.is_empty() {
+    if !description.keys.is_empty() {
         let width = |part: fn(&lab::Key) -> &str| {
-            let widths = told.keys.iter().map(|key| part(key).chars().count());
+            let widths = description.keys.iter().map(|key| part(key).chars().count());
             widths.max().unwrap_or(0).min(28)
         };
         let (names, values) = (width(|key| &key.name), width(|key| &key.value));
         writeln!(text, "\nKeys:")?;
-        for key in &told.keys {
+        for key in &description.keys {
             let line = format!(
                 "  {:<names$}  {:<values$}  {}",
                 key.name, key.value, key.meaning
@@ -82,27 +85,27 @@ fn put(text: &mut String, name: &str, told: &Told) -> std::fmt::Result {
         }
     }
     writeln!(text)?;
-    for (fact, rest) in &told.facts {
+    for (fact, rest) in &description.facts {
         let (first, others) = fact.split_at(1);
         writeln!(text, "{}{others}: {rest}", first.to_uppercase())?;
     }
-    if !told.example.is_empty() {
-        writeln!(text, "\nExample:\n\n{}", told.example)?;
+    if !description.example.is_empty() {
+        writeln!(text, "\nExample:\n\n{}", description.example)?;
     }
     Ok(())
 }
 
-fn object(what: &str, name: &str, told: &Told) -> Value {
-    let keys = told.keys.iter();
+fn object(what: &str, name: &str, description: &Description) -> Value {
+    let keys = description.keys.iter();
     let keys: Vec<Value> = keys
         .map(|key| json!({ "name": key.name, "value": key.value, "meaning": key.meaning }))
         .collect();
-    let facts = told.facts.iter();
+    let facts = description.facts.iter();
     let facts: Map<String, Value> = facts
         .map(|(fact, rest)| (fact.clone(), json!(rest)))
         .collect();
     let mut line = json_line!("nodes", what, {
-        what: name, "what": told.what, "keys": keys, "example": told.example,
+        what: name, "what": description.what, "keys": keys, "example": description.example,
     });
     if let Value::Object(line) = &mut line {
         line.extend(facts);

@@ -45,11 +45,11 @@ impl History {
 /// Which operations are in order, as bits.
 type Done = Vec<u64>;
 
-/// A place in the search: which operations are done, what is there then, and which operation to try next.
-struct Place {
+/// A step of the search: which operations are done, what is there then, and which operation to try next.
+struct Step {
     item: Item,
     next: usize,
-    /// The operation by which this place was come to.
+    /// The operation by which this step was taken.
     by: usize,
 }
 
@@ -62,22 +62,22 @@ fn can_be_ordered(entries: &[Entry]) -> bool {
         .filter(|entry| entry.answered.is_some())
         .count();
     let mut tried: BTreeSet<(Done, Item)> = BTreeSet::new();
-    let mut way = vec![Place {
+    let mut path = vec![Step {
         item: 0,
         next: 0,
         by: usize::MAX,
     }];
     while left > 0 {
-        let Some(place) = way.last_mut() else {
+        let Some(step) = path.last_mut() else {
             return false;
         };
-        match next_of(&entries, &done, place) {
+        match next_of(&entries, &done, step) {
             Some((index, item)) => {
-                place.next = index + 1;
+                step.next = index + 1;
                 flip(&mut done, index);
                 if tried.insert((done.clone(), item)) {
                     left -= usize::from(entries[index].answered.is_some());
-                    way.push(Place {
+                    path.push(Step {
                         item,
                         next: 0,
                         by: index,
@@ -87,8 +87,8 @@ fn can_be_ordered(entries: &[Entry]) -> bool {
                 }
             }
             None => {
-                let by = place.by;
-                way.pop();
+                let by = step.by;
+                path.pop();
                 if by != usize::MAX {
                     flip(&mut done, by);
                     left += usize::from(entries[by].answered.is_some());
@@ -100,7 +100,7 @@ fn can_be_ordered(entries: &[Entry]) -> bool {
 }
 
 /// The next operation that may come next, and what is there after it.
-fn next_of(entries: &[Entry], done: &Done, place: &Place) -> Option<(usize, Item)> {
+fn next_of(entries: &[Entry], done: &Done, step: &Step) -> Option<(usize, Item)> {
     let open = |index: usize| done[index / 64] >> (index % 64) & 1 == 0;
     // What is asked for after another was answered comes after that one.
     let open_entries = entries.iter().enumerate().filter(|(index, _)| open(*index));
@@ -108,11 +108,11 @@ fn next_of(entries: &[Entry], done: &Done, place: &Place) -> Option<(usize, Item
         .filter_map(|(_, entry)| Some(entry.answered?.0))
         .min();
     let first_answer = first_answer.unwrap_or(u64::MAX);
-    (place.next..entries.len())
+    (step.next..entries.len())
         .take_while(|index| entries[*index].asked <= first_answer)
         .filter(|index| open(*index))
         .find_map(|index| {
-            let mut item = place.item;
+            let mut item = step.item;
             let answer = entries[index].operation.apply(&mut item);
             let fits = entries[index]
                 .answered

@@ -132,7 +132,7 @@ impl Node for Switch {
 }
 
 /// A node with a clock of its own.
-struct Place {
+struct Member {
     node: Box<dyn Node>,
     out: Out,
     /// Thousandths of the true rate.
@@ -143,7 +143,7 @@ struct Place {
     side: bool,
 }
 
-impl Place {
+impl Member {
     fn local(&self, at: Time) -> Time {
         Time::from_ps(at.as_ps() / 1000 * self.rate)
     }
@@ -156,7 +156,7 @@ impl Place {
 
 /// All nodes on one wire.
 struct World {
-    places: Vec<Place>,
+    places: Vec<Member>,
     /// What arrives: when, in which order, at which node.
     flying: BTreeMap<(Time, u64), (usize, Frame)>,
     count: u64,
@@ -345,7 +345,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         ..Default::default()
     };
     nodes.push(Box::new(ClientNode::new(config).unwrap()));
-    let places = nodes.into_iter().enumerate().map(|(number, node)| Place {
+    let places = nodes.into_iter().enumerate().map(|(number, node)| Member {
         node,
         out: Out::default(),
         // One wire, one clock: that of the clients tells what came before what.
@@ -368,7 +368,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         partitions: (0..random.below(3)).map(|_| stretch(&mut random)).collect(),
         random,
     };
-    let counter = |place: &Place, name: &str| place.node.statistics().get(name).unwrap_or(0);
+    let counter = |place: &Member, name: &str| place.node.statistics().get(name).unwrap_or(0);
     let asked = u64::from(4 * 12u32);
     world.run(|world| world.places[clients].wakes().is_none());
     let statistics = world.places[clients].node.statistics();

@@ -5,9 +5,9 @@
 //! too little. The links of a path are those on which the probes were seen.
 
 mod figure;
-mod told;
+mod report;
 
-pub(crate) use told::{Summary, json, notes, summaries, table, verbose};
+pub(crate) use report::{Summary, json, notes, summaries, table, verbose};
 
 use crate::lock::lock;
 use node::link::{FCS, PREAMBLE, SHORTEST};

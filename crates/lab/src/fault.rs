@@ -164,6 +164,7 @@ pub(crate) fn did_you_mean(word: &str, known: &[&str]) -> String {
         None => {
             let mut known = known.to_vec();
             known.sort_unstable();
+            known.dedup();
             format!("there are: {}", known.join(", "))
         }
     }
@@ -206,6 +207,11 @@ error: wrong
         assert_eq!(nearest("del", known), Some("delay"));
         assert_eq!(
             did_you_mean("colour", &["rate", "delay"]),
+            "there are: delay, rate"
+        );
+        // Several parts of a section may take the same key.
+        assert_eq!(
+            did_you_mean("colour", &["rate", "delay", "rate"]),
             "there are: delay, rate"
         );
         assert_eq!(nearest("dealy", known), Some("delay"));

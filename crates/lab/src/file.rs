@@ -194,6 +194,8 @@ impl<'a> Reader<'a> {
         if let Some(section) = sections.value("bandwidth") {
             self.bandwidth(&mut lab, section);
         }
+        let mut shown = ["offsets", "network_effect", "bandwidth", "journeys"].into_iter();
+        let shows = shown.any(|name| sections.value(name).is_some());
         clocks::settle(&mut lab, &mut self.faults);
         sections.finish(&mut self.faults);
         if lab.nodes.is_empty() && self.faults.is_empty() {
@@ -210,7 +212,7 @@ impl<'a> Reader<'a> {
             self.faults.extend(plan.err());
         }
         if self.faults.is_empty() {
-            self.measure_all(&mut lab);
+            self.measure_all(&mut lab, shows);
             lab.only = self.differs.then_some(self.world);
             Ok(lab)
         } else {

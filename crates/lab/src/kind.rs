@@ -1,6 +1,7 @@
 //! A kind of node: how a node's section is read, checked, and made into a node.
 
 use crate::bandwidth::Estimates;
+use crate::engine::Engines;
 use crate::fault::Fault;
 use crate::flops::Measured;
 use crate::replay::Notes;
@@ -96,13 +97,21 @@ pub(crate) struct Kind {
     pub measures: bool,
     /// Whether it estimates what links have to spare, so that simulated time tells what was true.
     pub estimates: bool,
+    /// Whether it sends probes at exact times.
+    pub sends_probes: bool,
+    /// Whether its clock may be set by those of `peers`, so that a network effect can be told.
+    pub has_peers: bool,
+    /// Whether it is a host that pings and is pinged, and keeps its congestion windows if its key `windows` says so.
+    pub is_host: bool,
+    /// The same with other engines for programs in P4, if it runs them.
+    pub with_engines: Option<fn(Engines) -> Kind>,
     /// Keys whose values are names of hosts or addresses, with a dot before a key of a table within.
     pub hosts: &'static [&'static str],
     /// Whether it is something real, which only the world `live` has.
     pub real: Option<Real>,
     pub read: Arc<Read>,
-    /// What it is, for people: a text as [`Told`](crate::Told) reads it.
-    pub told: Option<Cow<'static, str>>,
+    /// What it is, for people: a text as [`Description`](crate::Description) reads it.
+    pub description: Option<Cow<'static, str>>,
 }
 
 impl Kind {
@@ -118,10 +127,14 @@ impl Kind {
             speaks_tls: false,
             measures: false,
             estimates: false,
+            sends_probes: false,
+            has_peers: false,
+            is_host: false,
+            with_engines: None,
             hosts: &[],
             real: None,
             read: Arc::new(read),
-            told: None,
+            description: None,
         }
     }
 

@@ -59,25 +59,20 @@ pub(crate) fn standard() -> Vec<Kind> {
     all.into_iter().flatten().collect()
 }
 
-/// The kind `p4` with these engines.
-pub(crate) fn p4(engines: crate::engine::Engines) -> Kind {
-    p4::kind(engines)
-}
-
-macro_rules! told {
+macro_rules! descriptions {
     ($($name:literal),* $(,)?) => {
-        [$(($name, include_str!(concat!("kinds/told/", $name, ".toml")))),*]
+        [$(($name, include_str!(concat!("kinds/descriptions/", $name, ".toml")))),*]
     };
 }
 
 /// Tables that a node of any kind may have, and what each is.
 pub(crate) fn tables() -> impl IntoIterator<Item = (&'static str, &'static str)> {
-    told!["dtp"]
+    descriptions!["dtp"]
 }
 
-/// What each of them is, for people, in the folder `told`.
-pub(crate) fn told() -> impl IntoIterator<Item = (&'static str, &'static str)> {
-    told![
+/// What each of them is, for people, in the folder `descriptions`.
+pub(crate) fn descriptions() -> impl IntoIterator<Item = (&'static str, &'static str)> {
+    descriptions![
         "callback",
         "capture",
         "command",

@@ -31,7 +31,7 @@ pub struct Lab {
     pub(crate) hardware: Option<Hardware>,
     /// The world that it was read for, if it is another lab in others.
     pub(crate) only: Option<World>,
-    /// What a topology left out, for the report.
+    /// What a topology left out, and that nothing is measured, for the report.
     pub(crate) notes: Vec<String>,
     pub(crate) nodes: Vec<NodePlan>,
     pub(crate) links: Vec<LinkPlan>,

@@ -1,11 +1,11 @@
 //! The kinds of nodes that a lab file can name: those that come with Wireline, and anybody's own.
 
+use crate::description::Description;
 use crate::engine::Engines;
 use crate::fault::{Fault, did_you_mean};
 use crate::hardware::{Cause, Hardware, Site};
 use crate::kind::{Context, Kind};
 use crate::kinds;
-use crate::told::Told;
 use crate::tree::Value;
 use node::Node;
 use nodes::ConfigError;
@@ -80,12 +80,12 @@ impl Registry {
             hardware: None,
             engines: Engines::default(),
         }
-        .all_told()
+        .all_described()
     }
 
-    fn all_told(self) -> Registry {
-        let told = kinds::told().into_iter();
-        told.fold(self, |registry, (name, text)| registry.told(name, text))
+    fn all_described(self) -> Registry {
+        let all = kinds::descriptions().into_iter();
+        all.fold(self, |registry, (name, text)| registry.describe(name, text))
     }
 
     /// Adds a kind, in place of one of the same name if there is one. `make` gets the keys of a node's section, read
@@ -116,11 +116,13 @@ impl Registry {
     /// With these engines for programs in P4.
     #[must_use]
     pub fn with_engines(mut self, engines: Engines) -> Registry {
-        for kind in self.kinds.iter_mut().filter(|kind| kind.name == "p4") {
-            *kind = Arc::new(Kind {
-                told: kind.told.clone(),
-                ..kinds::p4(engines.clone())
-            });
+        for kind in &mut self.kinds {
+            if let Some(with_engines) = kind.with_engines {
+                *kind = Arc::new(Kind {
+                    description: kind.description.clone(),
+                    ..with_engines(engines.clone())
+                });
+            }
         }
         self.engines = engines;
         self
@@ -131,26 +133,31 @@ impl Registry {
         &self.engines
     }
 
-    /// With what a kind is, for `wire nodes`: a text as [`Told`] reads it, when somebody asks. A kind that is not there is left so.
+    /// With what a kind is, for `wire nodes`: a text as [`Description`] reads it, when somebody asks. A kind that is not there is left so.
     #[must_use]
-    pub fn told(mut self, name: &str, text: impl Into<Cow<'static, str>>) -> Registry {
+    pub fn describe(mut self, name: &str, text: impl Into<Cow<'static, str>>) -> Registry {
         if let Some(kind) = self.kinds.iter_mut().find(|kind| kind.name == name) {
-            Arc::make_mut(kind).told = Some(text.into());
+            Arc::make_mut(kind).description = Some(text.into());
         }
         self
     }
 
-    /// What is told of each kind: its name, and nothing of one that came without.
-    pub fn tell(&self) -> impl Iterator<Item = (&str, Option<Told>)> {
+    /// The description of each kind: its name, and nothing of one that came without.
+    pub fn descriptions(&self) -> impl Iterator<Item = (&str, Option<Description>)> {
         let kinds = self.kinds.iter();
-        kinds.map(|kind| (kind.name.as_str(), kind.told.as_deref().map(Told::read)))
+        kinds.map(|kind| {
+            (
+                kind.name.as_str(),
+                kind.description.as_deref().map(Description::read),
+            )
+        })
     }
 
-    /// What is told of the tables that a node of any kind may have.
-    pub fn tell_tables(&self) -> Vec<(&'static str, Told)> {
+    /// The descriptions of the tables that a node of any kind may have.
+    pub fn table_descriptions(&self) -> Vec<(&'static str, Description)> {
         let tables = crate::kinds::tables().into_iter();
         tables
-            .map(|(name, text)| (name, Told::read(text)))
+            .map(|(name, text)| (name, Description::read(text)))
             .collect()
     }
 

@@ -521,11 +521,8 @@ impl Lab {
     }
 
     /// Nodes that send probes at exact times.
-    fn generators(&self) -> impl Iterator<Item = usize> + '_ {
-        let nodes = self.nodes.iter().enumerate();
-        nodes
-            .filter(|(_, plan)| plan.kind.name == "generator")
-            .map(|(index, _)| index)
+    pub(crate) fn generators(&self) -> impl Iterator<Item = usize> + '_ {
+        (0..self.nodes.len()).filter(|node| self.nodes[*node].kind.sends_probes)
     }
 
     /// What all generators sent, if every place where frames end is looked at.

@@ -69,7 +69,7 @@ pub enum SweepError {
 }
 
 /// What a run told of each measure, in the order of [`Measure::ALL`].
-type Told = [Option<f64>; Measure::ALL.len()];
+type Values = [Option<f64>; Measure::ALL.len()];
 
 impl Sweep {
     /// How many combinations of values there are.
@@ -154,7 +154,7 @@ impl Sweep {
         let seeds = self.seeds.1 as usize;
         let all = self.points() * seeds;
         let (next, done) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let told: Mutex<Vec<Option<Told>>> = Mutex::new(vec![None; all]);
+        let told: Mutex<Vec<Option<Values>>> = Mutex::new(vec![None; all]);
         let failed: Mutex<Option<(usize, SweepError)>> = Mutex::new(None);
         let is_over = || self.options.stop.is_some_and(|stop| stop());
         let work = || {
@@ -219,7 +219,7 @@ impl Sweep {
         registry: &Registry,
         point: usize,
         index: usize,
-    ) -> Result<Option<Told>, SweepError> {
+    ) -> Result<Option<Values>, SweepError> {
         let seed = self.seeds.0.wrapping_add(index as u64);
         let lab = self.read(registry, point)?;
         let options = Options {

@@ -22,6 +22,9 @@ const CAPTURES: &[&str] = &["pcapng", "pcap"];
 /// The endings of captures of a link.
 const STREAMS: &[&str] = &["pcapng", "pcap", "phy"];
 
+/// A lab of so many links that does not say where to measure measures at every port.
+const SMALL: usize = 8;
+
 impl Reader<'_> {
     /// The keys by which a recording node keeps what it sees.
     pub(crate) fn node_capture(&mut self, lab: &mut Lab, view: usize, section: &mut Value) {
@@ -227,7 +230,7 @@ impl Reader<'_> {
         let from = fields.optional("from", &mut self.faults);
         let is_one = |node: usize| {
             let plan = &lab.nodes[node];
-            plan.kind.name == "huygens" && plan.config.get("peers").is_some()
+            plan.kind.has_peers && plan.config.get("peers").is_some()
         };
         let mut clocks = (0..lab.nodes.len()).filter(|&node| is_one(node));
         let reference = match &name {
@@ -347,9 +350,19 @@ impl Reader<'_> {
         })
     }
 
-    /// A small lab that does not say what it measures measures what arrives at each port.
-    pub(crate) fn measure_all(&mut self, lab: &mut Lab) {
-        if !lab.views.is_empty() || lab.links.len() > 8 {
+    /// A small lab that does not say what it measures measures what arrives at each port. A large one that `shows` nothing else has a note.
+    pub(crate) fn measure_all(&mut self, lab: &mut Lab, shows: bool) {
+        if !lab.views.is_empty() {
+            return;
+        }
+        if lab.links.len() > SMALL {
+            if !shows && lab.generators().next().is_some() {
+                lab.notes.push(format!(
+                    "no port was looked at: a lab of more than {SMALL} links says where to measure, \
+                     as by [[measure]] and at = [\"{}\"]",
+                    lab.links[0].names[1],
+                ));
+            }
             return;
         }
         // What OFLOPS sees it tells itself, and more of it.
@@ -374,7 +387,7 @@ fn keep_windows(lab: &mut Lab, views: &[usize]) {
         let end = lab.links[link].link.ends[1 - direction.index()];
         let node = &mut lab.nodes[end.node.0];
         let span = node.span.clone();
-        if let (true, What::Table(entries)) = (node.kind.name == "host", &mut node.config.what)
+        if let (true, What::Table(entries)) = (node.kind.is_host, &mut node.config.what)
             && !entries.iter().any(|entry| entry.key == "windows")
         {
             entries.push(Entry {

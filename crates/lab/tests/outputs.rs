@@ -160,6 +160,28 @@ fn json_lines_have_a_schema_and_a_type() {
 }
 
 #[test]
+fn a_large_lab_that_does_not_say_where_to_measure_is_told_that_nothing_was() {
+    let star = |hosts: usize, more: &str| {
+        let text = format!(
+            "node.s = {{ kind = 'switch', ports = {hosts} }}\n\
+             [node.'h{{n}}']\neach = {hosts}\nkind = 'generator'\ncount = 10\ngap = '1 us'\n\
+             [[link]]\neach = {hosts}\nends = ['h{{n}}.0', 's.{{n}}']\n{more}"
+        );
+        run(&text, &scratch("measures"))
+    };
+    let told = |report: &lab::Report| report.to_string().contains("no port was looked at");
+    let small = star(8, "");
+    assert!(!told(&small) && small.rows.len() == 16);
+    let large = star(9, "");
+    assert!(told(&large) && large.rows.is_empty(), "{large}");
+    assert!(large.json().contains("no port was looked at"));
+    // What is advised works.
+    let advice = large.notes[0].split("[[measure]] and ").nth(1).unwrap();
+    let advised = star(9, &format!("[[measure]]\n{advice}\n"));
+    assert!(!told(&advised) && advised.rows.len() == 1, "{advised}");
+}
+
+#[test]
 fn a_stopped_run_reports_what_it_has() {
     let lab = lab::parse(&PAIR.replace("count = 20_000", "")).unwrap();
     let options = Options {

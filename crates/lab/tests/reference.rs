@@ -60,9 +60,9 @@ const OF_THE_LAB: [&str; 9] = [
 fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
     let registry = lab::Registry::standard();
     let mut wrong = Vec::new();
-    for (name, told) in registry.tell() {
-        let told = told.unwrap_or_else(|| panic!("nothing is told of {name}"));
-        let keys: BTreeSet<&str> = told
+    for (name, description) in registry.descriptions() {
+        let description = description.unwrap_or_else(|| panic!("{name} has no description"));
+        let keys: BTreeSet<&str> = description
             .keys
             .iter()
             .filter_map(|key| key.name.split('.').next())
@@ -70,7 +70,7 @@ fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
         // Behind the line of the kind, so that what has to be there is.
         let kind = format!("kind = \"{name}\"\n");
         let unknown = format!("{kind}qqqqqqqqqqqqqqqqqqqqqqqq = 1\n");
-        let text = told.example.replace(&kind, &unknown);
+        let text = description.example.replace(&kind, &unknown);
         let faults = lab::parse(&text).expect_err("an unknown key is refused");
         let help = faults.list.iter().filter_map(|fault| fault.help.as_deref());
         let taken = help
@@ -79,7 +79,7 @@ fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
         let taken = taken.unwrap_or_else(|| panic!("{name}: {faults}"));
         let taken: BTreeSet<&str> = taken.split(", ").filter(|key| !key.is_empty()).collect();
         let untold = taken.difference(&keys);
-        wrong.extend(untold.map(|key| format!("of {name} is not told: {key}")));
+        wrong.extend(untold.map(|key| format!("of {name} is not described: {key}")));
         let unknown = keys
             .difference(&taken)
             .filter(|key| !OF_THE_LAB.contains(key));
@@ -90,8 +90,8 @@ fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
 
 #[test]
 fn every_example_that_is_told_makes_a_node() {
-    for (name, told) in lab::Registry::standard().tell() {
-        let example = &told.expect("something is told").example;
+    for (name, description) in lab::Registry::standard().descriptions() {
+        let example = &description.expect("a description").example;
         assert!(example.contains(&format!("kind = \"{name}\"")), "{name}");
         if let Err(mut faults) = lab::parse(example) {
             faults
@@ -107,8 +107,11 @@ fn the_book_has_what_is_told() {
     let book = include_str!("../../../docs/book/src/nodes.md");
     let registry = lab::Registry::standard();
     let names: Vec<&str> = registry.names().collect();
-    for (name, told) in registry.tell().filter(|(name, _)| names.contains(name)) {
-        let example = told.map_or(String::new(), |told| told.example);
+    for (name, description) in registry
+        .descriptions()
+        .filter(|(name, _)| names.contains(name))
+    {
+        let example = description.map_or(String::new(), |description| description.example);
         let lines = example
             .lines()
             .map(|line| line.strip_prefix('#').unwrap_or(line));

@@ -64,7 +64,7 @@ pub struct Driver {
     properties: Properties,
     out: Out,
     /// The latest time that the node was told.
-    told: Time,
+    now: Time,
     /// When statistics are due next.
     due: Time,
     refused: [u64; Refusal::ALL.len()],
@@ -83,7 +83,7 @@ impl Driver {
             name,
             node,
             out: Out::default(),
-            told: Time::ZERO,
+            now: Time::ZERO,
             due: Time::ZERO,
             refused: [0; Refusal::ALL.len()],
             single: Vec::with_capacity(1),
@@ -108,15 +108,15 @@ impl Driver {
     }
 
     /// The latest time that the node was told.
-    pub fn told(&self) -> Time {
-        self.told
+    pub fn now(&self) -> Time {
+        self.now
     }
 
     /// Gives the node frames that have arrived; the list is empty afterwards.
     #[inline]
     pub fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>) {
-        self.told = self.told.max(now);
-        self.node.frames(self.told, port, frames, &mut self.out);
+        self.now = self.now.max(now);
+        self.node.frames(self.now, port, frames, &mut self.out);
         if !frames.is_empty() {
             give_up(frames, &mut self.out);
         }
@@ -125,10 +125,10 @@ impl Driver {
     /// Gives the node one frame.
     #[inline]
     pub fn frame(&mut self, now: Time, port: Port, frame: Frame) {
-        self.told = self.told.max(now);
+        self.now = self.now.max(now);
         self.single.push(frame);
         self.node
-            .frames(self.told, port, &mut self.single, &mut self.out);
+            .frames(self.now, port, &mut self.single, &mut self.out);
         if !self.single.is_empty() {
             give_up(&mut self.single, &mut self.out);
         }
@@ -137,11 +137,11 @@ impl Driver {
     /// Wakes the node, and tells it of departures before.
     #[inline]
     pub fn wake(&mut self, now: Time) {
-        self.told = self.told.max(now);
+        self.now = self.now.max(now);
         if !self.stamps.is_empty() {
             self.tell_departures();
         }
-        self.node.wake(self.told, &mut self.out);
+        self.node.wake(self.now, &mut self.out);
     }
 
     /// When the node is to be woken: when it wants to, or when it is to be told of a departure.
@@ -156,7 +156,7 @@ impl Driver {
 
     #[cold]
     fn tell_departures(&mut self) {
-        let now = self.told;
+        let now = self.now;
         while let Some((at, port, id)) = self.stamps.pop_front_if(|(at, ..)| *at <= now) {
             let what = What::Departed(id);
             let event = Event { at, port, what };
@@ -172,8 +172,8 @@ impl Driver {
 
     /// Tells the node of an event.
     pub fn event(&mut self, now: Time, event: &Event) {
-        self.told = self.told.max(now);
-        self.node.event(self.told, event, &mut self.out);
+        self.now = self.now.max(now);
+        self.node.event(self.now, event, &mut self.out);
     }
 
     /// Whether the statistics that the node has are older than it acts by, so that a world is to tell it of
@@ -217,7 +217,7 @@ impl Driver {
 
     /// The node's tables.
     pub fn tables(&self, now: Time) -> Vec<Table> {
-        self.node.tables(self.told.max(now))
+        self.node.tables(self.now.max(now))
     }
 
     /// What the node has come to.

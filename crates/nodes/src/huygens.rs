@@ -26,7 +26,7 @@ mod talk;
 
 use crate::ConfigError;
 use crate::clock::measured::{Measured, in_64_bits};
-use crate::clock::station::{NETWORK, Place, Station};
+use crate::clock::station::{Attachment, NETWORK, Station};
 use crate::clock::{self, Clock, Local};
 use crate::endpoint::{Endpoint, Peer};
 use alloc::boxed::Box;
@@ -148,11 +148,11 @@ impl Config {
         if self.window < self.interval * 10 || self.window > Time::from_secs(3600) {
             return fault("window", "at least ten times `interval`, and at most 1 h");
         }
-        self.place().check()
+        self.attachment().check()
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn attachment(&self) -> Attachment {
+        Attachment {
             ports: self.ports,
             mac: self.mac,
             address: self.address,
@@ -289,7 +289,7 @@ impl Huygens {
             again: Time::ZERO,
             found: false,
         });
-        let mut station = Station::new(config.place(), PORT, config.first);
+        let mut station = Station::new(config.attachment(), PORT, config.first);
         if config.peers.iter().flatten().next().is_some() {
             station.next = Some(config.first);
         }

@@ -21,7 +21,7 @@ use crate::ConfigError;
 use crate::clock::found::Found;
 use crate::clock::limits::Limits;
 use crate::clock::measured::{Measured, in_64_bits};
-use crate::clock::station::{NETWORK, Place, Station};
+use crate::clock::station::{Attachment, NETWORK, Station};
 use crate::clock::{self, Clock, Local, interval};
 use crate::endpoint::Peer;
 use alloc::boxed::Box;
@@ -117,11 +117,11 @@ impl Config {
         if self.min_poll > self.max_poll {
             return fault("min_poll", "it is greater than `max_poll`");
         }
-        self.place().check()
+        self.attachment().check()
     }
 
-    fn place(&self) -> Place {
-        Place {
+    fn attachment(&self) -> Attachment {
+        Attachment {
             ports: self.ports,
             mac: self.mac,
             address: self.address,
@@ -209,7 +209,7 @@ impl Ntp {
         let tick = config.clock.tick.as_ps().max(233) as f64;
         let exponent = libm::ceil(libm::log2(tick * 1e-12)) as i8;
         Ok(Ntp {
-            station: Station::new(config.place(), PORT, config.first),
+            station: Station::new(config.attachment(), PORT, config.first),
             clock: config.clock.make()?,
             precision: (tick, exponent),
             filter: Filter::default(),

@@ -40,7 +40,7 @@ pub struct Match<'a>(Form<'a>);
 enum Form<'a> {
     Fields(List<'a, Oxm>),
     /// What a switch tells: fields of other classes may be between those known here.
-    Told(&'a [u8]),
+    Received(&'a [u8]),
     Ten(&'a [u8; 40]),
     InPort(PortNo),
 }
@@ -63,7 +63,7 @@ impl<'a> Match<'a> {
     pub fn iter(&self) -> Fields<'a> {
         Fields(match self.0 {
             Form::Fields(fields) => FieldsForm::List(fields.iter()),
-            Form::Told(bytes) => FieldsForm::Told(Reader::new(bytes, Fault::BadMatchLen)),
+            Form::Received(bytes) => FieldsForm::Received(Reader::new(bytes, Fault::BadMatchLen)),
             Form::Ten(bytes) => FieldsForm::Array(from_v10(bytes)),
             Form::InPort(port) => {
                 let mut fields = Array::default();
@@ -108,7 +108,7 @@ impl<'a> Match<'a> {
         while !fields.is_empty() {
             told(&mut fields)?;
         }
-        Ok(Match(Form::Told(bytes)))
+        Ok(Match(Form::Received(bytes)))
     }
 
     /// Appends the match in the form of this version, padded.
@@ -125,7 +125,7 @@ impl<'a> Match<'a> {
                 out.u16(0);
                 match form {
                     Form::Fields(fields) => fields.write(version, out)?,
-                    Form::Told(bytes) => out.extend_from_slice(bytes),
+                    Form::Received(bytes) => out.extend_from_slice(bytes),
                     _ => {
                         // 1.0 may ask for the priority of frames without a tag; 1.3 may not.
                         let untagged =
@@ -180,7 +180,7 @@ pub struct Fields<'a>(FieldsForm<'a>);
 #[derive(Clone)]
 enum FieldsForm<'a> {
     List(list::Iter<'a, Oxm>),
-    Told(Reader<'a>),
+    Received(Reader<'a>),
     Array(Array),
 }
 
@@ -189,7 +189,7 @@ impl Iterator for Fields<'_> {
     fn next(&mut self) -> Option<Oxm> {
         match &mut self.0 {
             FieldsForm::List(fields) => fields.next(),
-            FieldsForm::Told(reader) => {
+            FieldsForm::Received(reader) => {
                 while !reader.is_empty() {
                     match told(reader) {
                         Ok(Some(oxm)) => return Some(oxm),

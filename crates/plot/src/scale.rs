@@ -210,7 +210,7 @@ impl Scale {
                 let text = match n {
                     _ if self.time.is_some() => {
                         let ps = value * self.time.unwrap_or(1.0);
-                        TimeUnit::of(ps * 1.000_001).told(ps)
+                        TimeUnit::of(ps * 1.000_001).text(ps)
                     }
                     -3..0 => format!("{value:.places$}", places = n.unsigned_abs() as usize),
                     0..3 => format!("{value:.0}"),

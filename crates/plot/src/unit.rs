@@ -19,7 +19,7 @@ impl TimeUnit {
     }
 
     /// A time with its unit: this one, or a smaller one where it is far below.
-    pub fn told(self, ps: f64) -> String {
+    pub fn text(self, ps: f64) -> String {
         self.told_apart(ps, 0.0)
     }
 

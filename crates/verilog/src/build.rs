@@ -158,7 +158,7 @@ impl<'a> Build<'a> {
             }
         }
         if let (Some(split), Some(stage)) = (self.walk.split, self.schedule.split) {
-            for id in split.told() {
+            for id in split.fields() {
                 self.writer.want(id, stage);
             }
         }
@@ -374,7 +374,7 @@ impl<'a> Build<'a> {
                 unused.join(", ")
             );
         }
-        let told = split.told().map(|id| self.writer.at(id, stage));
+        let split = split.fields().map(|id| self.writer.at(id, stage));
         let flight = self.flight().trailing_zeros();
         let text = format!(
             "
@@ -393,12 +393,12 @@ impl<'a> Build<'a> {
             width.max(1),
             stage.0,
             parts.join(", "),
-            told[0],
-            told[1],
-            told[2],
-            told[3],
-            told[4],
-            told[5],
+            split[0],
+            split[1],
+            split[2],
+            split[3],
+            split[4],
+            split[5],
             stage.0 + 1,
             self.map.tables.len() + self.map.memories.len(),
         );

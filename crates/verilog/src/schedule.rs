@@ -69,11 +69,11 @@ impl Schedule {
                 schedule.alone.insert(access.object);
             }
         }
-        let told = split.map(|split| split.told());
+        let fields = split.map(|split| split.fields());
         let all: Vec<Id> = roots
             .iter()
             .copied()
-            .chain(told.into_iter().flatten())
+            .chain(fields.into_iter().flatten())
             .collect();
         let needed = needed(graph, &all, lookups, accesses);
         let mut cones = cones(graph, &needed, lookups, accesses, &mut schedule.alone);
@@ -97,7 +97,7 @@ impl Schedule {
                         _ => None,
                     });
                 let ends = crossing
-                    .chain(told.into_iter().flatten())
+                    .chain(fields.into_iter().flatten())
                     .filter_map(|id| schedule.stages[id.index()]);
                 let writes = accesses
                     .iter()

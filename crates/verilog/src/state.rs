@@ -195,7 +195,7 @@ pub(crate) struct Split {
 }
 
 impl Split {
-    pub(crate) fn told(self) -> [Id; 6] {
+    pub(crate) fn fields(self) -> [Id; 6] {
         [
             self.group,
             self.start,

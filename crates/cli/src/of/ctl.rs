@@ -346,7 +346,7 @@ impl Session {
         Ok(Verdict::Good)
     }
 
-    fn put(&mut self, told: show::Told) -> anyhow::Result<()> {
+    fn put(&mut self, told: show::Reported) -> anyhow::Result<()> {
         let (text, object) = told;
         let line = if self.json { object.to_string() } else { text };
         self.out.tell(&format!("{line}\n"))

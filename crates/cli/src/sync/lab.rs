@@ -1,7 +1,7 @@
 //! `wire sync --lab`: the clocks of a lab in simulated time, told as this machine's is.
 
 use super::Sync;
-use super::report::{Teller, Told};
+use super::report::{Reported, Teller};
 use super::verdict::Found;
 use super::watch::{News, Sample, Watch};
 use crate::Verdict;
@@ -125,7 +125,7 @@ impl Sync {
             Some(only) => anyhow::bail!("{only} of {place} has no clock"),
             None => anyhow::bail!("no node of {place} has a clock"),
         }
-        let mut told: Vec<(String, Told)> = Vec::new();
+        let mut told: Vec<(String, Reported)> = Vec::new();
         for one in watched {
             told.push((one.name, one.teller.finish()?));
         }
@@ -160,8 +160,8 @@ impl Sync {
 }
 
 /// Of a counter of DTP, what there is in the end.
-fn counted(clock: &ClockReport, ended: Time) -> Told {
-    Told {
+fn counted(clock: &ClockReport, ended: Time) -> Reported {
+    Reported {
         last: Some(Sample {
             at: ended,
             offset_ps: clock.offset.last_ps,
@@ -170,6 +170,6 @@ fn counted(clock: &ClockReport, ended: Time) -> Told {
             drift_ppt: -clock.steered_ppt,
             machine_ps: -i128::from(clock.error.last_ps),
         }),
-        ..Told::default()
+        ..Reported::default()
     }
 }

@@ -15,7 +15,7 @@ const KEPT: usize = 1_000_000;
 
 /// What was told, and what of it is of use in the end.
 #[derive(Default)]
-pub struct Told {
+pub struct Reported {
     pub samples: Vec<Sample>,
     pub last: Option<Sample>,
     /// Offsets that there was no room for.
@@ -34,13 +34,13 @@ pub struct Teller {
     /// Offsets of this second.
     count: u64,
     head: bool,
-    told: Told,
+    told: Reported,
 }
 
 impl Teller {
     pub fn start(
         command: &Sync,
-    ) -> anyhow::Result<(Sender<News>, JoinHandle<anyhow::Result<Told>>)> {
+    ) -> anyhow::Result<(Sender<News>, JoinHandle<anyhow::Result<Reported>>)> {
         let (sender, receiver) = channel();
         let teller = Teller::new(command, None, false)?;
         let thread = live::thread::spawn("report", move || teller.run(&receiver))?;
@@ -56,11 +56,11 @@ impl Teller {
             quiet: quiet || command.quiet,
             count: 0,
             head: false,
-            told: Told::default(),
+            told: Reported::default(),
         })
     }
 
-    fn run(mut self, news: &Receiver<News>) -> anyhow::Result<Told> {
+    fn run(mut self, news: &Receiver<News>) -> anyhow::Result<Reported> {
         for news in news {
             self.hear(news)?;
         }
@@ -92,7 +92,7 @@ impl Teller {
     }
 
     /// What there was.
-    pub fn finish(self) -> anyhow::Result<Told> {
+    pub fn finish(self) -> anyhow::Result<Reported> {
         self.stdout.finish()?;
         Ok(self.told)
     }

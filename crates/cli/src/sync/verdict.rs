@@ -2,7 +2,7 @@
 
 use super::Sync;
 use super::method::{about_bound, about_stamps, count, name};
-use super::report::{Told, draw, length, machine, signed, signed_64};
+use super::report::{Reported, draw, length, machine, signed, signed_64};
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::lab::{clock_reports, table};
@@ -16,7 +16,7 @@ use std::fmt::Write;
 pub struct Found<'a> {
     pub node: &'a NodeOutcome,
     pub clock: &'a ClockReport,
-    pub told: &'a Told,
+    pub told: &'a Reported,
     pub ended: Time,
     /// What arrivals are stamped by.
     pub arrivals: &'a str,
@@ -28,7 +28,7 @@ pub struct Found<'a> {
 pub fn tell(
     command: &Sync,
     ended: PortsOutcome,
-    told: Told,
+    told: Reported,
     names: &[String],
 ) -> anyhow::Result<Verdict> {
     let node = ended.outcome.nodes.first();
@@ -53,7 +53,7 @@ pub fn tell(
     Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
 }
 
-impl Told {
+impl Reported {
     fn offsets(&self) -> u64 {
         self.samples.len() as u64 + self.left_out
     }

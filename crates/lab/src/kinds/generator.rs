@@ -9,14 +9,18 @@ use std::path::PathBuf;
 
 /// The kind.
 pub(super) fn kinds() -> Vec<Kind> {
-    vec![Kind::new("generator", |config, folder| {
+    let kind = Kind::new("generator", |config, folder| {
         let replay = config.get("replay").map(Value::read::<PathBuf>);
         Ok(Planned {
             endless: endless(config),
             inputs: replay.transpose()?.into_iter().collect(),
             ..Planned::by(config, folder, make)?
         })
-    })]
+    });
+    vec![Kind {
+        sends_probes: true,
+        ..kind
+    }]
 }
 
 fn endless(config: &Value) -> Vec<String> {

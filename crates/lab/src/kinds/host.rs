@@ -32,6 +32,7 @@ pub(super) fn kinds() -> Vec<Kind> {
     });
     vec![
         Kind {
+            is_host: true,
             hosts: &["gateway", "program.to"],
             ..host
         },

@@ -83,10 +83,14 @@ fn ports() -> usize {
 }
 
 /// The kind, with the engines that its nodes may have.
-pub(crate) fn kind(engines: Engines) -> Kind {
-    Kind::new("p4", move |config, folder| {
+fn kind(engines: Engines) -> Kind {
+    let kind = Kind::new("p4", move |config, folder| {
         plan(config, folder, engines.clone())
-    })
+    });
+    Kind {
+        with_engines: Some(self::kind),
+        ..kind
+    }
 }
 
 /// The kind, with the engines that are always there.

@@ -448,7 +448,7 @@ impl<'a> Session<'a> {
     fn addresses(&self, node: usize) -> Result<Vec<IpAddr>, SessionError> {
         let plan = &self.lab.nodes[node];
         let addresses: Vec<IpAddr> = host_names::addresses(&plan.config).collect();
-        let is_host = plan.kind.name == "host";
+        let is_host = plan.kind.is_host;
         if is_host && !addresses.is_empty() {
             return Ok(addresses);
         }

@@ -184,14 +184,14 @@ enum Parser {
 }
 
 /// Where the bytes of a packet are.
-enum Place {
+enum Location {
     Window(Range<usize>),
     Frame,
 }
 
 /// What a look at the window found.
 enum Found {
-    Packet(Place, Head),
+    Packet(Location, Head),
     Complaint(Complaint),
     /// A line by its number, and what a command writes such lines for.
     ForPeople(u64, &'static str),
@@ -386,8 +386,8 @@ impl Source {
                 Found::Packet(place, head) => {
                     self.counters.packets += 1;
                     let bytes = match place {
-                        Place::Window(range) => self.window.taken(range),
-                        Place::Frame => &self.frame,
+                        Location::Window(range) => self.window.taken(range),
+                        Location::Frame => &self.frame,
                     };
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
                     let captured = match &self.parser {
@@ -518,7 +518,7 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
                     original_len: frame.len() as u32,
                     ..Head::stamped(head.stamp)
                 };
-                (used, Found::Packet(Place::Frame, head))
+                (used, Found::Packet(Location::Frame, head))
             }
         },
     };
@@ -562,7 +562,7 @@ fn look_at_record(window: &mut Window<Input>, counters: &mut Counters) -> Found 
             };
             let length = packet.bytes.len();
             let taken = window.take(used);
-            Found::Packet(Place::Window(taken.end - length..taken.end), head)
+            Found::Packet(Location::Window(taken.end - length..taken.end), head)
         }
     }
 }

@@ -255,7 +255,7 @@ impl<'a> Runner<'a> {
 
     /// Takes what the node has sent.
     fn collect(&mut self, clock: Time) {
-        let told = self.driver.told();
+        let told = self.driver.now();
         self.egress
             .collect(&mut self.driver, self.shared, told, clock);
     }
@@ -373,7 +373,7 @@ impl<'a> Runner<'a> {
                     }
                     return;
                 }
-                let told = now.max(driver.told());
+                let told = now.max(driver.now());
                 for frame in arrived.iter() {
                     taps.iter_mut().for_each(|tap| (tap.see)(told, frame));
                 }

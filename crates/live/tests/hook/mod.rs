@@ -286,11 +286,11 @@ fn only_packets_that_the_filter_names_reach_the_node() {
 }
 
 /// Keeps frames, and sends them when it is woken.
-struct Keeper {
+struct Recorder {
     kept: VecDeque<(Time, Port, Frame)>,
 }
 
-impl Node for Keeper {
+impl Node for Recorder {
     fn properties(&self) -> Properties {
         Properties::of(2)
     }
@@ -319,7 +319,7 @@ fn packets_that_are_kept_or_sent_at_a_time_wait() {
     let at = each(|now, port, frame, out| {
         out.send_at(other(port), now + Time::from_ms(30), frame);
     });
-    let kept: Vec<Box<dyn Node>> = vec![Box::new(Keeper {
+    let kept: Vec<Box<dyn Node>> = vec![Box::new(Recorder {
         kept: VecDeque::new(),
     })];
     for nodes in [at, kept] {

@@ -40,7 +40,7 @@ impl Series {
         self.sizes.record(ps.unsigned_abs());
     }
 
-    fn told(&self) -> Deviations {
+    fn deviations(&self) -> Deviations {
         Deviations {
             rms_ps: libm::sqrt(self.squares / self.values.count.max(1) as f64) as u64,
             spread: self.sizes.spread(Time::from_ps(1)),
@@ -110,8 +110,8 @@ impl Measured {
         ClockReport {
             protocol,
             state,
-            offset: self.offset.told(),
-            error: self.error.told(),
+            offset: self.offset.deviations(),
+            error: self.error.deviations(),
             bound_ps: self.bound,
             greatest_bound_ps: self.greatest_bound,
             over_bound: self.over,
@@ -145,7 +145,7 @@ mod tests {
         assert!((KEPT / 2..=KEPT).contains(&trace.len()));
         let steps = trace.windows(2).map(|pair| pair[1].0 - pair[0].0);
         assert!(steps.clone().all(|step| step == Time::from_secs(32)));
-        let offset = measured.offset.told();
+        let offset = measured.offset.deviations();
         assert_eq!((offset.count, offset.last_ps), (99_999, -40));
         assert_eq!((offset.min_ps, offset.max_ps, offset.rms_ps), (-40, 30, 35));
         assert_eq!(offset.greatest(), Time::from_ps(40));

@@ -12,9 +12,9 @@ const ASK_AGAIN: Time = Time::from_secs(1);
 /// The network's side.
 pub(crate) const NETWORK: Port = Port(0);
 
-/// What of a clock's keys is about its place.
+/// How a clock is attached to the network, by its keys.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+pub(crate) struct Attachment {
     /// 1, or 2 in line.
     pub ports: u16,
     pub mac: Mac,
@@ -23,7 +23,7 @@ pub(crate) struct Place {
     pub gateway: Option<Ipv4Addr>,
 }
 
-impl Place {
+impl Attachment {
     pub fn check(&self) -> Result<(), ConfigError> {
         let fault = |key, reason: &str| Err(ConfigError::new(key, reason));
         if !(1..=2).contains(&self.ports) {
@@ -39,11 +39,11 @@ impl Place {
     }
 }
 
-/// The place, and who is known from there.
+/// How it is attached, and who is known from there.
 #[derive(Debug)]
 pub(crate) struct Station {
     pub endpoint: Endpoint,
-    place: Place,
+    attachment: Attachment,
     /// Its own UDP port, and that of the server.
     port: u16,
     /// When the server is to be asked next.
@@ -54,20 +54,20 @@ pub(crate) struct Station {
 
 impl Station {
     /// With datagrams of this UDP port; the server is asked first at `first`.
-    pub fn new(place: Place, port: u16, first: Time) -> Station {
+    pub fn new(attachment: Attachment, port: u16, first: Time) -> Station {
         Station {
-            endpoint: Endpoint::new(place.mac, place.address, port),
-            place,
+            endpoint: Endpoint::new(attachment.mac, attachment.address, port),
+            attachment,
             port,
-            next: place.server.map(|_| first),
+            next: attachment.server.map(|_| first),
             resolving: false,
         }
     }
 
     pub fn properties(&self) -> Properties {
         Properties {
-            may_lack_links: self.place.ports > 1,
-            ..Properties::of(self.place.ports.into())
+            may_lack_links: self.attachment.ports > 1,
+            ..Properties::of(self.attachment.ports.into())
         }
     }
 
@@ -92,7 +92,7 @@ impl Station {
                 }
                 out.done(frame);
             }
-            Came::Other if self.place.ports == 2 => out.send(Port(1), frame),
+            Came::Other if self.attachment.ports == 2 => out.send(Port(1), frame),
             Came::Other => out.drop(frame, none),
         }
         None
@@ -100,7 +100,7 @@ impl Station {
 
     /// The server, if it is due to be asked. While its MAC address is not known, that is asked for.
     pub fn due(&mut self, now: Time, out: &mut Out) -> Option<Peer> {
-        let address = self.place.server?;
+        let address = self.attachment.server?;
         if self.next.is_none_or(|at| at > now) {
             return None;
         }
@@ -128,6 +128,6 @@ impl Station {
     }
 
     fn hop(&self, address: Ipv4Addr) -> Ipv4Addr {
-        self.place.gateway.unwrap_or(address)
+        self.attachment.gateway.unwrap_or(address)
     }
 }

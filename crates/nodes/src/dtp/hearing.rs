@@ -32,7 +32,7 @@ pub struct Hearing {
 
 /// What a beacon has come to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Told {
+pub enum BeaconOutcome {
     Nothing,
     /// The local counter has moved.
     Moved,
@@ -52,10 +52,10 @@ impl Hearing {
 
     /// A beacon that is so many ticks ahead of the local counter, the delay counted in.
     #[inline]
-    pub fn beacon(&mut self, tick: u64, ahead: i64) -> Told {
+    pub fn beacon(&mut self, tick: u64, ahead: i64) -> BeaconOutcome {
         match self.weigh(ahead) {
             Ok(()) if ahead > 0 => {}
-            Ok(()) => return Told::Nothing,
+            Ok(()) => return BeaconOutcome::Nothing,
             Err(told) => return told,
         }
         if tick - self.since > WINDOW {
@@ -63,12 +63,12 @@ impl Hearing {
         }
         self.jumped += ahead as u32;
         if self.jumped > MOST_JUMPS {
-            return Told::Faulty;
+            return BeaconOutcome::Faulty;
         }
         self.jumps += 1;
         self.greatest_jump = self.greatest_jump.max(ahead as u32);
         self.local = self.local.plus(ahead);
-        Told::Moved
+        BeaconOutcome::Moved
     }
 
     /// A beacon that is so many ticks ahead, and moves nothing by itself.
@@ -76,7 +76,7 @@ impl Hearing {
     /// # Errors
     /// What has come of one that is out of range.
     #[inline]
-    pub fn weigh(&mut self, ahead: i64) -> Result<(), Told> {
+    pub fn weigh(&mut self, ahead: i64) -> Result<(), BeaconOutcome> {
         if ahead.abs() > RANGE {
             return Err(self.out_of_range(ahead));
         }
@@ -93,21 +93,21 @@ impl Hearing {
     }
 
     #[cold]
-    fn out_of_range(&mut self, ahead: i64) -> Told {
+    fn out_of_range(&mut self, ahead: i64) -> BeaconOutcome {
         self.heard += 1;
         self.out_of_range += 1;
         if ahead > 0 {
             self.astray += 1;
             return match self.astray > MOST_ASTRAY {
-                true => Told::Faulty,
-                false => Told::Nothing,
+                true => BeaconOutcome::Faulty,
+                false => BeaconOutcome::Nothing,
             };
         }
         self.behind += 1;
         if self.behind < BEHIND {
-            return Told::Nothing;
+            return BeaconOutcome::Nothing;
         }
         self.behind = 0;
-        Told::FellBehind
+        BeaconOutcome::FellBehind
     }
 }

@@ -8,7 +8,7 @@
 //! | T3 | it is time: a BEACON goes out with the global counter |
 //! | T4 | a BEACON comes: the local counter becomes what that says, and the delay, if it was less |
 
-use super::hearing::{Hearing, RANGE, Told, WINDOW};
+use super::hearing::{BeaconOutcome, Hearing, RANGE, WINDOW};
 use super::message::{HALF, Message, PAYLOAD};
 use super::rule::{Estimate, Rule};
 use super::{Base, Config};
@@ -304,10 +304,10 @@ impl Side {
         let own = self.hearing.local.at(tick) as u64;
         let ahead = difference(counter, own).saturating_add(self.delay);
         match self.hearing.beacon(tick, ahead) {
-            Told::Nothing => {}
-            Told::Moved => return Heard::Local(self.hearing.local),
-            Told::FellBehind => self.joining = Joining::Msb,
-            Told::Faulty => self.give_up(),
+            BeaconOutcome::Nothing => {}
+            BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
+            BeaconOutcome::FellBehind => self.joining = Joining::Msb,
+            BeaconOutcome::Faulty => self.give_up(),
         }
         Heard::Nothing
     }
@@ -323,10 +323,10 @@ impl Side {
                 self.estimate.add(ahead);
                 return Heard::Estimate;
             }
-            Err(Told::FellBehind) if tick.saturating_sub(self.joined_at) < WINDOW => {
+            Err(BeaconOutcome::FellBehind) if tick.saturating_sub(self.joined_at) < WINDOW => {
                 self.joining = Joining::Msb;
             }
-            Err(Told::Faulty) => self.give_up(),
+            Err(BeaconOutcome::Faulty) => self.give_up(),
             Err(_) => {}
         }
         Heard::Nothing

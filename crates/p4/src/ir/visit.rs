@@ -2,11 +2,11 @@
 
 use super::{Argument, Body, Expr, LValue, Pattern, Program, SlotId, StatementKind, Terminator};
 
-type Each<'a> = &'a mut dyn FnMut(&mut SlotId);
+type Visitor<'a> = &'a mut dyn FnMut(&mut SlotId);
 
 impl Expr {
     /// Calls back for each slot of the expression.
-    pub fn slots_mut(&mut self, each: Each<'_>) {
+    pub fn slots_mut(&mut self, each: Visitor<'_>) {
         match self {
             Expr::Constant(..) => {}
             Expr::Slot(slot) | Expr::VarbitLength(slot) => each(slot),
@@ -32,7 +32,7 @@ impl Expr {
 
 impl LValue {
     /// Calls back for each slot of the place.
-    pub fn slots_mut(&mut self, each: Each<'_>) {
+    pub fn slots_mut(&mut self, each: Visitor<'_>) {
         match self {
             LValue::Slot(slot) | LValue::Slice { slot, .. } => each(slot),
             LValue::Element { slots, index, .. } => {
@@ -45,7 +45,7 @@ impl LValue {
 
 impl StatementKind {
     /// Calls back for each slot that the statement names itself, without those of the headers and stacks that it names.
-    pub fn slots_mut(&mut self, each: Each<'_>) {
+    pub fn slots_mut(&mut self, each: Visitor<'_>) {
         match self {
             StatementKind::Assign { target, value } => {
                 target.slots_mut(each);
@@ -85,7 +85,7 @@ impl StatementKind {
 impl Body {
     /// Calls back for each slot that a statement or the end of a block names, without those of headers, stacks and tables that it
     /// names.
-    pub fn slots_mut(&mut self, each: Each<'_>) {
+    pub fn slots_mut(&mut self, each: Visitor<'_>) {
         for block in &mut self.blocks {
             for statement in &mut block.statements {
                 statement.kind.slots_mut(each);
@@ -114,7 +114,7 @@ impl Body {
 impl Program {
     /// Calls back for each slot that something does more with than to have it in a list: all bodies, keys and results of tables, parameters of actions and
     /// methods, parsers' errors, stacks' `nextIndex`; but not the fields and validities of headers, and not those of sections' parameters.
-    pub fn used_slots_mut(&mut self, each: Each<'_>) {
+    pub fn used_slots_mut(&mut self, each: Visitor<'_>) {
         for stack in &mut self.stacks {
             each(&mut stack.next);
         }

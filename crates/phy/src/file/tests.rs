@@ -51,7 +51,7 @@ fn write(header: &Header, parts: &[Part]) -> (Vec<u8>, u64) {
 
 /// What a file tells, in one form whatever its runs and segments are.
 #[derive(Debug, Default, PartialEq)]
-struct Told {
+struct Content {
     header: Option<Header>,
     /// Runs of idles are one entry.
     parts: Vec<Part>,
@@ -61,7 +61,7 @@ struct Told {
     ended: bool,
 }
 
-impl Told {
+impl Content {
     fn idles(&mut self, count: u64) {
         match self.parts.last_mut() {
             Some(Part::Idles(before)) => *before += count,
@@ -81,8 +81,8 @@ impl Told {
 }
 
 /// Reads a file that comes in pieces. Checks that each segment's state follows from what was before.
-fn read(file: &[u8], piece: usize) -> Result<Told, FileError> {
-    let (mut told, mut reader) = (Told::default(), Reader::default());
+fn read(file: &[u8], piece: usize) -> Result<Content, FileError> {
+    let (mut told, mut reader) = (Content::default(), Reader::default());
     let (mut at, mut have) = (0, 0);
     loop {
         let step = reader.next(&file[at..have], have == file.len())?;
@@ -129,7 +129,7 @@ fn read(file: &[u8], piece: usize) -> Result<Told, FileError> {
 
 /// What should be told of parts, without the states.
 fn plain(parts: &[Part]) -> Vec<Part> {
-    let mut told = Told::default();
+    let mut told = Content::default();
     for part in parts {
         match *part {
             Part::Idles(count) => told.idles(count),
@@ -279,7 +279,7 @@ fn what_is_no_file_is_refused_at_its_place() {
     assert_eq!(refused(8, 9), FileError::Version(9));
     assert_eq!(refused(12, 1), FileError::Length(1));
     assert_eq!(refused(60, b'X'), FileError::Segment(48));
-    assert_eq!(read(&[], 1).unwrap(), Told::default());
+    assert_eq!(read(&[], 1).unwrap(), Content::default());
     assert_eq!(read(&MAGIC[..5], 1), Err(FileError::Truncated(0)));
 }
 

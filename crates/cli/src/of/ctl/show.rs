@@ -11,9 +11,9 @@ use serde_json::{Value, json};
 use std::fmt::Write;
 
 /// Each thing told: a line for people, and an object.
-pub type Told = (String, Value);
+pub type Reported = (String, Value);
 
-fn ports(port: &PortDescription) -> Told {
+fn ports(port: &PortDescription) -> Reported {
     let mut text = format!(" {}({}): addr:{}", port.number, port.name, port.hardware);
     let bits = |bits: u32, names: &[(u32, &'static str)]| -> Vec<&'static str> {
         names
@@ -75,7 +75,7 @@ fn ports(port: &PortDescription) -> Told {
 }
 
 /// An entry.
-pub fn flow(stats: &FlowStats<'_>, version: Version) -> Told {
+pub fn flow(stats: &FlowStats<'_>, version: Version) -> Reported {
     let mut text = String::from(" ");
     Flow::show_stats(stats, version, &mut text);
     let (mut matching, mut actions) = (String::new(), String::new());
@@ -96,7 +96,7 @@ pub fn flow(stats: &FlowStats<'_>, version: Version) -> Told {
     (text, object)
 }
 
-fn port_stats(stats: &PortStats) -> Told {
+fn port_stats(stats: &PortStats) -> Reported {
     let count = |value: u64| match value {
         u64::MAX => "?".to_owned(),
         value => value.to_string(),
@@ -146,7 +146,7 @@ fn kind(kind: GroupKind) -> &'static str {
 }
 
 /// The parts of an answer.
-pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
+pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Reported> {
     match answer {
         Answer::Description(description) => {
             let text = format!(
@@ -364,7 +364,7 @@ pub fn answer(answer: &Answer<'_>, version: Version) -> Vec<Told> {
 }
 
 /// Any other message, as a monitor shows it.
-pub fn message(message: &Message<'_>, version: Version) -> Told {
+pub fn message(message: &Message<'_>, version: Version) -> Reported {
     match message {
         Message::FeaturesReply(features) => {
             let mut text = format!(

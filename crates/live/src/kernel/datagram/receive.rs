@@ -30,9 +30,9 @@ pub struct Buffers {
 #[derive(Clone, Copy)]
 struct Control([u8; CONTROL]);
 
-/// What is told beside the bytes.
+/// What comes with the bytes.
 #[derive(Default)]
-struct Beside {
+struct Ancillary {
     wall_ns: Option<u64>,
     lost: Option<u32>,
     segment: Option<usize>,
@@ -140,8 +140,8 @@ impl Buffers {
         for (index, address) in addresses.into_iter().enumerate().take(got) {
             let header = &headers[index];
             let control = &self.controls[index].0[..header.msg_hdr.msg_controllen.min(CONTROL)];
-            let beside = read_beside(control);
-            if let Some(said) = beside.lost {
+            let ancillary = read_ancillary(control);
+            if let Some(said) = ancillary.lost {
                 self.lost += u64::from(said.wrapping_sub(self.said));
                 self.said = said;
             }
@@ -156,12 +156,12 @@ impl Buffers {
                 // With its scope, which link-local addresses need.
                 IpAddr::V6(_) => from,
             };
-            let at_ns = beside
+            let at_ns = ancillary
                 .wall_ns
                 .map_or_else(now_ns, |wall| clock.convert(wall));
             let bytes = &self.places[index * PLACE..][..(header.msg_len as usize).min(PLACE)];
-            let segment = beside.segment.unwrap_or(bytes.len()).max(1);
-            let to = beside.to.map(|to| to.to_canonical());
+            let segment = ancillary.segment.unwrap_or(bytes.len()).max(1);
+            let to = ancillary.to.map(|to| to.to_canonical());
             let mut give = |bytes| {
                 datagrams += 1;
                 sink(Datagram {
@@ -180,28 +180,28 @@ impl Buffers {
     }
 }
 
-fn read_beside(control: &[u8]) -> Beside {
-    let mut beside = Beside::default();
+fn read_ancillary(control: &[u8]) -> Ancillary {
+    let mut ancillary = Ancillary::default();
     for message in ControlMessages::new(control) {
         if let Some(wall_ns) = message.wall_ns() {
-            beside.wall_ns = Some(wall_ns);
+            ancillary.wall_ns = Some(wall_ns);
         }
         match (message.level, message.kind) {
-            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => beside.lost = message.word(),
+            (libc::SOL_SOCKET, libc::SO_RXQ_OVFL) => ancillary.lost = message.word(),
             (libc::SOL_UDP, libc::UDP_GRO) => {
-                beside.segment = message.word().map(|bytes| bytes as usize);
+                ancillary.segment = message.word().map(|bytes| bytes as usize);
             }
             // in_pktinfo: the interface, the address that answers, the address in the header.
             (libc::IPPROTO_IP, libc::IP_PKTINFO) => {
                 let address = message.data.get(8..).and_then(|rest| rest.first_chunk());
-                beside.to = address.map(|address: &[u8; 4]| (*address).into());
+                ancillary.to = address.map(|address: &[u8; 4]| (*address).into());
             }
             (libc::IPPROTO_IPV6, libc::IPV6_PKTINFO) => {
                 let address = message.data.first_chunk();
-                beside.to = address.map(|address: &[u8; 16]| (*address).into());
+                ancillary.to = address.map(|address: &[u8; 16]| (*address).into());
             }
             _ => {}
         }
     }
-    beside
+    ancillary
 }

@@ -1,7 +1,7 @@
 //! Blocks of pcap and pcapng, and what they say of interfaces.
 
 use super::window::Window;
-use super::{Complaint, Found, Head, Input, Place};
+use super::{Complaint, Found, Head, Input, Location};
 use packet::capture::{self, Block, CaptureError, Interface, Other, Reader, Statistics, Step};
 use packet::{Date, LONGEST};
 use std::ops::Range;
@@ -175,7 +175,7 @@ impl Captured {
                         options: (0..0, order),
                         ..Head::default()
                     };
-                    Found::Packet(Place::Frame, head)
+                    Found::Packet(Location::Frame, head)
                 }
             }
             Block::Interface(interface) => match self.interface(*interface) {
@@ -207,7 +207,7 @@ impl Captured {
         Ok(match (found, places) {
             (Found::Packet(_, mut head), Some((bytes, options))) => {
                 head.options.0 = moved(options);
-                let place = bytes.map_or(Place::Frame, |bytes| Place::Window(moved(bytes)));
+                let place = bytes.map_or(Location::Frame, |bytes| Location::Window(moved(bytes)));
                 Found::Packet(place, head)
             }
             (found, _) => found,

@@ -7,9 +7,9 @@ use std::sync::Mutex;
 type Log = Arc<Mutex<Vec<(u64, Vec<u8>)>>>;
 
 /// Keeps frames and when they came; refuses those that begin with `X`, and goes away at a `G`.
-struct Keeper(Log);
+struct Recorder(Log);
 
-impl Transmit for Keeper {
+impl Transmit for Recorder {
     fn send(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
         let mut log = self.0.lock().unwrap();
         for (index, frame) in frames.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Transmit for Keeper {
 
 fn keeper() -> (Log, Pacer) {
     let log = Log::default();
-    let pacer = Pacer::start(Box::new(Keeper(log.clone())), Tick::EIGHT_NS).unwrap();
+    let pacer = Pacer::start(Box::new(Recorder(log.clone())), Tick::EIGHT_NS).unwrap();
     (log, pacer)
 }
 

@@ -40,9 +40,9 @@ struct Known {
     name: String,
 }
 
-/// Where a packet was seen.
+/// What the kernel says of a packet: where and when it was seen.
 #[derive(Clone, Copy, Debug)]
-pub struct Place<'a> {
+pub struct Metadata<'a> {
     /// The interface, as they are counted here from 0. One that is removed and made again, or renamed, is another.
     pub interface: usize,
     /// Its name.
@@ -93,7 +93,7 @@ impl Any {
     pub fn receive(
         &mut self,
         wait: Duration,
-        sink: &mut dyn FnMut(Place<'_>, Received<'_>),
+        sink: &mut dyn FnMut(Metadata<'_>, Received<'_>),
     ) -> Result<usize, PortError> {
         let mut got = self.take()?;
         if got == 0 && !wait.is_zero() {
@@ -138,7 +138,7 @@ impl Any {
     fn deliver(
         &mut self,
         index: usize,
-        sink: &mut dyn FnMut(Place<'_>, Received<'_>),
+        sink: &mut dyn FnMut(Metadata<'_>, Received<'_>),
     ) -> Result<usize, PortError> {
         let Some(&address) = self.buffers.address(index) else {
             return Ok(0);
@@ -154,7 +154,7 @@ impl Any {
             libc::ARPHRD_ETHER | libc::ARPHRD_LOOPBACK
         );
         let protocol = u16::from_be(address.sll_protocol);
-        let place = Place {
+        let metadata = Metadata {
             interface,
             name: &self.interfaces[interface].name,
             wall_ns: self.buffers.wall_ns(index),
@@ -169,7 +169,9 @@ impl Any {
             true => self.buffers.received(index, &mut self.clock),
             false => self.buffers.received_bare(index, &mut self.clock, protocol),
         };
-        Ok(self.delivery.deliver(raw, &mut |frame| sink(place, frame)))
+        Ok(self
+            .delivery
+            .deliver(raw, &mut |frame| sink(metadata, frame)))
     }
 
     /// The interface of a packet.
@@ -237,7 +239,7 @@ fn cooked(address: &libc::sockaddr_ll) -> Cooked {
     }
 }
 
-impl Place<'_> {
+impl Metadata<'_> {
     /// How a capture describes the interface.
     #[must_use]
     pub fn described(&self) -> capture::Interface {

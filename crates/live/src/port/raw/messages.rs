@@ -149,7 +149,7 @@ impl Buffers {
 
     /// When the frame in a place came, as the kernel says, ns since 1970.
     pub fn wall_ns(&self, index: usize) -> Option<u64> {
-        read_beside(&self.headers[index].msg_hdr, &self.controls[index]).wall_ns
+        read_ancillary(&self.headers[index].msg_hdr, &self.controls[index]).wall_ns
     }
 
     /// The frame in a place, and what is known of it.
@@ -164,14 +164,14 @@ impl Buffers {
 
     fn headed(&mut self, index: usize, clock: &mut Converter, protocol: Option<u16>) -> Raw<'_> {
         let header = &self.headers[index];
-        let beside = read_beside(&header.msg_hdr, &self.controls[index]);
+        let ancillary = read_ancillary(&header.msg_hdr, &self.controls[index]);
         let len = (header.msg_len as usize).saturating_sub(OFFLOAD);
         let mut whole = header.msg_hdr.msg_flags & libc::MSG_TRUNC == 0;
         let place = &mut self.places[index * PLACE..][..FRONT + len.min(PLACE - FRONT)];
         let mut offload = Offload::read(place);
         let mut start = FRONT;
         if let Some(protocol) = protocol {
-            let own = usize::from(beside.header);
+            let own = usize::from(ancillary.header);
             whole &= own <= len;
             // There is room before the frame for the rest of the header, and a tag.
             start = (FRONT + own.min(len)) - ETHERNET;
@@ -183,15 +183,15 @@ impl Buffers {
             offload,
             room: &mut place[start - TAG..],
             whole,
-            tag: beside.tag,
-            at_ns: clock.convert(beside.wall_ns.unwrap_or(u64::MAX)),
+            tag: ancillary.tag,
+            at_ns: clock.convert(ancillary.wall_ns.unwrap_or(u64::MAX)),
         }
     }
 }
 
-/// What the kernel says beside a frame.
+/// What the kernel says of a frame.
 #[derive(Default)]
-struct Beside {
+struct Ancillary {
     wall_ns: Option<u64>,
     tag: Option<(u16, u16)>,
     /// Bytes of the link header.
@@ -280,20 +280,20 @@ impl Receive for Receiver {
     }
 }
 
-fn read_beside(header: &libc::msghdr, control: &Control) -> Beside {
-    let mut beside = Beside::default();
+fn read_ancillary(header: &libc::msghdr, control: &Control) -> Ancillary {
+    let mut ancillary = Ancillary::default();
     for message in ControlMessages::new(&control.0[..header.msg_controllen.min(CONTROL)]) {
         let data = message.data;
         if let Some(wall_ns) = message.wall_ns() {
-            beside.wall_ns = Some(wall_ns);
+            ancillary.wall_ns = Some(wall_ns);
         } else if (message.level, message.kind) == (libc::SOL_PACKET, libc::PACKET_AUXDATA)
             && data.len() >= 20
         {
             let half = |at| u16::from_ne_bytes([data[at], data[at + 1]]);
             let status = message.word().unwrap_or(0);
-            beside.tag = tag(status, half(16), half(18));
-            beside.header = half(14);
+            ancillary.tag = tag(status, half(16), half(18));
+            ancillary.header = half(14);
         }
     }
-    beside
+    ancillary
 }

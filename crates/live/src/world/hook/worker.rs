@@ -300,7 +300,7 @@ impl<'a> Worker<'a> {
         }
         let mut leaving = std::mem::take(&mut self.leaving);
         leaving.extend(self.driver.out().sends());
-        let told = self.driver.told();
+        let told = self.driver.now();
         for Departure { port, when, frame } in leaving.drain(..) {
             let Some(later) = self.later.get_mut(port.index()) else {
                 // There is no such port.

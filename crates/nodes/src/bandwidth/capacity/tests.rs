@@ -16,7 +16,7 @@ const CLOCK: Clock = Clock {
 };
 
 /// One way of the link: a rate at the IP layer, a queue, and what is lost besides.
-struct Way {
+struct Path {
     bits_per_second: u64,
     queue: Time,
     delay: Time,
@@ -25,9 +25,9 @@ struct Way {
     random: Random,
 }
 
-impl Way {
-    fn new(megabits: u64, seed: u64) -> Way {
-        Way {
+impl Path {
+    fn new(megabits: u64, seed: u64) -> Path {
+        Path {
             bits_per_second: megabits * 1_000_000,
             queue: Time::from_ms(40),
             delay: Time::from_ms(5),
@@ -53,8 +53,8 @@ struct World {
     now: Time,
     client: Client,
     test: Option<Test>,
-    up: Way,
-    down: Way,
+    up: Path,
+    down: Path,
     /// Datagrams on the way, by their arrival: to the client, from which port; or to the server, to which port.
     flying: BTreeMap<(Time, u64), (bool, u16, Vec<u8>)>,
     number: u64,
@@ -68,8 +68,8 @@ impl World {
             now: Time::ZERO,
             client: Client::new(settings, 7, CONTROL, false, CLOCK, Time::ZERO),
             test: None,
-            up: Way::new(megabits, 1),
-            down: Way::new(megabits, 2),
+            up: Path::new(megabits, 1),
+            down: Path::new(megabits, 2),
             flying: BTreeMap::new(),
             number: 0,
             server_is_there: true,

@@ -9,7 +9,7 @@
 //! only what does move a counter. The phase is exact at both ends of a slice, and between them is within some picoseconds of the line from one to the other; where it is so near a
 //! tick that this does not tell, it is computed for the beacon.
 
-use super::super::hearing::{Hearing, Told};
+use super::super::hearing::{BeaconOutcome, Hearing};
 use super::super::message::{HALF, Message};
 use super::super::port::{MSB, difference};
 use super::super::{Base, Device};
@@ -204,11 +204,11 @@ impl Network {
                         let own = heard.local.at(flight.tick) as u64;
                         let ahead = difference(counter, own) + receiver.delay().unwrap_or(0);
                         match heard.beacon(flight.tick, ahead) {
-                            Told::Nothing => {}
-                            Told::Moved => {
+                            BeaconOutcome::Nothing => {}
+                            BeaconOutcome::Moved => {
                                 counters.raise_at(lane.to.0, flight.tick, low(heard.local))
                             }
-                            Told::FellBehind | Told::Faulty => return None,
+                            BeaconOutcome::FellBehind | BeaconOutcome::Faulty => return None,
                         }
                     }
                     Ok(Some(Message::BeaconMsb(high))) => highs.push((lane.to, high)),
@@ -613,13 +613,13 @@ impl Slices {
         sending.done = round as u8 + 1;
         let at = (tick as i64 + way) as u64 + held;
         match sending.hearing.beacon(at, ahead) {
-            Told::Nothing => {}
-            Told::Moved => {
+            BeaconOutcome::Nothing => {}
+            BeaconOutcome::Moved => {
                 check.mark = sending.mark(sending.phase);
                 let (to, local) = (sending.to as usize, low(sending.hearing.local));
                 self.counters.raise_at(to, at, local);
             }
-            Told::FellBehind | Told::Faulty => return Err(Unusual),
+            BeaconOutcome::FellBehind | BeaconOutcome::Faulty => return Err(Unusual),
         }
         Ok(())
     }

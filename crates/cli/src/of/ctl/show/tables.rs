@@ -1,11 +1,11 @@
 //! What tables can do.
 
-use super::Told;
+use super::Reported;
 use openflow::list::List;
 use openflow::message::{FeatureId, OxmId, TableFeatures, TableProperty};
 
 /// A line for each table and each of its properties. What is as of the table before is said once.
-pub fn features(tables: List<'_, TableFeatures<'_>>) -> Vec<Told> {
+pub fn features(tables: List<'_, TableFeatures<'_>>) -> Vec<Reported> {
     let mut before = Vec::new();
     tables
         .iter()

@@ -13,10 +13,10 @@
 
 /// What a kind of node is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Told {
+pub struct Description {
     /// What it does, in a line.
     pub what: String,
-    /// Its ports, counters and reasons for drops, by these names, as far as they are told.
+    /// Its ports, counters and reasons for drops, by these names, as far as they are known.
     pub facts: Vec<(String, String)>,
     /// Its keys, in order, each once; a key of a table within has the table's before it, as `rule.path`.
     pub keys: Vec<Key>,
@@ -35,27 +35,27 @@ pub struct Key {
     pub meaning: String,
 }
 
-impl Told {
+impl Description {
     /// Reads a text as above.
-    pub fn read(text: &str) -> Told {
-        let mut told = Told::default();
+    pub fn read(text: &str) -> Description {
+        let mut description = Description::default();
         let (head, example) = text.split_once("\n\n").unwrap_or((text, ""));
         for line in head.lines().map(|line| line.trim_start_matches('#')) {
             match line.trim().split_once(": ") {
                 _ if line.starts_with("   ") => {
-                    let last = told.facts.last_mut().map(|fact| &mut fact.1);
-                    let last = last.unwrap_or(&mut told.what);
+                    let last = description.facts.last_mut().map(|fact| &mut fact.1);
+                    let last = last.unwrap_or(&mut description.what);
                     *last += &format!(" {}", line.trim());
                 }
                 Some((name, rest)) if matches!(name, "ports" | "counters" | "drops") => {
-                    told.facts.push((name.into(), rest.into()));
+                    description.facts.push((name.into(), rest.into()));
                 }
-                _ => told.what = line.trim().into(),
+                _ => description.what = line.trim().into(),
             }
         }
-        told.example = example.trim_end().into();
-        told.keys(example);
-        told
+        description.example = example.trim_end().into();
+        description.keys(example);
+        description
     }
 
     fn keys(&mut self, example: &str) {
@@ -131,15 +131,15 @@ mod tests {
 
     #[test]
     fn a_part_of_a_lab_file_tells_what_a_kind_is() {
-        let told = Told::read(
+        let description = Description::read(
             "# drops every n-th frame\n# ports: 2\n# counters: dropped,\n#   passed\n\n[node.x]\nkind = \"every-nth\"\n\
              n = 3   # at least 1\nsay = \"a # b\"\n#seed = 1 # left out:\n          # the lab's\n\n[[node.x.rule]]\npath = 2\n\n\
              [node.y]\nkind = \"every-nth\"\nn = 4 # again\n",
         );
-        assert_eq!(told.what, "drops every n-th frame");
+        assert_eq!(description.what, "drops every n-th frame");
         let fact = |name: &str, text: &str| (name.to_owned(), text.to_owned());
         let facts = [fact("ports", "2"), fact("counters", "dropped, passed")];
-        assert_eq!(told.facts, facts);
+        assert_eq!(description.facts, facts);
         let key = |name: &str, value: &str, meaning: &str| Key {
             name: name.into(),
             value: value.into(),
@@ -151,7 +151,7 @@ mod tests {
             key("seed", "1", "left out: the lab's"),
             key("rule.path", "2", ""),
         ];
-        assert_eq!(told.keys, keys);
-        assert!(told.example.starts_with("[node.x]"));
+        assert_eq!(description.keys, keys);
+        assert!(description.example.starts_with("[node.x]"));
     }
 }

@@ -71,7 +71,9 @@ fn told(place: &Place, script: &str) -> Vec<String> {
 #[test]
 fn all_interfaces_together_give_what_tcpdump_sees_by_name_direction_and_nanosecond() {
     let script = r#"
-        tcpdump -i any --time-stamp-precision=nano -U --immediate-mode -w theirs.pcap 2>/dev/null & dump=$!
+        tcpdump -i any --time-stamp-precision=nano -U --immediate-mode -w theirs.pcap 2>theirs.err & dump=$!
+        # It opens and closes sockets before it listens.
+        until grep -q listening theirs.err; do sleep 0.05; done
         wire dump any -o ours.pcapng 2>ours.err & ours=$!
         wire cat any --filter 'icmp and host 10.9.1.2' --text >text 2>text.err & text=$!
         listening 3

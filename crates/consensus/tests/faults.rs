@@ -156,7 +156,7 @@ impl Member {
 
 /// All nodes on one wire.
 struct World {
-    places: Vec<Member>,
+    members: Vec<Member>,
     /// What arrives: when, in which order, at which node.
     flying: BTreeMap<(Time, u64), (usize, Frame)>,
     count: u64,
@@ -170,21 +170,21 @@ struct World {
 impl World {
     fn is_cut(&self, from: usize, to: usize, now: Time) -> bool {
         let during = |times: &[(Time, Time)]| times.iter().any(|(a, b)| (*a..*b).contains(&now));
-        let (one, other) = (&self.places[from], &self.places[to]);
+        let (one, other) = (&self.members[from], &self.members[to]);
         during(&one.cut)
             || during(&other.cut)
             || (one.side != other.side && during(&self.partitions))
     }
 
     fn send(&mut self, from: usize, now: Time) {
-        let frames: Vec<Frame> = self.places[from]
+        let frames: Vec<Frame> = self.members[from]
             .out
             .sends()
             .map(|sent| sent.frame)
             .collect();
         let stormy = now < CALM;
         for frame in frames {
-            for to in (0..self.places.len()).filter(|to| *to != from) {
+            for to in (0..self.members.len()).filter(|to| *to != from) {
                 let lost = self.is_cut(from, to, now) || (stormy && self.random.chance(self.loss));
                 let copies = match lost {
                     true => 0,
@@ -204,8 +204,8 @@ impl World {
     /// Until nothing happens any more that matters.
     fn run(&mut self, is_over: impl Fn(&World) -> bool) -> Time {
         loop {
-            let wakes = self.places.iter().enumerate();
-            let wakes = wakes.filter_map(|(number, place)| Some((place.wakes()?, number)));
+            let wakes = self.members.iter().enumerate();
+            let wakes = wakes.filter_map(|(number, member)| Some((member.wakes()?, number)));
             let (wake, number) = wakes.min().unwrap_or((Time::MAX, 0));
             let arrives = self
                 .flying
@@ -220,17 +220,17 @@ impl World {
                     let Some((_, (to, frame))) = self.flying.pop_first() else {
                         return now;
                     };
-                    let place = &mut self.places[to];
-                    let local = place.local(now);
-                    place
+                    let member = &mut self.members[to];
+                    let local = member.local(now);
+                    member
                         .node
-                        .frames(local, Port(0), &mut vec![frame], &mut place.out);
+                        .frames(local, Port(0), &mut vec![frame], &mut member.out);
                     to
                 }
                 false => {
-                    let place = &mut self.places[number];
-                    let local = place.local(now);
-                    place.node.wake(local, &mut place.out);
+                    let member = &mut self.members[number];
+                    let local = member.local(now);
+                    member.node.wake(local, &mut member.out);
                     number
                 }
             };
@@ -345,7 +345,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         ..Default::default()
     };
     nodes.push(Box::new(ClientNode::new(config).unwrap()));
-    let places = nodes.into_iter().enumerate().map(|(number, node)| Member {
+    let members = nodes.into_iter().enumerate().map(|(number, node)| Member {
         node,
         out: Out::default(),
         // One wire, one clock: that of the clients tells what came before what.
@@ -357,9 +357,9 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         cut: (0..random.below(3)).map(|_| stretch(&mut random)).collect(),
         side: random.below(2) == 0,
     });
-    let places = places.collect();
+    let members = members.collect();
     let mut world = World {
-        places,
+        members,
         flying: BTreeMap::new(),
         count: 0,
         loss: random.unit() * 0.2,
@@ -368,18 +368,18 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         partitions: (0..random.below(3)).map(|_| stretch(&mut random)).collect(),
         random,
     };
-    let counter = |place: &Member, name: &str| place.node.statistics().get(name).unwrap_or(0);
+    let counter = |member: &Member, name: &str| member.node.statistics().get(name).unwrap_or(0);
     let asked = u64::from(4 * 12u32);
-    world.run(|world| world.places[clients].wakes().is_none());
-    let statistics = world.places[clients].node.statistics();
+    world.run(|world| world.members[clients].wakes().is_none());
+    let statistics = world.members[clients].node.statistics();
     let conflicts: u64 = world
-        .places
+        .members
         .iter()
-        .map(|place| counter(place, "conflicts"))
+        .map(|member| counter(member, "conflicts"))
         .sum();
     if mistake == Mistake::None && statistics.get("answered") != Some(asked) {
-        for place in &world.places {
-            eprintln!("{:?}", place.node.statistics().counters);
+        for member in &world.members {
+            eprintln!("{:?}", member.node.statistics().counters);
         }
     }
     if statistics.get("linearizable") != Some(1) {

@@ -194,8 +194,9 @@ impl<'a> Reader<'a> {
         if let Some(section) = sections.value("bandwidth") {
             self.bandwidth(&mut lab, section);
         }
-        let mut shown = ["offsets", "network_effect", "bandwidth", "journeys"].into_iter();
-        let shows = shown.any(|name| sections.value(name).is_some());
+        let shows = ["offsets", "network_effect", "bandwidth", "journeys"]
+            .iter()
+            .any(|name| sections.value(name).is_some());
         clocks::settle(&mut lab, &mut self.faults);
         sections.finish(&mut self.faults);
         if lab.nodes.is_empty() && self.faults.is_empty() {

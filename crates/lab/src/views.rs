@@ -358,8 +358,8 @@ impl Reader<'_> {
         if lab.links.len() > SMALL {
             if !shows && lab.generators().next().is_some() {
                 lab.notes.push(format!(
-                    "no port was looked at: a lab of more than {SMALL} links says where to measure, \
-                     as by [[measure]] and at = [\"{}\"]",
+                    "nothing was measured: a lab of more than {SMALL} links says where, \
+                     as by [[measure]] with at = [\"{}\"]",
                     lab.links[0].names[1],
                 ));
             }

@@ -169,14 +169,14 @@ fn a_large_lab_that_does_not_say_where_to_measure_is_told_that_nothing_was() {
         );
         run(&text, &scratch("measures"))
     };
-    let told = |report: &lab::Report| report.to_string().contains("no port was looked at");
+    let told = |report: &lab::Report| report.to_string().contains("nothing was measured");
     let small = star(8, "");
     assert!(!told(&small) && small.rows.len() == 16);
     let large = star(9, "");
     assert!(told(&large) && large.rows.is_empty(), "{large}");
-    assert!(large.json().contains("no port was looked at"));
+    assert!(large.json().contains("nothing was measured"));
     // What is advised works.
-    let advice = large.notes[0].split("[[measure]] and ").nth(1).unwrap();
+    let advice = large.notes[0].split("[[measure]] with ").nth(1).unwrap();
     let advised = star(9, &format!("[[measure]]\n{advice}\n"));
     assert!(!told(&advised) && advised.rows.len() == 1, "{advised}");
 }

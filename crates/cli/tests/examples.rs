@@ -101,6 +101,9 @@ fn every_example_in_the_help_runs() {
                 None => Command::new("timeout"),
             };
             let ended = place.run_by(bash, &script);
+            if ended.lacks_a_program(&example) {
+                continue;
+            }
             assert_eq!(ended.code, Some(0), "{example}\n{}{}", ended.out, ended.err);
             run += 1;
         }
@@ -134,6 +137,9 @@ fn every_example_in_the_book_runs() {
         let (examples, _) = block.split_once("```").unwrap();
         for example in examples.lines() {
             let ended = place.run_by(namespace.command("timeout"), example);
+            if ended.lacks_a_program(example) {
+                continue;
+            }
             // `head` may leave the others with a broken pipe.
             let fine = matches!(ended.code, Some(0 | 141));
             assert!(fine, "{example}\n{}{}", ended.out, ended.err);

@@ -389,7 +389,9 @@ fn rings_of_cat_and_dump_are_the_same_files_and_sizes_and_times_have_units() {
 #[test]
 fn other_text_becomes_a_capture_in_one_step() {
     let place = Place::new("dump-from");
-    place.run("wire craft 'ip/udp(dport=1-3)' >l && wire cat l --json >j && wire cat l --json | sed 's/.*\"bytes\":\"//; s/\".*//' >hex && xxd -r -p hex | xxd >/dev/null; wire dump l -o l.pcapng").good();
+    place
+        .run("wire craft 'ip/udp(dport=1-3)' >l && wire cat l --json >j && wire dump l -o l.pcapng")
+        .good();
     place
         .run("wire cat j -o j.pcapng && wire dump j -o k.pcapng && for f in j k; do cmp <(wire cat --no-time $f.pcapng) <(wire cat --no-time l) || exit; done")
         .good();

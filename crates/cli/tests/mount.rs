@@ -5,7 +5,7 @@
 )]
 
 use crate::shell;
-use crate::shell::Place;
+use crate::shell::{Place, can_unshare};
 use crate::testbed::{Job, Testbed, await_packet_sockets, can_run, eventually, text};
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -403,7 +403,7 @@ fn a_second_mount_is_refused_and_over_it_neither_ends_the_other() {
 
 #[test]
 fn the_end_of_a_mount_leaves_that_of_another_mount_namespace() {
-    if !can_run(&["unshare"]) {
+    if !can_unshare("--mount", "a mount in a namespace of its own") {
         return;
     }
     let mut bed = Testbed::bare(1, 1);

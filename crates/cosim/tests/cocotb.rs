@@ -12,6 +12,14 @@ fn bench(block: &str, parameters: &[&str]) -> Option<(bool, String)> {
         println!("skipped: cocotb is not here; `.ci/setup test` fetches it");
         return None;
     }
+    // The simulator loads Python as a library, which an interpreter can do without.
+    let library = Command::new(tools.join("cocotb-config"))
+        .arg("--libpython")
+        .output();
+    if !library.is_ok_and(|found| found.status.success()) {
+        println!("skipped: Python is not here as a library (Debian: apt-get install python3-dev)");
+        return None;
+    }
     let has = |program: &str| Command::new(program).arg("-V").output().is_ok();
     if !has("iverilog") {
         println!("skipped: iverilog is not here (Debian: apt-get install iverilog)");

@@ -112,6 +112,20 @@ impl Ended {
         self.out
     }
 
+    /// Whether the script needs a program that is not installed; reports it as a skip.
+    pub fn lacks_a_program(&self, test: &str) -> bool {
+        let missing = self
+            .err
+            .lines()
+            .find_map(|line| line.strip_suffix(": command not found"))
+            .and_then(|line| line.rsplit(": ").next())
+            .filter(|&program| program != "wire");
+        if let Some(program) = missing {
+            println!("skipped: {test} needs {program}");
+        }
+        missing.is_some()
+    }
+
     /// The output of a command on ports that must have gone well: on stderr stands what it does, until when, and nothing else.
     #[track_caller]
     pub fn good_on_ports(mut self) -> String {

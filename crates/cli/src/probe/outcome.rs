@@ -184,6 +184,16 @@ impl Outcome {
                 faults.wrong_lengths,
                 "datagrams had another length than they say",
             ),
+            (
+                faults.implausible,
+                "datagrams carried a time or number that cannot be true: something on the path changes them. \
+                 Loss, delay variation and round trip leave them out",
+            ),
+            (
+                faults.bad_sums,
+                "results from the server cannot be true: more than was sent, or a delay longer than the test. \
+                 They are left out",
+            ),
         ] {
             if count > 0 {
                 told.push(format!("{} {what}", number(count)));

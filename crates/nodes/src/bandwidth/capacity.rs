@@ -298,6 +298,12 @@ pub struct Faults {
     pub late_bursts: u64,
     /// Load messages whose length is not the one that they say.
     pub wrong_lengths: u64,
+    /// Load messages whose times or sequence number cannot be true, given the age of the test. They
+    /// count as received; loss and delay leave them out.
+    pub implausible: u64,
+    /// Sums of sub-intervals from the other end that cannot be true: more than was sent, or delays
+    /// longer than the test. They are left out.
+    pub bad_sums: u64,
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Who asks a server for a test, and has its answer in the end.
 
+use super::receiver::longest_ms;
 use super::sender::is_sendable;
 use super::side::{Flow, Side};
 use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
@@ -271,6 +272,7 @@ impl Client {
         let Some(sender) = self.side.status(now, status) else {
             return self.side.faults.unexpected += 1;
         };
+        let age = longest_ms(now - sender.start);
         if status.action == Action::Stop {
             sender.stop();
             sender.set_rate(PROMPT, now);
@@ -280,7 +282,11 @@ impl Client {
             self.side.faults.bad_rates += 1;
         }
         self.until = now + PATIENCE;
-        self.note_round_trip(status.least_round_trip);
+        let trip = status.least_round_trip;
+        match trip == NO_VALUE || u64::from(trip) <= age {
+            true => self.note_round_trip(trip),
+            false => self.side.faults.bad_sums += 1,
+        }
     }
 
     fn load(&mut self, now: Time, load: &Load, len: usize) {

@@ -25,6 +25,8 @@ pub struct Receiver {
     least_clock: Option<i64>,
     least_round_trip: Option<u32>,
     trial: Trial,
+    /// When it began to wait for load: nothing that it receives left, or was answered, earlier.
+    start: Time,
     began: Time,
     next_status: Time,
     sequence: u32,
@@ -92,6 +94,7 @@ impl Receiver {
             least_clock: None,
             least_round_trip: None,
             trial: Trial::NONE,
+            start: now,
             began: now,
             next_status: now + Time::from_ms(u64::from(settings.trial_interval)),
             sequence: 0,
@@ -145,18 +148,30 @@ impl Receiver {
         self.trial.bytes = self.trial.bytes.saturating_add(bytes as u32);
         self.sub.datagrams += 1;
         self.sub.bytes += bytes as u64;
+        let age = now - self.start;
+        if !(1..=most_datagrams(age)).contains(&u64::from(load.sequence)) {
+            faults.implausible += 1;
+            return;
+        }
         let first = self.highest == 0;
         if !self.count(load.sequence) {
             return;
         }
         self.round_trip(now, load, faults);
         let ahead = self.clock.since(load.left, now);
+        let least = self.least_clock.unwrap_or(ahead);
+        // Of two datagrams of one test neither can have been later than the other by more than the
+        // age of the test, whatever the two clocks show.
+        if (ahead - least).unsigned_abs() > longest_ms(age) {
+            faults.implausible += 1;
+            return;
+        }
         if self.least_clock.is_none_or(|least| ahead < least) {
             self.least_clock = Some(ahead);
             self.trial.new_least = true;
         }
         if !first {
-            let ms = ahead - self.least_clock.unwrap_or(ahead);
+            let ms = ahead - least.min(ahead);
             let ms = u32::try_from(ms).unwrap_or(NO_VALUE - 1);
             vary(&mut self.trial.variation, ms);
             vary(&mut self.sub.variation, ms);
@@ -199,7 +214,14 @@ impl Receiver {
         let took = self.clock.since(load.status_left, now);
         // Both ends round: it may be one less than nothing.
         let took = (took - i64::from(load.held)).max(0);
-        let took = u32::try_from(took).unwrap_or(NO_VALUE - 1);
+        let age = longest_ms(now - self.start);
+        let Some(took) = u32::try_from(took)
+            .ok()
+            .filter(|took| u64::from(*took) <= age)
+        else {
+            faults.implausible += 1;
+            return;
+        };
         let least = self.least_round_trip.get_or_insert(took);
         if took <= *least {
             *least = took;
@@ -260,6 +282,17 @@ impl Receiver {
         self.sub_began = Some(now);
         self.intervals.push(Interval::new(&self.last, self.ipv6));
     }
+}
+
+/// Datagrams that a test of this age can have sent: above what the fastest row of the table sends.
+pub(super) fn most_datagrams(age: Time) -> u64 {
+    const PER_MS: u64 = 10_000;
+    PER_MS * longest_ms(age)
+}
+
+/// The longest delay, or difference of two, in a test of this age, in ms. Both ends round.
+pub(super) fn longest_ms(age: Time) -> u64 {
+    age.as_ns() / 1_000_000 + 2
 }
 
 fn micros(time: Time) -> u32 {

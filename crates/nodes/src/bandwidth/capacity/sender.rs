@@ -37,6 +37,7 @@ pub struct Sender {
     action: Action,
     stops: u32,
     random: Random,
+    pub(super) start: Time,
     pub(super) sent: Traffic,
 }
 
@@ -56,6 +57,7 @@ impl Sender {
             action: Action::Test,
             stops: 0,
             random: Random::new(clock.epoch_ns),
+            start: now,
             sent: Traffic::default(),
         };
         sender.set_rate(rate, now);

@@ -1,12 +1,12 @@
 //! What both ends of a test have: load that goes or comes, and what was seen of it.
 
-use super::receiver::Receiver;
+use super::receiver::{Receiver, longest_ms};
 use super::sender::Sender;
 use super::{Clock, Faults, Interval, Settings, Traffic, Transmit};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use node::{Histogram, Time};
-use packet::udpstp::{Message, SendingRate, Status};
+use packet::udpstp::{Message, NO_VALUE, SendingRate, Status, SubInterval};
 
 /// Load, as this end has it.
 #[derive(Clone, Debug)]
@@ -129,7 +129,10 @@ impl Side {
         sender.status(now, status, &mut self.faults);
         if status.sub_interval != self.sub_interval {
             self.sub_interval = status.sub_interval;
-            self.intervals.push(Interval::new(&status.last, self.ipv6));
+            match is_plausible(&status.last, sender.sent, now - sender.start) {
+                true => self.intervals.push(Interval::new(&status.last, self.ipv6)),
+                false => self.faults.bad_sums += 1,
+            }
         }
         Some(sender)
     }
@@ -143,4 +146,20 @@ impl Side {
             port,
         }
     }
+}
+
+/// Whether the sums of a sub-interval can be true of a test that has sent this much for this long.
+fn is_plausible(sums: &SubInterval, sent: Traffic, age: Time) -> bool {
+    let ms = longest_ms(age);
+    let delays =
+        |least: u32, most: u32| least == NO_VALUE || (least <= most && u64::from(most) <= ms);
+    let [least, most, ..] = sums.variation;
+    // A datagram that the network duplicates is received twice.
+    u64::from(sums.datagrams) <= 2 * sent.datagrams
+        && sums.bytes <= 2 * sent.bytes
+        && u64::from(sums.time) <= 1_000 * ms
+        && u64::from(sums.total_time) <= ms
+        && u64::from(sums.errors[0]) <= sent.datagrams
+        && delays(least, most)
+        && delays(sums.round_trip[0], sums.round_trip[1])
 }

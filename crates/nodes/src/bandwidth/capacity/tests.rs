@@ -60,6 +60,8 @@ struct World {
     number: u64,
     server_is_there: bool,
     limits: server::Limits,
+    /// Changes bits of one datagram in a hundred of the test, with checksums put right.
+    noise: Option<Random>,
 }
 
 impl World {
@@ -74,6 +76,7 @@ impl World {
             number: 0,
             server_is_there: true,
             limits: server::Limits::default(),
+            noise: None,
         }
     }
 
@@ -82,8 +85,18 @@ impl World {
             let way = if up { &mut self.up } else { &mut self.down };
             if let Some(at) = way.arrival(self.now, datagram.len()) {
                 self.number += 1;
-                let datagram = (!up, port, datagram.to_vec());
-                self.flying.insert((at, self.number), datagram);
+                let mut datagram = datagram.to_vec();
+                if port != CONTROL
+                    && let Some(random) = &mut self.noise
+                    && random.chance(0.01)
+                {
+                    for _ in 0..=random.below(4) {
+                        // Headers: what follows is padding.
+                        let bit = random.below(8 * datagram.len().min(204) as u64);
+                        datagram[(bit / 8) as usize] ^= 1 << (bit % 8);
+                    }
+                }
+                self.flying.insert((at, self.number), (!up, port, datagram));
             }
         }
     }
@@ -346,6 +359,124 @@ fn load_counts_as_long_as_it_is() {
     world.client.handle(world.now, TEST, &bytes);
     assert_eq!(world.client.traffic()[1].bytes, before + 32);
     assert_eq!(world.client.faults().wrong_lengths, 1);
+}
+
+/// RFC 9946's messages have no checksum of their own: what a faulty device on the path changes, and
+/// UDP's sum hides, is in the figures unless it is impossible.
+#[test]
+fn a_path_that_changes_bits_gives_no_figure_that_cannot_be_true_and_is_reported() {
+    let mut implausible = [0, 0];
+    for seed in 0..24 {
+        let direction = [Direction::Upstream, Direction::Downstream][seed as usize % 2];
+        let mut world = World::new(short(direction), 5);
+        world.noise = Some(Random::new(seed));
+        world.run();
+        let ms = (world.now.as_ns() / 1_000_000) as u32 + 2;
+        let [sent, received] = world.client.traffic();
+        let most = 2 * sent.datagrams.max(received.datagrams);
+        for Interval { rate, sums, .. } in world.client.intervals() {
+            assert!((0.0..1e9).contains(rate), "seed {seed}: {rate}");
+            let [least, most_varied, ..] = sums.variation;
+            assert!(most_varied <= ms, "seed {seed}: {sums:?}");
+            assert!(sums.round_trip[1] <= ms, "seed {seed}: {sums:?}");
+            assert!(least == udpstp::NO_VALUE || least <= most_varied);
+            assert!(u64::from(sums.datagrams) <= most, "seed {seed}: {sums:?}");
+        }
+        let trip = world.client.least_round_trip();
+        assert!(trip.is_none_or(|trip| trip <= ms), "seed {seed}: {trip:?}");
+        let faults = world.client.faults();
+        implausible[seed as usize % 2] += faults.implausible + faults.bad_sums;
+    }
+    assert!(implausible[0] > 0 && implausible[1] > 0, "{implausible:?}");
+}
+
+#[test]
+fn a_wrong_time_or_number_is_counted_and_changes_no_figure() {
+    let mut world = World::new(short(Direction::Downstream), 50);
+    while world.client.intervals().is_empty() {
+        world.step();
+    }
+    let mut other = world.client.clone();
+    let stamp = |ms: i64| {
+        let ns =
+            (CLOCK.epoch_ns - 3_000_000_000) as i64 + world.now.as_ns() as i64 + ms * 1_000_000;
+        Stamp {
+            seconds: (ns / 1_000_000_000) as u32,
+            nanoseconds: (ns % 1_000_000_000) as u32,
+        }
+    };
+    let mut hear = |load: packet::udpstp::Load| {
+        let mut bytes = Vec::new();
+        Message::Load(load).build(&mut bytes);
+        bytes.resize(1_000, 0);
+        other.handle(world.now, TEST, &bytes);
+        other.faults().implausible
+    };
+    let usual = packet::udpstp::Load {
+        sequence: 1 << 20,
+        payload: 1_000,
+        left: stamp(-7),
+        ..Default::default()
+    };
+    let far = stamp(-3_600_000);
+    let zero = Stamp::default();
+    assert_eq!(hear(usual), 1, "status_left was never sent by anybody");
+    let answered = packet::udpstp::Load {
+        status_left: zero,
+        sequence: 1 << 21,
+        ..usual
+    };
+    assert_eq!(hear(answered), 1, "the same answer counts once");
+    for (load, count) in [
+        (
+            packet::udpstp::Load {
+                left: far,
+                sequence: (1 << 21) + 1,
+                ..answered
+            },
+            2,
+        ),
+        (
+            packet::udpstp::Load {
+                left: stamp(3_600_000),
+                sequence: (1 << 21) + 2,
+                ..answered
+            },
+            3,
+        ),
+        (
+            packet::udpstp::Load {
+                sequence: u32::MAX,
+                ..answered
+            },
+            4,
+        ),
+        (
+            packet::udpstp::Load {
+                sequence: 0,
+                ..answered
+            },
+            5,
+        ),
+        (
+            packet::udpstp::Load {
+                status_left: far,
+                sequence: (1 << 21) + 3,
+                ..answered
+            },
+            6,
+        ),
+        (
+            packet::udpstp::Load {
+                sequence: (1 << 21) + 4,
+                status_left: far,
+                ..answered
+            },
+            6,
+        ),
+    ] {
+        assert_eq!(hear(load), count, "{load:?}");
+    }
 }
 
 #[test]

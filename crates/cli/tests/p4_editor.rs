@@ -92,6 +92,31 @@ impl Editor {
 }
 
 #[test]
+fn a_body_that_is_no_request_is_answered_with_an_error_and_the_server_goes_on() {
+    let mut editor = Editor::start();
+    for (body, code) in [
+        ("{\"jsonrpc\": \"2.0\", \"id\": 1, ", -32700),
+        ("", -32700),
+        ("\u{fffd}", -32700),
+        ("{} {}", -32700),
+        ("[]", -32600),
+        (
+            "[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"shutdown\"}]",
+            -32600,
+        ),
+        ("7", -32600),
+        ("null", -32600),
+    ] {
+        write!(editor.to, "Content-Length: {}\r\n\r\n{body}", body.len()).expect("it reads");
+        let answer = editor.hear();
+        assert_eq!(answer["error"]["code"], code, "{body}: {answer}");
+        assert_eq!(answer["id"], Value::Null, "{body}: {answer}");
+    }
+    let capabilities = editor.ask("initialize", json!({ "capabilities": {} }));
+    assert_eq!(capabilities["capabilities"]["hoverProvider"], true);
+}
+
+#[test]
 fn an_editor_is_answered_from_the_first_word_to_the_last() {
     let mut editor = Editor::start();
     let capabilities = editor.ask("initialize", json!({ "capabilities": {} }));

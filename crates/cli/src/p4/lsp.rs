@@ -71,6 +71,15 @@ impl Lsp {
         let mut input = BufReader::new(io::stdin());
         let mut output = io::stdout().lock();
         while let Some(message) = read_message(&mut input)? {
+            let message = match message {
+                Ok(message) => message,
+                Err(bad) => {
+                    let error = json!({ "code": bad.code(), "message": bad.to_string() });
+                    let answer = json!({ "jsonrpc": "2.0", "id": null, "error": error });
+                    write_message(&mut output, &answer)?;
+                    continue;
+                }
+            };
             let method = message["method"].as_str().unwrap_or("").to_string();
             if method == "exit" {
                 let good = server.shutdown;

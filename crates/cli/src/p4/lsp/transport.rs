@@ -4,11 +4,36 @@ use anyhow::Context;
 use serde_json::Value;
 use std::io::{BufRead, Read, Write};
 
-/// No message of an editor is longer.
-const MOST: usize = 64 << 20;
+/// Longest body of a message, in bytes.
+const MAX_BODY: usize = 64 << 20;
+
+/// Body of a message that is not a request object.
+#[derive(Debug, thiserror::Error)]
+pub enum BadMessage {
+    /// JSON-RPC 2.0, section 5.1: parse error.
+    #[error("the message is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// JSON-RPC 2.0, section 5.1: invalid request. The Language Server Protocol has no batches.
+    #[error("the message is not a JSON object")]
+    NotAnObject,
+}
+
+impl BadMessage {
+    /// Error code of the answer.
+    pub fn code(&self) -> i32 {
+        match self {
+            BadMessage::NotJson(_) => -32700,
+            BadMessage::NotAnObject => -32600,
+        }
+    }
+}
 
 /// The next message; `None` at the end of the input.
-pub fn read_message(input: &mut impl BufRead) -> anyhow::Result<Option<Value>> {
+///
+/// # Errors
+/// When the stream cannot be read further: there is no usable header, or the input ends early. A
+/// body that is no request leaves the stream in step, so it is a value.
+pub fn read_message(input: &mut impl BufRead) -> anyhow::Result<Option<Result<Value, BadMessage>>> {
     let mut length: Option<usize> = None;
     loop {
         let mut line = String::new();
@@ -22,7 +47,7 @@ pub fn read_message(input: &mut impl BufRead) -> anyhow::Result<Option<Value>> {
         if let Some((name, value)) = line.split_once(':')
             && name.eq_ignore_ascii_case("content-length")
         {
-            length = value.trim().parse().ok().filter(|n| *n <= MOST);
+            length = value.trim().parse().ok().filter(|n| *n <= MAX_BODY);
             anyhow::ensure!(length.is_some(), "a message of {} bytes", value.trim());
         }
     }
@@ -30,9 +55,11 @@ pub fn read_message(input: &mut impl BufRead) -> anyhow::Result<Option<Value>> {
     let mut body = Vec::new();
     input.by_ref().take(length as u64).read_to_end(&mut body)?;
     anyhow::ensure!(body.len() == length, "the input ends inside a message");
-    serde_json::from_slice(&body)
-        .map(Some)
-        .context("a message is no JSON")
+    Ok(Some(match serde_json::from_slice(&body) {
+        Ok(message @ Value::Object(_)) => Ok(message),
+        Ok(_) => Err(BadMessage::NotAnObject),
+        Err(error) => Err(error.into()),
+    }))
 }
 
 /// Writes a message.

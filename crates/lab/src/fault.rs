@@ -38,8 +38,8 @@ impl Fault {
 /// Shown, each fault has its file, line and column, the line itself, and a caret under the place.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
-    /// What the file is called.
-    pub file: String,
+    /// Name of the file; `None`: the text is keys from a command line, one on a line.
+    pub file: Option<String>,
     /// Its text.
     pub text: String,
     /// In order of place.
@@ -54,7 +54,7 @@ impl Faults {
         list.dedup();
         list.truncate(MOST);
         Faults {
-            file: "lab.toml".into(),
+            file: Some("lab.toml".into()),
             text: text.into(),
             list,
         }
@@ -62,7 +62,13 @@ impl Faults {
 
     /// The same faults, of a file by this name.
     pub fn of_file(mut self, name: impl Into<String>) -> Faults {
-        self.file = name.into();
+        self.file = Some(name.into());
+        self
+    }
+
+    /// The same faults, of keys that no file holds: they are shown without a file and a line number.
+    pub(crate) fn of_keys(mut self) -> Faults {
+        self.file = None;
         self
     }
 
@@ -97,11 +103,15 @@ impl Faults {
         let marked = self.text.get(start..end).unwrap_or("");
         let marked = printable::lines(marked.lines().next().unwrap_or(""));
         let carets = "^".repeat(marked.chars().count().clamp(1, 200));
-        let margin = " ".repeat(line.to_string().len());
+        let number = self.file.as_ref().map(|_| line.to_string());
+        let number = number.unwrap_or(" ".into());
+        let margin = " ".repeat(number.len());
         writeln!(f, "error: {}", fault.message)?;
-        writeln!(f, "{margin}--> {}:{line}:{column}", self.file)?;
+        if let Some(file) = &self.file {
+            writeln!(f, "{margin}--> {file}:{line}:{column}")?;
+        }
         writeln!(f, "{margin} |")?;
-        writeln!(f, "{line} | {source}")?;
+        writeln!(f, "{number} | {source}")?;
         writeln!(f, "{margin} | {indent}{carets}")?;
         match &fault.help {
             Some(help) => writeln!(f, "{margin} = help: {help}"),
@@ -188,6 +198,15 @@ error: wrong
   |        ^^^
   = help: mend it
 ";
+        assert_eq!(shown, expected);
+    }
+
+    #[test]
+    fn a_fault_of_a_key_from_the_command_line_names_no_file() {
+        let text = "kind = 'delay'\ndealy = 1";
+        let fault = Fault::new(15..20, "unknown key `dealy`");
+        let shown = Faults::new(text, vec![fault]).of_keys().to_string();
+        let expected = "error: unknown key `dealy`\n  |\n  | dealy = 1\n  | ^^^^^\n";
         assert_eq!(shown, expected);
     }
 

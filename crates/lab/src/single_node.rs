@@ -14,8 +14,7 @@ impl Registry {
     /// A meter measures itself and shows that in its counters.
     ///
     /// # Errors
-    /// Everything that was found to be wrong with the keys; places are in a text that begins with the
-    /// line `kind = ...`.
+    /// Everything that was found to be wrong with the keys.
     pub fn node(&self, kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
         let text = format!("kind = {kind:?}\n{keys}");
         let planned = self.plan(&text);
@@ -44,7 +43,7 @@ impl Registry {
         let mut faults = Vec::new();
         let entries = tree::parse(text, &mut faults);
         if !faults.is_empty() {
-            return Err(Faults::new(text, faults));
+            return Err(Faults::new(text, faults).of_keys());
         }
         let mut config = Value {
             span: 0..text.len(),
@@ -61,7 +60,7 @@ impl Registry {
 }
 
 fn at(text: &str, fault: Fault) -> Faults {
-    Faults::new(text, vec![fault]).of_file("node")
+    Faults::new(text, vec![fault]).of_keys()
 }
 
 /// What a node of the kind `controller` would be made from, from its keys (lines of TOML).
@@ -72,14 +71,14 @@ pub fn controller(keys: &str) -> Result<openflow::controller::config::Config, Fa
     let mut faults = Vec::new();
     let entries = tree::parse(keys, &mut faults);
     if !faults.is_empty() {
-        return Err(Faults::new(keys, faults).of_file("controller"));
+        return Err(Faults::new(keys, faults).of_keys());
     }
     let config = Value {
         span: 0..keys.len(),
         what: What::Table(entries),
     };
     let read = crate::kinds::controller(&config);
-    read.map_err(|fault| Faults::new(keys, vec![fault]).of_file("controller"))
+    read.map_err(|fault| Faults::new(keys, vec![fault]).of_keys())
 }
 
 /// The text of a file that a node's keys name.

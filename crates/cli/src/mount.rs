@@ -30,9 +30,12 @@ const DEFAULT: &str = "/dev/ethpipe";
 pub struct MountCommand {
     /// Where to mount; made if it is not there [default: /dev/ethpipe]
     dir: Option<PathBuf>,
-    /// The ports, numbered from 0 in this order [default: every Ethernet interface that is up]
-    #[arg(long, value_name = "PORT", num_args = 1..)]
+    /// The ports, numbered from 0 in this order
+    #[arg(long, value_name = "PORT", num_args = 1.., required_unless_present = "all")]
     on: Vec<OsString>,
+    /// Every Ethernet interface that is up, in the order of `wire ports`
+    #[arg(long, conflicts_with = "on")]
+    all: bool,
     /// Lines without timestamps: the destination address is the first field
     #[arg(long)]
     no_time: bool,
@@ -106,7 +109,7 @@ impl MountCommand {
     /// Mounts, serves until the end, and reports.
     pub fn run(self) -> anyhow::Result<Verdict> {
         let dir = self.dir.clone().unwrap_or_else(|| DEFAULT.into());
-        let specs = if self.on.is_empty() {
+        let specs = if self.all {
             all_interfaces()?
         } else {
             ports(&names(&self.on))?

@@ -305,6 +305,11 @@ impl<V: Clone + Default> Coordinator<V> {
         }
     }
 
+    /// Whether it awaits promises or votes.
+    pub fn awaits_answers(&self) -> bool {
+        !self.unanswered().0.is_empty()
+    }
+
     /// Whether what waited for an answer at the last retry but one waited for it at the last one too.
     pub fn stands_still(&self) -> bool {
         self.stood > 0

@@ -32,7 +32,8 @@ use packet::ethernet::Mac;
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
 
-/// How much longer than `retry` it waits at most before it asks again for what is not answered.
+/// How much longer than `retry` it waits at most before it asks again for what is not answered, or
+/// for a lease if that is longer.
 const LONGEST_PAUSE: u64 = 8;
 
 /// What a coordinator is made from.
@@ -125,6 +126,8 @@ pub struct CoordinatorNode {
     asks_again: Time,
     /// After how many times `retry` it asks again.
     pause: u64,
+    /// Whether nothing waited for an answer at the last retry, so that the next one is a lease later.
+    is_idle: bool,
     out: Vec<Message<Command>>,
     campaigns: u64,
     proposed: u64,
@@ -185,6 +188,7 @@ impl CoordinatorNode {
             says_so: Time::MAX,
             asks_again: Time::MAX,
             pause: 1,
+            is_idle: false,
             out: Vec::new(),
             campaigns: 0,
             proposed: 0,
@@ -335,6 +339,7 @@ impl CoordinatorNode {
         self.campaigns += 1;
         self.says_so = now;
         self.pause = 1;
+        self.is_idle = false;
         self.asks_again = now + self.retry;
     }
 
@@ -351,10 +356,16 @@ impl Node for CoordinatorNode {
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        let proposed = self.proposed;
         for frame in frames.drain(..) {
             if let Some(message) = self.member.receive(frame, out) {
                 self.take(now, &message);
             }
+        }
+        if self.is_idle && (self.proposed > proposed || !self.held.is_empty()) {
+            self.is_idle = false;
+            self.pause = 1;
+            self.asks_again = now + self.retry;
         }
         self.say(out);
     }
@@ -395,11 +406,18 @@ impl Node for CoordinatorNode {
                 self.coordinator.retry(&mut self.out);
                 self.called += u64::from(self.coordinator.has_called() && !called);
                 // What is not answered may be slow, not lost.
+                let longest = LONGEST_PAUSE.max(self.lease.as_ps() / self.retry.as_ps());
                 self.pause = match self.coordinator.stands_still() {
-                    true => (2 * self.pause).min(LONGEST_PAUSE),
+                    true => (2 * self.pause).min(longest),
                     false => 1,
                 };
-                self.asks_again = now + Time::from_ps(self.retry.as_ps() * self.pause);
+                self.is_idle = self.held.is_empty() && !self.coordinator.awaits_answers();
+                self.asks_again = now
+                    + match self.is_idle {
+                        // For what it says at each retry: from where on acceptors must remember.
+                        true => self.lease,
+                        false => Time::from_ps(self.retry.as_ps() * self.pause),
+                    };
                 if self.coordinator.round() != round {
                     self.began(now);
                 }

@@ -52,6 +52,9 @@ pub struct Config {
     pub window: usize,
     /// How often it reports how far it has come, and asks for what is missing. It also reports after a quarter of the window.
     pub report: Time,
+    /// How often it reports while nothing is decided and nothing is missing, if that is less often:
+    /// the interval doubles from `report` on. Less than the coordinators' `absence`.
+    pub idle_report: Time,
     /// When it starts again without its store, in rising order.
     pub restarts: Vec<Time>,
 }
@@ -68,6 +71,7 @@ impl Default for Config {
             acceptors: 3,
             window: 1024,
             report: Time::from_ms(1),
+            idle_report: Time::from_ms(1),
             restarts: Vec::new(),
         }
     }
@@ -95,6 +99,9 @@ pub struct Replica {
     restarts: Vec<Time>,
     id: u16,
     report: Time,
+    idle_report: Time,
+    /// The interval that ends at `next_report`.
+    interval: Time,
     next_report: Time,
     /// The next instance at the last report, and at the last one that was due by time.
     reported: Instance,
@@ -135,6 +142,8 @@ impl Replica {
             restarts: config.restarts.into_iter().rev().collect(),
             id: config.id,
             report: config.report,
+            idle_report: config.idle_report.max(config.report),
+            interval: config.report,
             next_report: config.report,
             reported: 0,
             looked: 0,
@@ -301,6 +310,11 @@ impl Replica {
         self.looked = next;
     }
 
+    /// Whether it knows of something that it has not got.
+    fn misses(&self) -> bool {
+        self.arriving.is_some() || self.learner.next() <= self.learner.high()
+    }
+
     fn restart(&mut self) {
         self.learner = Learner::new(self.acceptors, self.window);
         self.store = Store::default();
@@ -316,7 +330,7 @@ impl Node for Replica {
         Properties::of(usize::from(self.member.ports) + usize::from(self.answers.is_some()))
     }
 
-    fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
             match self.member.receive(frame, out) {
                 Some(message) if message.kind == Kind::Learn => {
@@ -338,6 +352,11 @@ impl Node for Replica {
         if self.learner.next() >= self.reported.saturating_add(self.lot) {
             self.tell(out);
         }
+        // Not idle any more.
+        if self.interval > self.report && (self.learner.next() > self.reported || self.misses()) {
+            self.interval = self.report;
+            self.next_report = self.next_report.min(now + self.report);
+        }
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -347,7 +366,13 @@ impl Node for Replica {
         if now < self.next_report {
             return;
         }
-        self.next_report = now + self.report;
+        let next = self.learner.next();
+        let is_idle = next == self.reported && !self.misses();
+        self.interval = match is_idle {
+            true => (self.interval + self.interval).min(self.idle_report),
+            false => self.report,
+        };
+        self.next_report = now + self.interval;
         self.tell(out);
         self.ask(out);
     }

@@ -84,6 +84,7 @@ const SELDOM: &[&str] = &[
     "vlan",
     "imix",
     "realtime",
+    "real_time",
     "allow_commands",
     "fix_lengths",
     "dry",

@@ -100,6 +100,7 @@ macro_rules! commands {
                     $($name => Some(<$arguments>::augment_args(clap::Command::new($name))),)*
                     _ => None,
                 }
+                .map(with_shared)
             }
         }
     };
@@ -140,6 +141,34 @@ commands! {
     "man" => Man(man::Man),
 }
 
+/// Name of the argument by which nodes get real-time priority, and commands that run nodes.
+const REAL_TIME: &str = "real_time";
+const RUN_NODES: [&str; 9] = [
+    "delay",
+    "lab",
+    "middlebox",
+    "of",
+    "p4",
+    "ping",
+    "probe",
+    "run",
+    "sync",
+];
+
+/// A subcommand with the arguments that several have.
+fn with_shared(command: clap::Command) -> clap::Command {
+    if !RUN_NODES.contains(&command.get_name()) {
+        return command;
+    }
+    command.arg(
+        clap::Arg::new(REAL_TIME)
+            .long("real-time")
+            .global(true)
+            .action(clap::ArgAction::SetTrue)
+            .help("Give threads that run nodes real-time priority, too, where allowed"),
+    )
+}
+
 /// The command line's definition without subcommands.
 fn root() -> clap::Command {
     clap::Command::new("wire")
@@ -151,7 +180,8 @@ fn root() -> clap::Command {
 
 /// The command line's definition.
 fn definition() -> clap::Command {
-    Command::augment_subcommands(root()).subcommand_required(true)
+    let all = Command::augment_subcommands(root()).subcommand_required(true);
+    all.mut_subcommands(with_shared)
 }
 
 impl Command {
@@ -240,6 +270,9 @@ pub fn main(registry: Registry) -> ExitCode {
     let arguments = multicall::arguments(std::env::args_os().collect());
     let matches = help::command(&arguments).get_matches_from(arguments);
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    if let Ok(Some(true)) = named(&matches).try_get_one(REAL_TIME) {
+        live::scheduling::prefer_nodes();
+    }
     let code = match command.run(&registry) {
         Ok(verdict) => verdict.code(),
         Err(error) if live::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
@@ -263,6 +296,13 @@ pub fn main(registry: Registry) -> ExitCode {
         }
         None => code,
     }
+}
+
+/// Matches of the subcommand, or of the subcommand below it, that was named.
+fn named(matches: &clap::ArgMatches) -> &clap::ArgMatches {
+    matches
+        .subcommand()
+        .map_or(matches, |(_, below)| named(below))
 }
 
 /// An error and its causes, each once: many libraries repeat the cause in their own message.

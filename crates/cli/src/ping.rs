@@ -187,7 +187,7 @@ struct Session<'a> {
 impl Session<'_> {
     /// Until all is done, or somebody asks for the end.
     fn run(&mut self, rx: &mut dyn Receive, report: &mut Report) -> anyhow::Result<()> {
-        live::scheduling::high_priority();
+        live::scheduling::for_node();
         let mut answers: Vec<Answer> = Vec::new();
         while !stop_requested() && !self.node.is_over() {
             let now = self.clock.now();

@@ -219,8 +219,7 @@ fn start(
     let body = move || {
         let mut line = Line::new(socket, peer);
         let mut test = Test::new(setup, peer.is_ipv6(), limits, line.clock(), line.now());
-        live::scheduling::exact_timers();
-        live::scheduling::high_priority();
+        live::scheduling::for_node();
         let mut error = None;
         while !stop_requested() {
             match line.turn(&mut test, Time::from_ms(50)) {

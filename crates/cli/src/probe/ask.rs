@@ -98,8 +98,7 @@ fn line(server: SocketAddr) -> anyhow::Result<Line> {
 
 /// Until the client is through, or somebody asks for the end.
 fn drive(line: &mut Line, client: &mut Client, teller: &Teller) -> io::Result<()> {
-    live::scheduling::exact_timers();
-    live::scheduling::high_priority();
+    live::scheduling::for_node();
     let (mut told, mut until) = (0, None);
     while line.turn(client, LOOK)? {
         for interval in &client.intervals()[told..] {

@@ -210,9 +210,9 @@ impl OpenVSwitch {
         targets: &[String],
         measured: bool,
     ) -> String {
-        // The instrument has real-time priority, behind which an ordinary process would wait for a processor; a
-        // switch of ours has it too.
-        let rank = match measured {
+        // Where the instrument and a switch of ours have real-time priority, an ordinary process would
+        // wait behind them for a processor.
+        let rank = match measured && live::scheduling::are_nodes_preferred() {
             true => "rank='chrt -f 5'; $rank true 2>/dev/null || rank=",
             false => "rank=",
         };

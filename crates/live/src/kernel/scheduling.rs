@@ -1,9 +1,9 @@
 //! A thread that is not kept waiting: real-time priority, cores, memory that stays.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-/// Above the nodes' threads, which only sleep and compute; below the kernel's own.
+/// Of threads that wait for departures: above those that run nodes, below the kernel's own.
 const FIRST: i32 = 10;
 const SECOND: i32 = 5;
 
@@ -306,9 +306,28 @@ fn touch_stack() {
     std::hint::black_box(&mut pages);
 }
 
-/// Makes this thread one that is not kept waiting by ordinary ones, but by those that [`real_time`].
-pub fn high_priority() {
-    prefer(SECOND);
+/// Whether threads that run nodes have real-time priority.
+static NODES: AtomicBool = AtomicBool::new(false);
+
+/// Gives threads that run nodes real-time priority as well, where allowed: those that start from now
+/// on. Without this only threads that wait out the time before a departure have it: a node that
+/// computes, and real-time threads beyond the number of cores, would keep all else from working.
+pub fn prefer_nodes() {
+    NODES.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`prefer_nodes`] was called.
+pub fn are_nodes_preferred() -> bool {
+    NODES.load(Ordering::Relaxed)
+}
+
+/// Makes this thread one that runs a node: it has exact timers, and after [`prefer_nodes`] it is
+/// kept waiting by threads of [`real_time`] alone.
+pub fn for_node() {
+    exact_timers();
+    if are_nodes_preferred() {
+        prefer(SECOND);
+    }
 }
 
 /// Makes this thread one that is not kept waiting: real-time priority and a core of its own where

@@ -33,8 +33,8 @@ pub use rules::Rules;
 use crate::kernel::bpf::{self, BpfError};
 use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::{MARK, Mode, Queue};
-use crate::kernel::signal;
 use crate::kernel::statistics::StatisticsError;
+use crate::kernel::{signal, wait};
 use interfaces::Interfaces;
 use node::Node;
 use packet::bpf::Instruction;
@@ -50,7 +50,7 @@ pub const MOST_THREADS: u16 = 64;
 /// The most packets that wait in a queue.
 pub const MOST_WAITING: u32 = 1 << 20;
 /// How often the end of a run is looked for.
-const POLL: Duration = Duration::from_millis(20);
+const POLL: Duration = Duration::from_millis(100);
 
 /// Where in a packet's way through the kernel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -420,7 +420,8 @@ impl Runner {
             if left.is_some_and(|left| left.is_zero()) {
                 break;
             }
-            std::thread::park_timeout(left.map_or(POLL, |left| left.min(POLL)));
+            // A signal ends the sleep. It cannot fail: there is no descriptor.
+            let _ = wait::for_any(&mut [], left.map_or(POLL, |left| left.min(POLL)));
         }
         let trouble = self.finish();
         Report {

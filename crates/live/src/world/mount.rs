@@ -39,7 +39,7 @@ pub mod writer;
 
 pub use kernel::MountError;
 
-use crate::kernel::{clock, signal, thread};
+use crate::kernel::{clock, signal, thread, wait};
 use crate::port::pace::PaceReport;
 use crate::port::{Port, RxCounters};
 use kernel::{Device, Mounted};
@@ -197,7 +197,8 @@ impl Mount {
     /// Waits until somebody unmounts it or Ctrl-C comes.
     pub fn wait(&self) {
         while !self.is_gone() && !signal::stop_requested() {
-            pause(Duration::from_millis(50));
+            // A signal ends the sleep. It cannot fail: there is no descriptor.
+            let _ = wait::for_any(&mut [], Duration::from_millis(200));
         }
     }
 

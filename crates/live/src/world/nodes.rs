@@ -7,18 +7,20 @@ use super::schedule::{Schedule, ScheduleReport};
 use super::shared::Shared;
 use super::{Stop, WorldError, parallel};
 use crate::kernel::thread::spawn_scoped;
-use crate::kernel::{clock, signal};
+use crate::kernel::{clock, signal, wait};
 use crate::port::{PortError, Stamps, TxCounters};
 use node::outcome::Finish;
 use node::{Outcome, Time};
 use std::io;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// From when everything is ready to time zero: threads have started by then.
 const PREPARATION_NS: u64 = 20_000_000;
-/// How often the end is looked for.
+/// How often the end is looked for while frames move or the run is about to end.
 const POLL: Duration = Duration::from_millis(5);
+/// How often it is looked for, at the least, while nothing happens: an idle run costs no processor.
+const IDLE_POLL: Duration = Duration::from_millis(100);
 /// Nothing to come and all frames accounted for, at so many looks in a row: the end.
 const QUIET_POLLS: u32 = 4;
 /// Nothing to come, but frames missing that the kernel may have lost: the end after so many looks.
@@ -59,18 +61,11 @@ pub fn run(
     // A report is worth as much as the worst of its stamps.
     let ports = setups.iter().flat_map(|setup| &setup.ports);
     let stamps = ports.clone().map(|port| port.stamps).max();
-    let shared = Shared {
-        open: AtomicU64::new(ports.filter(|port| port.open).count() as u64),
-        schedule: Schedule::new(lanes, count),
-        start: start_ns.unwrap_or_else(|| clock::now_ns() + PREPARATION_NS),
-        until: until.unwrap_or(Time::MAX),
-        stop: AtomicBool::new(false),
-        trouble: AtomicBool::new(false),
-        received: AtomicU64::new(0),
-        entered: AtomicU64::new(0),
-        // Not yet asked: nobody may take the run for idle.
-        wakes: (0..count).map(|_| AtomicU64::new(0)).collect(),
-    };
+    let open = ports.filter(|port| port.open).count() as u64;
+    let start = start_ns.unwrap_or_else(|| clock::now_ns() + PREPARATION_NS);
+    let times = (start, until.unwrap_or(Time::MAX));
+    let shared =
+        Shared::new(Schedule::new(lanes, count), count, times, open).map_err(WorldError::Thread)?;
     shared.schedule.begin(shared.start);
     if let Some(supervisor) = sources.supervisor {
         supervisor.begin(shared.start);
@@ -94,11 +89,11 @@ pub fn run(
             .collect();
         // Those that did start end here, as do all if this returns.
         let runners = runners.inspect_err(|_| {
-            shared.stop.store(true, Ordering::SeqCst);
+            shared.end();
             shared.schedule.stop();
         })?;
         let (finish, ended) = watch(&shared, stop.as_ref(), sources);
-        shared.stop.store(true, Ordering::SeqCst);
+        shared.end();
         let join = |thread: std::thread::ScopedJoinHandle<'_, RunnerReport>| match thread.join() {
             Ok(report) => report,
             Err(panic) => std::panic::resume_unwind(panic),
@@ -165,7 +160,7 @@ struct StopGuard<'a>(&'a Shared);
 impl Drop for StopGuard<'_> {
     fn drop(&mut self) {
         if std::thread::panicking() {
-            self.0.stop.store(true, Ordering::SeqCst);
+            self.0.end();
             self.0.schedule.stop();
         }
     }
@@ -177,8 +172,11 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
     let outside = sources.outside;
     // When the programs were.
     let mut over = None;
+    let mut poll = POLL;
     loop {
-        std::thread::park_timeout(POLL);
+        let left = Duration::from_nanos((shared.until - shared.now()).as_ns());
+        // A signal ends the sleep. It cannot fail: there is no descriptor.
+        let _ = wait::for_any(&mut [], poll.min(left.max(POLL)));
         let now = shared.now();
         if signal::stop_requested() || stop.is_some_and(|stop| stop()) {
             return (Finish::Stopped, now);
@@ -186,10 +184,7 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
         if now >= shared.until {
             return (Finish::Duration, shared.until);
         }
-        if shared.stop.load(Ordering::SeqCst)
-            || shared.trouble.load(Ordering::SeqCst)
-            || shared.schedule.failed()
-        {
+        if shared.has_ended() || shared.trouble.load(Ordering::SeqCst) || shared.schedule.failed() {
             return (Finish::Stopped, now);
         }
         let counts = (
@@ -207,6 +202,10 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
             && shared.schedule.waiting() == 0
             && !sources.supervisor.is_some_and(Supervisor::is_busy)
             && !(outside && shared.open.load(Ordering::SeqCst) > 0);
+        poll = match nothing_to_come || counts != last {
+            true => POLL,
+            false => (2 * poll).min(IDLE_POLL),
+        };
         if !nothing_to_come || counts != last {
             (quiet, last, active) = (0, counts, now);
             continue;

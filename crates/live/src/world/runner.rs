@@ -5,7 +5,7 @@ use super::lane::time_on;
 use super::shared::Shared;
 use super::{Notice, Observe};
 use crate::kernel::clock::now_ns;
-use crate::kernel::scheduling::high_priority;
+use crate::kernel::scheduling;
 use crate::kernel::statistics::Feed;
 use crate::kernel::wait;
 use crate::port::{Link, PortError, Receive, Received, RxCounters, Stamps};
@@ -23,12 +23,12 @@ pub const LEAD: Time = Time::from_us(500);
 const TOGETHER: usize = 64;
 /// Wakes in a row before the ports are looked at again.
 const WAKES: usize = 1024;
-/// How long a thread sleeps at most, so that it sees the end of the run.
-const LONGEST_SLEEP_NS: u64 = 10_000_000;
 
 /// How often real wires are looked at: whether there is a link; and how often while one of them has none.
 const POLL: Time = Time::from_ms(100);
 const POLL_DOWN: Time = Time::from_ms(10);
+/// A wire that has had no link for this long is looked at as rarely as one that has.
+const DOWN_FOR_LONG: Time = Time::from_secs(2);
 
 /// How long it sleeps when a port gives no descriptor to wait on.
 const UNKNOWN_NS: u64 = 500_000;
@@ -89,6 +89,8 @@ pub struct Runner<'a> {
     arrived: Vec<Frame>,
     /// When real wires are looked at next.
     next_poll: Time,
+    /// When they last had a link all, or one of them lost or got it.
+    changed: Time,
     feed: Option<Feed>,
     notice: Option<Notice>,
     observe: Option<Observe>,
@@ -144,6 +146,7 @@ impl<'a> Runner<'a> {
             ports,
             arrived: Vec::with_capacity(TOGETHER),
             next_poll: Time::ZERO,
+            changed: Time::ZERO,
             frames: 0,
             events: 0,
         }
@@ -156,11 +159,11 @@ impl<'a> Runner<'a> {
 
     /// Runs until the world's end.
     pub fn run(mut self) -> RunnerReport {
-        high_priority();
+        scheduling::for_node();
         self.publish_wake();
         let mut polls: Vec<libc::pollfd> = Vec::with_capacity(self.ports.len());
         let mut watch = Watch::new(self.may_watch());
-        while !self.shared.stop.load(Ordering::SeqCst) {
+        while !self.shared.has_ended() {
             self.tell_statistics();
             let got = self.see_links() | self.wake_if_due() | self.receive();
             self.flush();
@@ -249,7 +252,11 @@ impl<'a> Runner<'a> {
             }
             any |= self.tell_link(index, now, link.up);
         }
-        self.next_poll = now + if all_up { POLL } else { POLL_DOWN };
+        if all_up || any {
+            self.changed = now;
+        }
+        let rarely = all_up || now - self.changed > DOWN_FOR_LONG;
+        self.next_poll = now + if rarely { POLL } else { POLL_DOWN };
         any
     }
 
@@ -435,11 +442,10 @@ impl<'a> Runner<'a> {
     /// Waits until something arrives or the node wants to be woken.
     fn rest(&mut self, polls: &mut Vec<libc::pollfd>) {
         let now = self.shared.now();
-        let at = self
-            .next_call()
-            .map_or(LONGEST_SLEEP_NS, |at| (at - LEAD - now).as_ns());
-        let mut sleep = at.min(LONGEST_SLEEP_NS);
+        let call = self.next_call().map_or(Time::MAX, |at| at - LEAD);
+        let mut sleep = (call.min(self.next_poll) - now).as_ns();
         polls.clear();
+        polls.push(wait::readable(self.shared.over()));
         for port in &self.ports {
             match port.rx.descriptor() {
                 _ if !port.open => {}

@@ -278,6 +278,10 @@ impl Schedule {
             .collect();
         let mut kept = Kept::new(self.lanes.len());
         while self.take(&mut heap) {
+            if heap.is_empty() && kept.is_empty() {
+                self.rest();
+                continue;
+            }
             let first: Option<&Item> = heap.peek();
             let timely = first.is_some_and(Item::is_timely);
             let (mut at, lane) = first.map_or((u64::MAX, 0), |item| (item.at, item.lane));
@@ -351,6 +355,16 @@ impl Schedule {
             self.earliest.store(u64::MAX, SeqCst);
         }
         !state.stop
+    }
+
+    /// Sleeps until something comes in, or the end.
+    fn rest(&self) {
+        let mut state = lock(&self.state);
+        state.asleep_for = u64::MAX;
+        let idle = |state: &mut State| !state.stop && state.earliest == u64::MAX;
+        let slept = self.changed.wait_while(state, idle);
+        state = slept.unwrap_or_else(PoisonError::into_inner);
+        state.asleep_for = 0;
     }
 
     /// Sleeps, unless something earlier has come in; says whether to go on waiting for `at`.

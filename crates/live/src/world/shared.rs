@@ -2,8 +2,11 @@
 
 use super::schedule::Schedule;
 use crate::kernel::clock::now_ns;
+use crate::kernel::wake::Wake;
 use node::Time;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::io;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// What all threads of a world know.
 pub struct Shared {
@@ -13,8 +16,9 @@ pub struct Shared {
     pub start: u64,
     /// What happens later does not happen.
     pub until: Time,
-    /// Set when the run ends.
-    pub stop: AtomicBool,
+    /// Set when the run ends; and readable from then on, for threads that sleep.
+    stop: AtomicBool,
+    over: Wake,
     /// Frames that nodes have dealt with.
     pub received: AtomicU64,
     /// Frames that came from something real.
@@ -28,6 +32,47 @@ pub struct Shared {
 }
 
 impl Shared {
+    /// For this many nodes, of which nothing is known yet.
+    ///
+    /// # Errors
+    /// When the process has no descriptor left.
+    pub fn new(
+        schedule: Schedule,
+        nodes: usize,
+        (start, until): (u64, Time),
+        open: u64,
+    ) -> io::Result<Shared> {
+        Ok(Shared {
+            schedule,
+            start,
+            until,
+            stop: AtomicBool::new(false),
+            over: Wake::new()?,
+            received: AtomicU64::new(0),
+            entered: AtomicU64::new(0),
+            // Not yet asked: the run must not be taken for idle.
+            wakes: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
+            open: AtomicU64::new(open),
+            trouble: AtomicBool::new(false),
+        })
+    }
+
+    /// Ends the run: nodes' threads return soon, also those that sleep.
+    pub fn end(&self) {
+        self.stop.store(true, Ordering::SeqCst);
+        self.over.call();
+    }
+
+    /// Whether the run has ended.
+    pub fn has_ended(&self) -> bool {
+        self.stop.load(Ordering::SeqCst)
+    }
+
+    /// A descriptor that is readable once the run has ended.
+    pub fn over(&self) -> RawFd {
+        self.over.as_raw_fd()
+    }
+
     /// The time now; zero before the start.
     pub fn now(&self) -> Time {
         Time::from_ns(now_ns().saturating_sub(self.start))

@@ -22,7 +22,7 @@ const CALLS: usize = 4;
 /// Wakes in a row before packets are looked at again.
 const WAKES: usize = 1024;
 /// How long a thread sleeps at most, so that it sees the end, ns.
-const LONGEST_SLEEP_NS: u64 = 20_000_000;
+const LONGEST_SLEEP_NS: u64 = 50_000_000;
 /// How often a node's counters are shown, ns.
 const SHOW_NS: u64 = 100_000_000;
 /// How often the kernel is asked what it dropped, ns.

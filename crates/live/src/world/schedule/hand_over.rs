@@ -27,6 +27,11 @@ impl Kept {
     pub fn new(lanes: usize) -> Kept {
         Kept((0..lanes).map(|_| VecDeque::new()).collect())
     }
+
+    /// Whether no departure is still to be reported.
+    pub fn is_empty(&self) -> bool {
+        self.0.iter().all(VecDeque::is_empty)
+    }
 }
 
 impl Schedule {

@@ -133,5 +133,5 @@ fn wrong(what: &str, error: &SpecError) -> anyhow::Error {
 
 /// A seed that is another each time, short enough to be typed again.
 fn luck() -> u64 {
-    node::link::seed_of(clock::now_ns(), std::process::id() as usize, 0) % 1_000_000
+    node::random::split_mix(clock::now_ns(), u64::from(std::process::id())) % 1_000_000
 }

@@ -36,8 +36,8 @@ pub struct Lab {
     /// Where to run it; by default where the file says, else sim
     #[arg(long, value_enum)]
     world: Option<WorldName>,
-    /// What everything drawn by lot comes from, instead of the file's seed
-    #[arg(long, value_name = "N")]
+    /// Seed of all random numbers, instead of the file's
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
     /// When the run ends, whatever the file says: 10s
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
@@ -143,9 +143,16 @@ fn waves(text: &str) -> anyhow::Result<Waves> {
     Ok(Waves { node, window })
 }
 
-/// Reads a lab file; what is wrong with it is told.
-pub(crate) fn read(registry: &Registry, file: &Path, world: World) -> anyhow::Result<lab::Lab> {
-    match registry.read(file, world) {
+/// Reads a lab file, with another seed if there is one; what is wrong with it is told.
+pub(crate) fn read(
+    registry: &Registry,
+    file: &Path,
+    world: World,
+    seed: Option<u64>,
+) -> anyhow::Result<lab::Lab> {
+    let seed = seed.map(|seed| seed.to_string());
+    let settings = seed.iter().map(|seed| ("lab.seed", &seed[..]));
+    match registry.read_with(file, world, &settings.collect::<Vec<_>>()) {
         Ok(lab) => Ok(lab),
         Err(ReadError::Wrong(faults)) => {
             eprint!("{faults}");
@@ -365,7 +372,7 @@ impl Lab {
     }
 
     fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
-        read(registry, self.file(), world)
+        read(registry, self.file(), world, self.seed)
     }
 
     fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {
@@ -379,7 +386,6 @@ impl Lab {
             folder,
             file: self.file().canonicalize().ok(),
             out,
-            seed: self.seed,
             duration: self.duration,
             dry: self.dry,
             allow_paths: self.allow_paths,

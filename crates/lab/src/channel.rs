@@ -42,6 +42,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fau
     if let Some(times) = fields.optional("down", faults) {
         channel.down = times;
     }
+    channel.seed = fields.optional("seed", faults).or(channel.seed);
     if channel.reorder != Probability::default()
         && channel.reorder_by == Time::ZERO
         && let Some(value) = fields.value("reorder")

@@ -14,6 +14,7 @@ use crate::registry::Registry;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
 use crate::world::World;
+use node::random::seed_of;
 use node::{Channel, End, GraphError, Link, NodeId, Port, Rate};
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -368,8 +369,8 @@ impl<'a> Reader<'a> {
             return;
         }
         let elsewhere = self.settle(&mut section);
-        let seed = node::link::seed_of(lab.seed, 2 * MOST + lab.nodes.len(), 0);
         let clock = section.take("oscillator").map(|entry| {
+            let seed = seed_of(lab.seed, "oscillator", &[&name]);
             let span = entry.value.span.clone();
             (clocks::of_node(&entry.value, seed, &mut self.faults), span)
         });

@@ -46,7 +46,7 @@ impl Context<'_> {
         self.live
     }
 
-    /// What the node draws by lot comes from this: another number for each node, from the lab's seed.
+    /// Seed of the node's random numbers: from the lab's seed and the node's name, whatever else is in the lab.
     pub fn seed(&self) -> u64 {
         self.seed
     }

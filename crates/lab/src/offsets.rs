@@ -221,7 +221,8 @@ impl Watched {
                 .collect(),
             seen: Arc::new(Mutex::new(Seen {
                 daemons: lab.offsets.daemon.as_ref().map(|plan| {
-                    let all = (0..nodes.len()).map(|place| Daemon::new(plan, place));
+                    let names = nodes.iter().map(|&node| &lab.nodes[node].name);
+                    let all = names.map(|name| Daemon::new(plan, name));
                     Daemons {
                         plan: plan.clone(),
                         all: all.collect(),

@@ -12,8 +12,6 @@ pub struct Options {
     pub file: Option<PathBuf>,
     /// The folder for what the run writes, if it is another one.
     pub out: Option<PathBuf>,
-    /// In place of the lab file's seed.
-    pub seed: Option<u64>,
     /// In place of the lab file's duration.
     pub duration: Option<Time>,
     /// Writes no captures and no plots.

@@ -51,7 +51,6 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         resolution: Resolution::Nanosecond,
     };
     let out = options.out.as_ref().unwrap_or(&options.folder);
-    let seed = options.seed.unwrap_or(lab.seed);
     let until = match &options.commands {
         // They end the run, however long the lab file's own would have taken.
         Some(_) => options.duration,
@@ -61,7 +60,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let realtime = world.is_simulated() && options.realtime;
     let stage = Stage::new(lab, world, out, options.dry, time_base)?;
     let mut gates = PortNodes::default();
-    let graph = stage.graph(lab, options, seed, world, realtime.then_some(&mut gates))?;
+    let graph = stage.graph(lab, options, world, realtime.then_some(&mut gates))?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on for ever.
     let tests: usize = lab.tests();
@@ -71,7 +70,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let ran = match world {
         World::Sim | World::Cosim => {
             let options = sim::Options {
-                seed,
+                seed: lab.seed,
                 until,
                 taps,
                 bits: stage.bit_taps(lab),
@@ -101,7 +100,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         World::Live => {
             let plan = crate::live_nodes::prepare(lab, out, options)?;
             let options = live::world::Options {
-                seed,
+                seed: lab.seed,
                 until,
                 taps,
                 stop: Some(Box::new(stop)),
@@ -120,7 +119,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
         Ok(ran) => ran,
         Err(error) => return Err(stage.give_up(error)),
     };
-    let mut report = conclude(lab, world, seed, ran, &stage, options);
+    let mut report = conclude(lab, world, ran, &stage, options);
     report.pace = pace;
     Ok(report)
 }
@@ -252,14 +251,7 @@ impl Waves {
 }
 
 /// Ends what is written, draws, and tells what came of a run.
-fn conclude(
-    lab: &Lab,
-    world: World,
-    seed: u64,
-    ran: Ran,
-    stage: &Stage,
-    options: &Options,
-) -> Report {
+fn conclude(lab: &Lab, world: World, ran: Ran, stage: &Stage, options: &Options) -> Report {
     let outcome = &ran.outcome;
     let out = options.out.as_ref().unwrap_or(&options.folder);
     let mut written = stage.finish(outcome.ended);
@@ -293,7 +285,7 @@ fn conclude(
     }
     let watched = stage.offsets.as_ref();
     let journeys = Journeys::of(lab, &stage.watches, &outcome.nodes, watched);
-    let report = report(lab, world, seed, ran, stage, written);
+    let report = report(lab, world, ran, stage, written);
     Report {
         offsets,
         journeys,
@@ -425,7 +417,6 @@ fn busy(plan: &LinkPlan, counters: &[LinkCounters; 2], ended: Time) -> [Option<f
 fn report(
     lab: &Lab,
     world: World,
-    seed: u64,
     ran: Ran,
     stage: &Stage,
     written: Vec<Result<PathBuf, LabError>>,
@@ -459,7 +450,7 @@ fn report(
         lab: lab.name.clone(),
         about: lab.about.clone(),
         world,
-        seed,
+        seed: lab.seed,
         rows: rows.collect(),
         sent: lab.sent(&outcome, &ends),
         probes_in_flight,

@@ -25,6 +25,9 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+/// The key of the lab file from which all random numbers of a run come.
+const SEED: &str = "lab.seed";
+
 /// The most runs of one sweep.
 pub const MOST: usize = 1_000_000;
 
@@ -63,6 +66,11 @@ pub enum SweepError {
         /// Why.
         error: Box<LabError>,
     },
+    /// The seed is a key of the sweep.
+    #[error(
+        "the seed is no key of a sweep: each point runs with all seeds; write --seeds 20, and --seed N for the first"
+    )]
+    Seed,
     /// It would never end.
     #[error("{0}")]
     TooMuch(String),
@@ -104,12 +112,14 @@ impl Sweep {
         }
     }
 
-    /// Reads the lab of a combination.
-    fn read(&self, registry: &Registry, point: usize) -> Result<Lab, SweepError> {
+    /// Reads the lab of a combination, with the seed that is so many behind the first.
+    fn read(&self, registry: &Registry, point: usize, index: usize) -> Result<Lab, SweepError> {
         let keys = self.axes.iter().map(|axis| &axis.key[..]);
+        let seed = self.seeds.0.wrapping_add(index as u64).to_string();
         let settings: Vec<(&str, &str)> = keys
             .zip(self.settings(point))
             .map(|(key, value)| (key, &value.text[..]))
+            .chain([(SEED, &seed[..])])
             .collect();
         let lab = registry.read_with(&self.file, World::Sim, &settings);
         lab.map_err(|error| SweepError::Read {
@@ -128,8 +138,11 @@ impl Sweep {
             let message = format!("{runs} runs are asked for; {MOST} are the most");
             return Err(SweepError::TooMuch(message));
         }
+        if self.axes.iter().any(|axis| axis.key == SEED) {
+            return Err(SweepError::Seed);
+        }
         for point in 0..self.points() {
-            let lab = self.read(registry, point)?;
+            let lab = self.read(registry, point, 0)?;
             let endless = lab.endless();
             if let (Some(why), None) = (endless.first(), self.options.duration) {
                 let message = format!(
@@ -203,7 +216,7 @@ impl Sweep {
                 values: self.settings(point).into_iter().cloned().collect(),
                 runs: runs.iter().flatten().copied().collect(),
             });
-        let lab = self.read(registry, 0)?;
+        let lab = self.read(registry, 0, 0)?;
         Ok(Outcome {
             lab: lab.name,
             keys: self.axes.iter().map(|axis| axis.key.clone()).collect(),
@@ -220,10 +233,8 @@ impl Sweep {
         point: usize,
         index: usize,
     ) -> Result<Option<Values>, SweepError> {
-        let seed = self.seeds.0.wrapping_add(index as u64);
-        let lab = self.read(registry, point)?;
+        let lab = self.read(registry, point, index)?;
         let options = Options {
-            seed: Some(seed),
             dry: true,
             threads: Some(1),
             progress: None,
@@ -231,7 +242,7 @@ impl Sweep {
         };
         let report = run(&lab, World::Sim, &options).map_err(|error| SweepError::Run {
             with: self.with(point),
-            seed,
+            seed: lab.seed,
             error: Box::new(error),
         })?;
         // One that ends by itself when its tests are done is whole.

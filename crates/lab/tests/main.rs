@@ -19,6 +19,7 @@ mod real;
 mod reference;
 mod relays;
 mod snmp;
+mod streams;
 mod sweeps;
 mod switches;
 mod threads;

@@ -31,6 +31,14 @@ fn file(name: &str, text: &str) -> PathBuf {
     file
 }
 
+/// A lab with another seed.
+fn seeded(text: &str, seed: u64) -> lab::Lab {
+    let seed = seed.to_string();
+    let registry = Registry::standard();
+    let lab = registry.parse_with(text, None, World::Sim, &[("lab.seed", &seed)]);
+    lab.unwrap_or_else(|faults| panic!("{faults}"))
+}
+
 fn sweep(file: &Path, axes: &[&str], seeds: u64, threads: usize) -> Sweep {
     Sweep {
         file: file.into(),
@@ -64,15 +72,11 @@ fn a_sweep_is_a_loop_over_single_runs() {
             let texts: Vec<&str> = point.values.iter().map(|value| &value.text[..]).collect();
             assert_eq!(texts, [loss, count]);
             let text = LOSSY.replace("loss = 0.1", &format!("loss = {loss}"));
-            let lab =
-                lab::parse(&text.replace("count = 500", &format!("count = {count}"))).unwrap();
+            let text = text.replace("count = 500", &format!("count = {count}"));
             let mut delays = Vec::new();
             for (seed, told) in (3..7).zip(&point.runs) {
-                let options = Options {
-                    seed: Some(seed),
-                    ..Options::default()
-                };
-                let report = lab::run(&lab, World::Sim, &options).unwrap();
+                let lab = seeded(&text, seed);
+                let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
                 let headline = report.headline();
                 let alone = Measure::ALL.map(|measure| measure.of(&report, &headline));
                 assert_eq!(*told, alone, "{loss} {count} {seed}");

@@ -1,13 +1,14 @@
 //! Two kinds of switches under a stream of exactly equal gaps: what they do to the gaps, and how long a frame
 //! takes through them.
 
-use lab::{Options, Report, World};
+use lab::{Options, Registry, Report, World};
 use std::path::Path;
 
 fn run(text: &str, seed: u64) -> Report {
-    let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
+    let seed = seed.to_string();
+    let lab = Registry::standard().parse_with(text, None, World::Sim, &[("lab.seed", &seed)]);
+    let lab = lab.unwrap_or_else(|faults| panic!("{faults}"));
     let options = Options {
-        seed: Some(seed),
         dry: true,
         ..Options::default()
     };

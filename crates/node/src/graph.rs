@@ -178,6 +178,16 @@ impl Graph {
         self.links.len() - 1
     }
 
+    /// The [seed](Channel::seed_of) of one direction of a link in a run: 0 is the way from `ends[0]`, 1 the way back.
+    ///
+    /// # Panics
+    /// When there is no such link.
+    pub fn link_seed(&self, run: u64, link: usize, direction: usize) -> u64 {
+        let Link { ends, channels } = &self.links[link];
+        let port = |end: End| (&self.members[end.node.0].name[..], end.port);
+        channels[direction].seed_of(run, port(ends[direction]), port(ends[1 - direction]))
+    }
+
     /// Finds everything that is wrong with the graph, in order of place.
     ///
     /// # Errors

@@ -12,8 +12,9 @@ pub use transmitter::Transmitter;
 pub use waiting::Waiting;
 
 use crate::event::{Counts, Interface, Queue};
-use crate::random::{Probability, split_mix};
-use crate::{Oscillator, Rate, Time};
+use crate::random::{self, Probability};
+use crate::{Oscillator, Port, Rate, Time};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 
 /// Preamble and SFD, bytes.
@@ -110,6 +111,8 @@ pub struct Channel {
     /// When there is no link, from the first time of each pair until before the second, in order. A frame that is on
     /// its way at any such time is lost. Default never.
     pub down: Vec<[Time; 2]>,
+    /// Seed of the random numbers, in place of the run's. Default the run's.
+    pub seed: Option<u64>,
 }
 
 /// Whether a link that is [down](Channel::down) at these times is so at any time from `from` to `to`.
@@ -123,6 +126,15 @@ impl Channel {
     /// Whether the link is down at any time from `from` to `to`.
     pub fn is_down(&self, from: Time, to: Time) -> bool {
         is_down(&self.down, from, to)
+    }
+
+    /// Seed of the random numbers of a channel in a run, the same in every world. It comes from `run`, or from the
+    /// channel's [own](Channel::seed), and from the ports that it leads from and to, each with its node's name. Other nodes
+    /// and links, their order, and the order of the link's ends do not change it.
+    pub fn seed_of(&self, run: u64, from: (&str, Port), to: (&str, Port)) -> u64 {
+        let [out, into] = [from, to].map(|(_, port)| port.0.to_string());
+        let run = self.seed.unwrap_or(run);
+        random::seed_of(run, "link", &[from.0, &out, to.0, &into])
     }
 
     /// The times at which the link goes down or up, with the state from then on.
@@ -189,6 +201,7 @@ impl Default for Channel {
             bit_error: 0.0,
             level: Level::Frame,
             down: Vec::new(),
+            seed: None,
         }
     }
 }
@@ -262,12 +275,6 @@ pub struct Flight {
     pub duration: Time,
     /// First bit of a second copy arrives.
     pub duplicate: Option<Time>,
-}
-
-/// The seed of one direction of a link in a run: neighbours have nothing in common, and every world draws the
-/// same. `direction` is 0 for the way from the link's end 0, 1 for the way back.
-pub fn seed_of(run: u64, link: usize, direction: usize) -> u64 {
-    split_mix(run, 2 * link as u64 + direction as u64)
 }
 
 #[cfg(test)]

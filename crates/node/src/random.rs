@@ -1,7 +1,7 @@
 //! Random numbers with a seed: the same on every machine.
 //!
 //! [`Random`] is the generator of the project. [`split_mix`] is for what must not depend on how many numbers were drawn before:
-//! the size of the frame with an index, the seed of a link in a run.
+//! the size of the frame with an index. [`seed_of`] gives each stream of a run its own seed by name.
 
 use rand_xoshiro::Xoshiro256PlusPlus;
 use rand_xoshiro::rand_core::{RngCore, SeedableRng};
@@ -13,6 +13,23 @@ pub const fn split_mix(seed: u64, index: u64) -> u64 {
     let x = (x ^ (x >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     let x = (x ^ (x >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
     x ^ (x >> 31)
+}
+
+/// The seed of a stream of random numbers in a run: it depends on the run's seed, the purpose and the name alone, never
+/// on the order of streams. A stream that is added to a run or removed from it leaves all others as they are.
+///
+/// `name` has one part or several; `["a", "bc"]` and `["ab", "c"]` are two names.
+pub fn seed_of(run: u64, purpose: &str, name: &[&str]) -> u64 {
+    let parts = core::iter::once(&purpose).chain(name);
+    parts.fold(split_mix(run, 0), |seed, part| {
+        let words = part.as_bytes().chunks(8).map(|chunk| {
+            let bytes = chunk.iter().rev();
+            bytes.fold(0, |word, &byte| word << 8 | u64::from(byte))
+        });
+        let seed = words.fold(seed, |seed, word| split_mix(seed ^ word, 0));
+        // The length ends the part.
+        split_mix(seed, 1 + part.len() as u64)
+    })
 }
 
 /// A probability as a fraction of 2^64, so that a decision is one integer comparison and the same
@@ -122,6 +139,31 @@ mod tests {
         let mut random = Random::new(0);
         assert_eq!(random.bits(), 0x5317_5D61_490B_23DF);
         assert_ne!(Random::new(1).bits(), 0x5317_5D61_490B_23DF);
+    }
+
+    #[test]
+    fn a_stream_has_the_seed_of_its_name() {
+        // By a program of their own in another language.
+        assert_eq!(seed_of(0, "node", &["a"]), 0x8451_E5D6_AD52_9FEA);
+        let ports = ["client-of-the-lab", "0", "s", "12"];
+        assert_eq!(seed_of(1, "link", &ports), 0x124E_49FB_D42D_E606);
+        let names: [&[&str]; 8] = [
+            &["ab"],
+            &["ba"],
+            &["a", "b"],
+            &["ab", ""],
+            &["", "ab"],
+            &["a\0"],
+            &["a"],
+            &[],
+        ];
+        let mut seeds = alloc::collections::BTreeSet::new();
+        for run in 0..50 {
+            for purpose in ["node", "link"] {
+                seeds.extend(names.map(|name| seed_of(run, purpose, name)));
+            }
+        }
+        assert_eq!(seeds.len(), 50 * 2 * names.len(), "all differ");
     }
 
     #[test]

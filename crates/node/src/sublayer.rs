@@ -46,7 +46,7 @@ pub struct Fifo {
 
 impl Fifo {
     /// That of one direction of a link, by how likely it is to hold a message for a tick, and the direction's
-    /// [seed](crate::link::seed_of).
+    /// [seed](crate::Channel::seed_of).
     pub fn new(chance: Probability, seed: u64) -> Fifo {
         Fifo {
             chance,

@@ -8,9 +8,9 @@ use crate::partition::Partition;
 use crate::watcher::Watcher;
 use crate::{Options, SimError};
 use node::clock::Ticks;
-use node::link::{LinkCounters, seed_of};
+use node::link::LinkCounters;
 use node::outcome::{Direction, Finish, Statistics, Table};
-use node::{Driver, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
+use node::{Driver, End, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
 use std::collections::BTreeMap;
 
 /// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
@@ -47,6 +47,10 @@ impl Sim {
         graph.check().map_err(SimError::Graph)?;
         let partition = Partition::of(&graph, options.threads);
         let links = graph.links.len();
+        let seeds =
+            (0..links).map(|link| [0, 1].map(|way| graph.link_seed(options.seed, link, way)));
+        let seeds: Vec<[u64; 2]> = seeds.collect();
+        let ranks = Ranks::of(&graph);
         let mut sublayers = sublayers(&mut graph)?;
         let mut draft = Draft::default();
         for (node, member) in graph.members.into_iter().enumerate() {
@@ -55,6 +59,7 @@ impl Sim {
                 ports: vec![None; driver.properties().ports],
                 driver,
                 node,
+                rank: ranks.nodes[node],
                 lower: sublayers.remove(&node),
             });
         }
@@ -70,7 +75,7 @@ impl Sim {
                 let seen = seen.map(|(at, up)| (at, member, to.port, up));
                 draft.changes.extend(seen);
                 let needs = draft.members[member].driver.properties().needs;
-                let seed = seed_of(options.seed, index, direction);
+                let seed = seeds[index][direction];
                 let carrier = match channel.level.clone() {
                     Level::Frame => Carrier::Frames(Transmitter::new(channel, seed)),
                     Level::Block(clocks) => {
@@ -85,6 +90,7 @@ impl Sim {
                 let receiver = draft.receivers.len();
                 draft.receivers.push(Receiver {
                     lane: 2 * index + direction,
+                    rank: ranks.ends[&from],
                     member,
                     port: to.port,
                     flying: Default::default(),
@@ -94,7 +100,7 @@ impl Sim {
                 });
                 let sender = draft.senders.len();
                 draft.senders.push(Sender {
-                    lane: 2 * index + direction,
+                    rank: ranks.ends[&from],
                     member: sending,
                     port: from.port,
                     asked: None,
@@ -346,6 +352,30 @@ impl Sim {
             stamps: "exact",
             timing: None,
         }
+    }
+}
+
+/// The order of what happens at one time: alarms by the names of their nodes, arrivals by the names and ports of the nodes that
+/// sent them. So it does not depend on the order in which nodes and links were made, nor on other nodes and links.
+struct Ranks {
+    /// By place in the graph.
+    nodes: Vec<u32>,
+    /// Of the ends of links.
+    ends: BTreeMap<End, u32>,
+}
+
+impl Ranks {
+    fn of(graph: &Graph) -> Ranks {
+        let mut order: Vec<usize> = (0..graph.members.len()).collect();
+        order.sort_by_key(|&node| &graph.members[node].name);
+        let mut nodes = vec![0; order.len()];
+        for (rank, node) in (0..).zip(order) {
+            nodes[node] = rank;
+        }
+        let mut ends: Vec<End> = graph.links.iter().flat_map(|link| link.ends).collect();
+        ends.sort_by_key(|end| (nodes[end.node.0], end.port));
+        let ends = ends.into_iter().zip(0..).collect();
+        Ranks { nodes, ends }
     }
 }
 

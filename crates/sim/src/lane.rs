@@ -45,8 +45,8 @@ pub(crate) enum Carrier {
 
 /// The end that sends.
 pub(crate) struct Sender {
-    /// The lane: `2 * link + direction`.
-    pub lane: usize,
+    /// The place of its end among all ends of links, in the order of names.
+    pub rank: u32,
     pub carrier: Carrier,
     /// How many bytes of a frame the node at the other end needs to be told of it; `usize::MAX` for all.
     pub needs: usize,
@@ -176,6 +176,8 @@ pub(crate) struct Arrival {
 pub(crate) struct Receiver {
     /// The lane: `2 * link + direction`.
     pub lane: usize,
+    /// The place of the end that sends among all ends of links, in the order of names.
+    pub rank: u32,
     /// The node, by its place in its part, and its port.
     pub member: usize,
     pub port: Port,

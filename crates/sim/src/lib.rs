@@ -2,8 +2,10 @@
 //!
 //! The promise: time is counted in picoseconds and never rounded; the same graph and seed give the
 //! same calls of the nodes in the same order, on every machine and at every optimisation level. No
-//! clock is read and nothing is drawn but from the seed. Events at one time happen in the order in
-//! which they were caused.
+//! clock is read and nothing is drawn but from the seed. Each stream of random numbers has a seed of its own by name
+//! ([`node::Channel::seed_of`]). Events at one time happen in the order of names: arrivals by the node and the port that sent
+//! them, then alarms by their node. Neither depends on the order of nodes and links in the graph, nor on others that are
+//! added or removed.
 //!
 //! A frame costs one event for each link that it crosses: [`node::Transmitter`] decides its whole way
 //! when it is sent. It reaches the next node when its last bit is in, or

@@ -30,16 +30,16 @@ const WAKE: u32 = 4;
 
 /// The rank of links that go down or come up: before everything else at that time.
 const CHANGES: u32 = 0;
-/// The rank of the first lane's idle block, behind those of all that arrives: memory holds fewer lanes.
+/// The rank of the first end's idle block, behind those of all that arrives: memory holds fewer ends.
 const FILLS: u32 = 1 << 30;
 /// The rank of the first node's alarm.
 const ALARMS: u32 = 1 << 31;
 /// The rank of a look at the clocks: behind everything else at that time.
 const LOOKS: u32 = u32::MAX;
 
-/// The rank of what arrives by a lane in order; behind it comes what is out of order, then messages.
-fn rank_of(lane: usize) -> u32 {
-    1 + 3 * lane as u32
+/// The rank of what arrives in order, by the rank of the end that sent it; behind it comes what is out of order, then messages.
+fn rank_of(end: u32) -> u32 {
+    1 + 3 * end
 }
 
 /// A node, and the ends of links at its ports.
@@ -47,6 +47,8 @@ pub(crate) struct Member {
     pub driver: Driver,
     /// Its place in the graph.
     pub node: usize,
+    /// Its place among all nodes, in the order of names.
+    pub rank: u32,
     /// By port, the places of its sender and receiver; `None` for one without a link.
     pub ports: Vec<Option<(usize, usize)>>,
     pub lower: Option<Lower>,
@@ -136,7 +138,11 @@ impl Part {
     /// All of a graph, with nothing done yet.
     pub fn whole(draft: Draft, clocks: Option<ClockTap>) -> Part {
         let mut part = Part::at_rest((0, 1), draft, clocks);
-        part.changes.sort_by_key(|&(at, ..)| Reverse(at));
+        let (members, receivers) = (&part.members, &part.network.receivers);
+        part.changes.sort_by_key(|&(at, member, port, _)| {
+            let end = members[member].ports[port.index()];
+            Reverse((at, end.map(|(_, receiver)| receivers[receiver].rank)))
+        });
         for (index, member) in part.members.iter().enumerate() {
             part.network.ask_for_wake(index, member);
         }
@@ -390,7 +396,7 @@ impl Network {
         let arrival = receiver.flying.pop_front().expect("due, so there is one");
         receiver.count(&arrival);
         lot.push(arrival.frame);
-        let rank = rank_of(receiver.lane);
+        let rank = rank_of(receiver.rank);
         let next = receiver.flying.front();
         let next = next.map(|next| Due { at: next.at, rank });
         self.queue.set(source, next);
@@ -481,9 +487,9 @@ impl Network {
         if out_of_order || part != self.own {
             return self.transmit_otherwise(to, arrival, out_of_order);
         }
-        let Receiver { flying, lane, .. } = &mut self.receivers[receiver];
+        let Receiver { flying, rank, .. } = &mut self.receivers[receiver];
         if flying.is_empty() {
-            let (at, rank) = (arrival.at, rank_of(*lane));
+            let (at, rank) = (arrival.at, rank_of(*rank));
             self.queue.set(1 + receiver, Some(Due { at, rank }));
         }
         flying.push_back(arrival);
@@ -504,7 +510,7 @@ impl Network {
             return self.outboxes[part].push(Transit { receiver, what });
         }
         self.numbered += 1;
-        let rank = rank_of(self.receivers[receiver].lane) + 1;
+        let rank = rank_of(self.receivers[receiver].rank) + 1;
         self.out_of_order.push(OutOfOrder {
             receiver,
             order: (arrival.at, rank, self.numbered),
@@ -520,7 +526,7 @@ impl Network {
         let wake_at = member.driver.next_wake().map(|at| at.max(self.now));
         let wake_at = wake_at.filter(|&at| at < Time::MAX);
         if wake_at != self.queue.due(source).map(|due| due.at) {
-            let rank = ALARMS + member.node as u32;
+            let rank = ALARMS + member.rank;
             self.queue.set(source, wake_at.map(|at| Due { at, rank }));
         }
     }

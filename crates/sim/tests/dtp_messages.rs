@@ -76,7 +76,7 @@ impl Case {
         for (index, device) in self.devices().into_iter().enumerate() {
             let ports = self.ports[index].max(1);
             let sink = Sink::new(sink::Config { ports }).unwrap();
-            let node = graph.add(format!("s{index}"), Box::new(sink));
+            let node = graph.add(index.to_string(), Box::new(sink));
             let below: Box<dyn Sublayer> = Box::new(device);
             graph.sublayers.push((node, below));
         }

@@ -51,7 +51,7 @@ struct Seen {
 
 impl Seen {
     fn of(case: &Case) -> Seen {
-        let (looks, statistics, _) = case.messages(1, UNTIL, EVERY);
+        let (looks, statistics, _) = case.messages(3, UNTIL, EVERY);
         Seen { looks, statistics }
     }
 

@@ -27,10 +27,7 @@ impl Lab {
                 path.display()
             );
         }
-        let first = match self.seed {
-            Some(seed) => seed,
-            None => self.read(registry, World::Sim)?.seed,
-        };
+        let first = self.read(registry, World::Sim)?.seed;
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let sweep = Sweep {
             file: self.file().into(),

@@ -8,7 +8,7 @@ use super::TICK_PS;
 use crate::plan::DaemonPlan;
 use crate::table::{Table, cells};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
-use node::random::Random;
+use node::random::{Random, seed_of};
 use node::timekeeper::Timekeeper;
 use node::{Histogram, Time};
 use serde_json::{Value, json};
@@ -49,8 +49,9 @@ struct Off {
 }
 
 impl Daemon {
-    pub fn new(plan: &DaemonPlan, place: usize) -> Daemon {
-        let mut random = Random::new(plan.seed.wrapping_add(place as u64));
+    /// That of a node.
+    pub fn new(plan: &DaemonPlan, node: &str) -> Daemon {
+        let mut random = Random::new(seed_of(plan.seed, "daemon", &[node]));
         let off = Off {
             sizes: Histogram::with_precision(7),
             within: 0,

@@ -52,7 +52,6 @@ const NAMED: usize = 16;
 pub struct Session<'a> {
     lab: &'a Lab,
     options: Options,
-    seed: u64,
     /// When the lab ends, if it says so.
     duration: Option<Time>,
     sim: Sim,
@@ -130,15 +129,14 @@ impl<'a> Session<'a> {
             zero_ps: 0,
             resolution: Resolution::Nanosecond,
         };
-        let seed = options.seed.unwrap_or(lab.seed);
         let out = options.out.as_ref().unwrap_or(&options.folder);
         let mut stage = Stage::new(lab, World::Sim, out, options.dry, time_base)?;
         let pings = Pings::default();
         stage.pings = Some(pings.clone());
-        let graph = stage.graph(lab, options, seed, World::Sim, None)?;
+        let graph = stage.graph(lab, options, World::Sim, None)?;
         let duration = options.duration.or(lab.duration);
         let simulation = sim::Options {
-            seed,
+            seed: lab.seed,
             until: duration,
             taps: stage.taps(lab),
             bits: stage.bit_taps(lab),
@@ -148,7 +146,6 @@ impl<'a> Session<'a> {
         };
         Ok(Session {
             lab,
-            seed,
             duration,
             sim: Sim::new(graph, simulation)?,
             stage,
@@ -404,7 +401,6 @@ impl<'a> Session<'a> {
         report(
             self.lab,
             World::Sim,
-            self.seed,
             Ran::from(&self.sim),
             &self.stage,
             Vec::new(),
@@ -422,7 +418,6 @@ impl<'a> Session<'a> {
         conclude(
             self.lab,
             World::Sim,
-            self.seed,
             Ran::from(&self.sim),
             &self.stage,
             &self.options,

@@ -5,7 +5,6 @@ use crate::bandwidth::Estimates;
 use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
 use crate::error::LabError;
-use crate::file;
 use crate::flops::Measured;
 use crate::kind::Context;
 use crate::lock::lock;
@@ -20,6 +19,7 @@ use crate::watch::{Arrivals, Passes, Shared, Watch};
 use crate::world::World;
 use measure::statistics::Statistics;
 use node::outcome::Tap;
+use node::random::seed_of;
 use node::{Graph, Time};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -101,7 +101,6 @@ impl Stage {
         &self,
         lab: &Lab,
         options: &Options,
-        seed: u64,
         world: World,
         mut gates: Option<&mut PortNodes>,
     ) -> Result<Graph, LabError> {
@@ -135,8 +134,7 @@ impl Stage {
                 live: world == World::Live,
                 alone: false,
                 questions: self.pings.as_ref().map(|pings| pings.of(index)),
-                // Nodes are numbered behind all links, so that no two share their luck.
-                seed: node::link::seed_of(seed, file::MOST + index, 0),
+                seed: seed_of(lab.seed, "node", &[&plan.name]),
             });
             let node = node.map_err(|fault| LabError::Node {
                 node: plan.name.clone(),

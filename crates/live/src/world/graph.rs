@@ -5,7 +5,7 @@ use super::nodes::{self, Sources};
 use super::process::{Job, Programs, Supervisor};
 use super::runner::{RunnerPort, Setup};
 use super::{Options, Ran, WorldError, wires};
-use node::link::{Level, seed_of};
+use node::link::Level;
 use node::{Graph, Outcome, Tap, Transmitter};
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -100,7 +100,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
                 }));
             }
             lanes.push(lane);
-            let seed = seed_of(options.seed, index, direction);
+            let seed = graph.link_seed(options.seed, index, direction);
             let own = !sides[direction];
             ports[end.node.0][end.port.index()] = Some(RunnerPort {
                 number: end.port,

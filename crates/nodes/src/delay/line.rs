@@ -7,7 +7,7 @@ use super::spec::{Shaping, Spec};
 use super::{LIMIT, QUEUE};
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
-use node::random::Random;
+use node::random::{Random, split_mix};
 use node::{Frame, Out, Port, Time};
 
 /// A frame that waits; others may still overtake it.
@@ -111,7 +111,7 @@ struct Slots {
 impl Line {
     /// An empty line that leads to `to`; `place` parts its luck from other lines' of one seed.
     pub fn new(spec: &Spec, to: Port, place: u64) -> Line {
-        let seed = node::link::seed_of(spec.seed.unwrap_or(0), place as usize, 0);
+        let seed = split_mix(spec.seed.unwrap_or(0), 2 * place);
         let lags = Lags::new(&spec.delay, seed ^ 1);
         let least = match (&spec.reorder, &spec.rate) {
             (Some(_), _) => Time::ZERO,

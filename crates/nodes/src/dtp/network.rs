@@ -17,11 +17,12 @@ mod slices;
 
 use super::{Base, Device, port};
 use alloc::collections::VecDeque;
+use alloc::string::ToString;
 use alloc::vec;
 use alloc::vec::Vec;
 use events::Events;
 use node::clock::Ticks;
-use node::link::{is_down, seed_of};
+use node::link::is_down;
 use node::sublayer::Fifo;
 use node::{Level, Link, Oscillator, Port, Statistics, Sublayer, Time};
 use slices::Slices;
@@ -145,7 +146,8 @@ impl Lots {
 }
 
 impl Network {
-    /// Device `n` is at the ends of links that name node `n`. The same seed gives the same lots as a run of a graph with these links.
+    /// Device `n` is at the ends of links that name node `n`. The same seed gives the same lots as a run of
+    /// a graph with these links whose nodes are called "0", "1" and so on.
     ///
     /// # Errors
     /// When a link is not one of blocks between ports that are there, or has wrong bits.
@@ -182,6 +184,9 @@ impl Network {
                         None => {}
                     }
                 }
+                // As of nodes that have numbers for names.
+                let [out, into] = [from.0, to.0].map(|device| device.to_string());
+                let lots = channel.seed_of(seed, (&out, from.1), (&into, to.1));
                 let seen = channel.changes();
                 changes.extend(seen.map(|(at, up)| (at, to.0, to.1, up)));
                 lanes.push(Lane {
@@ -190,7 +195,7 @@ impl Network {
                     delay: channel.delay,
                     down: channel.down.clone(),
                     lots: Lots {
-                        fifo: Fifo::new(pair.fifo, seed_of(seed, link, direction)),
+                        fifo: Fifo::new(pair.fifo, lots),
                         drawn: 0,
                         held: [0; 2],
                         messages: 0,

@@ -16,7 +16,7 @@
 use super::tape::{See, Tape};
 use node::Frame;
 use node::link::LineCounters;
-use node::random::Random;
+use node::random::{Random, split_mix};
 use phy::{
     Block, Blocks, Descrambler, Encoder, Event, Item, Receiver, Scrambler, Stamp, Start, Verdict,
 };
@@ -117,7 +117,7 @@ impl Line {
 
     /// Good blocks up to this one.
     fn pass(&mut self, to: u64, each: impl FnMut(Item<'_>)) {
-        let state = node::link::seed_of(self.seed, to as usize, 1);
+        let state = split_mix(self.seed, 2 * to + 1);
         let passed = self
             .receiver
             .idles(to - self.next, self.scrambler.state(), state, each);

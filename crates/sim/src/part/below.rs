@@ -125,7 +125,7 @@ impl Network {
 
     pub(super) fn plan_message(&mut self, receiver: usize) {
         let first = self.receivers[receiver].messages.front();
-        let rank = rank_of(self.receivers[receiver].lane) + 2;
+        let rank = rank_of(self.receivers[receiver].rank) + 2;
         let due = first.map(|message| Due {
             at: message.at,
             rank,
@@ -152,7 +152,7 @@ impl Network {
             return;
         }
         sender.asked = due;
-        let rank = FILLS + sender.lane as u32;
+        let rank = FILLS + sender.rank;
         let next = due.and_then(|tick| link.next_idle(now, tick));
         let due = next.map(|(_, at)| Due { at, rank });
         let source = self.first_message - self.senders.len() + index;

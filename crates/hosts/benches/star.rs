@@ -3,7 +3,7 @@
 //! were: over a channel of its own, or over TCP in band.
 //!
 //! Times are those spent on the processor, best of several runs, since other programs load the machine. ns-3 is built by
-//! `benches/peers/ns3-tcp-star.sh` if it is installed.
+//! `benches/peers/ns3.sh` if it is installed.
 
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
@@ -181,7 +181,7 @@ fn best(make: impl Fn() -> Graph) -> (f64, Outcome) {
 
 /// ns-3: packets, bytes, seconds of the best run.
 fn ns3(hosts: usize, both: bool) -> Result<(f64, f64, f64), String> {
-    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/ns3-tcp-star.sh");
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("benches/peers/ns3.sh");
     let out = env!("CARGO_TARGET_TMPDIR");
     let mut best: Option<(f64, f64, f64)> = None;
     for _ in 0..RUNS {
@@ -189,6 +189,7 @@ fn ns3(hosts: usize, both: bool) -> Result<(f64, f64, f64), String> {
             .arg(&script)
             .args([
                 out,
+                "ns3-tcp-star",
                 &hosts.to_string(),
                 &SECONDS.to_string(),
                 if both { "1" } else { "0" },

@@ -1,13 +1,11 @@
-//! TCP: smoltcp's sockets, each by itself, told apart by their addresses and ports, with a [sender](Sender) of ours.
+//! TCP connections of a host, found by their addresses and ports.
 //!
-//! smoltcp looks through all sockets of a set for every packet; a set of one for each connection, found
-//! in a map, makes a packet cost the same however many connections there are. Checksums are computed
-//! and checked here, by the vectors of [`packet::checksum`]; nothing is taken on trust.
+//! A map makes a packet cost the same however many connections there are. Checksums are computed and checked, by the vectors of
+//! [`packet::checksum`]; nothing is taken on trust.
 
 pub(crate) use crate::endpoint::Sender;
 pub use crate::endpoint::{Congestion, SocketOptions};
 
-use crate::address::InterfaceAddress;
 use crate::endpoint::{Egress, Endpoint, Stack};
 use crate::ip::Packet;
 use alloc::boxed::Box;
@@ -15,9 +13,6 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Frame, Out, Time};
-use smoltcp::iface::SocketSet;
-use smoltcp::socket::tcp::Socket;
-use smoltcp::wire::IpCidr;
 
 /// Connections that one host may have at once.
 pub(crate) const MOST: usize = 16_384;
@@ -53,8 +48,8 @@ pub(crate) enum Delivery {
     To(Id, bool),
     /// For nobody here: it has been refused.
     Refused,
-    /// For one whose far end has sent others since: it is to be dropped.
-    Stale,
+    /// Dropped, with the reason.
+    Dropped(&'static str),
 }
 
 pub(crate) struct Connections {
@@ -67,7 +62,6 @@ pub(crate) struct Connections {
     /// The one that a segment came for last: the next one is likely to be for it too.
     last: Option<(Key, Id)>,
     listeners: BTreeMap<u16, Listener>,
-    nobody: SocketSet<'static>,
     port: u16,
     /// What the clock of connections shows at time zero, if they offer timestamps.
     pub clock: Option<u32>,
@@ -76,24 +70,16 @@ pub(crate) struct Connections {
 }
 
 impl Connections {
-    pub fn new(networks: &[InterfaceAddress], mtu: usize, seed: u64) -> Connections {
-        let mut stack = Stack::new(mtu, seed);
-        stack.interface.update_ip_addrs(|addresses| {
-            for network in networks {
-                // As many as there is room for; the configuration has been checked.
-                let _ = addresses.push(IpCidr::new(network.address.into(), network.prefix));
-            }
-        });
+    pub fn new(mtu: usize, seed: u64) -> Connections {
         let spread = u64::from(EPHEMERAL.end - EPHEMERAL.start);
         Connections {
-            stack,
+            stack: Stack::new(mtu, seed),
             all: Vec::new(),
             free: Vec::new(),
             due: Vec::new(),
             index: BTreeMap::new(),
             last: None,
             listeners: BTreeMap::new(),
-            nobody: SocketSet::new(Vec::new()),
             port: EPHEMERAL.start + (seed % spread) as u16,
             clock: None,
             windows: false,
@@ -114,7 +100,6 @@ impl Connections {
     /// when it is [driven](Connections::drive).
     pub fn connect(
         &mut self,
-        out: &mut Out,
         owner: usize,
         from: IpAddr,
         to: SocketAddr,
@@ -136,7 +121,7 @@ impl Connections {
         let connection = self.all[id.0 as usize].as_mut().expect("just put in");
         let own = SocketAddr::new(from, key.0);
         if !connection.end.connect(&mut self.stack, own, to) {
-            self.remove(id, out);
+            self.remove(id);
             return None;
         }
         Some(id)
@@ -170,9 +155,8 @@ impl Connections {
     }
 
     /// Forgets a connection, whatever its state.
-    pub fn remove(&mut self, id: Id, out: &mut Out) {
-        if let Some(mut connection) = self.all[id.0 as usize].take() {
-            connection.end.clear(out);
+    pub fn remove(&mut self, id: Id) {
+        if let Some(connection) = self.all[id.0 as usize].take() {
             self.index.remove(&connection.key);
             self.due[id.0 as usize] = Time::MAX;
             self.free.push(id.0);
@@ -186,9 +170,9 @@ impl Connections {
         Some(connection.owner)
     }
 
-    pub fn socket(&mut self, id: Id) -> Option<&mut Socket<'static>> {
+    pub fn socket(&mut self, id: Id) -> Option<&mut Endpoint> {
         let connection = self.all.get_mut(id.0 as usize)?.as_mut()?;
-        Some(connection.end.socket_mut())
+        Some(&mut connection.end)
     }
 
     /// What was measured of it.
@@ -236,25 +220,21 @@ impl Connections {
             None if flags & (SYN | ACK_AND_RST) == SYN => (self.accept(key), true),
             None => (None, false),
         };
-        let frame = &frame[..packet.end];
         match id.and_then(|id| self.all[id.0 as usize].as_deref_mut()) {
             Some(connection) => {
                 let end = &mut connection.end;
-                if !end.take(&mut self.stack, now, frame, packet.payload, egress, out) {
-                    return Delivery::Stale;
+                if let Err(reason) = end.take(&mut self.stack, now, frame, packet, egress, out) {
+                    return Delivery::Dropped(reason);
                 }
             }
-            None => {
-                let (packet, nobody) = (&frame[crate::ip::ETHERNET..], &mut self.nobody);
-                self.stack.take(now, packet, nobody, None, egress, out);
-            }
+            None => self.stack.refuse(now, frame, egress, out),
         }
         let Some(id) = id else {
             return Delivery::Refused;
         };
         self.last = Some((key, id));
         if new && !self.socket(id).is_some_and(|socket| socket.is_active()) {
-            self.remove(id, out);
+            self.remove(id);
             return Delivery::Refused;
         }
         Delivery::To(id, new)
@@ -265,16 +245,15 @@ impl Connections {
         let listener = self.listeners.get(&key.0)?;
         let (owner, options) = (listener.owner, listener.options);
         let id = self.put(owner, key, options)?;
-        // It is neither open nor is its port 0.
-        let connection = self.all[id.0 as usize].as_mut()?;
-        connection.end.listen(None, key.0).then_some(id)
+        self.all[id.0 as usize].as_mut()?.end.listen();
+        Some(id)
     }
 
     /// Sends what a connection has to send by now, and notes when it is due again.
     pub fn drive(&mut self, now: Time, id: Id, egress: &mut dyn Egress, out: &mut Out) {
         if let Some(Some(connection)) = self.all.get_mut(id.0 as usize) {
             let end = &mut connection.end;
-            self.due[id.0 as usize] = end.drive(&mut self.stack, now, egress, out);
+            self.due[id.0 as usize] = end.drive(now, egress, out);
         }
     }
 

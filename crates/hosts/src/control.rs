@@ -11,6 +11,7 @@
 
 use crate::address::{InterfaceAddress, Peer};
 use crate::connections::{Congestion, Id, SocketOptions};
+use crate::endpoint::State;
 use crate::host::{self, Host};
 use crate::net::{Context, Net};
 use crate::program::{Binding, Program};
@@ -22,7 +23,6 @@ use core::net::IpAddr;
 use node::{Flow, Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::segment::{Kind, LONGEST, Segment, WINDOW};
-use smoltcp::socket::tcp::State;
 
 /// The usual port of OpenFlow (IANA).
 pub const PORT: u16 = 6653;

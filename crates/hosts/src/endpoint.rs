@@ -1,32 +1,46 @@
-//! One end of a TCP connection, by itself: for a host's connections, and for whoever takes somebody else's place in one.
+//! One end of a TCP connection (RFC 9293) by itself: for a host's connections, and for a node that takes the place of an end in one.
 //!
-//! An [`Endpoint`] is a socket of smoltcp with this crate's [sender](crate::host); it is given the segments that are for it, and sends by a
-//! [`Egress`]. A [`Stack`] is what all endpoints of a node share. Which address is its own an endpoint is told when it is made: it need not
-//! be one of the node's.
+//! An [`Endpoint`] does no I/O and reads no clock: it is given the segments that are for it and the time, and sends by an [`Egress`]. Its
+//! [sender](sender) keeps what is not acknowledged, its [receiver](receiver) puts together what came. A [`Stack`] is what all endpoints of a
+//! node share. An endpoint's own address is given when it is made, or is that of its first segment: it need not be one of the node's.
+//!
+//! Options: segment size, window scale and timestamps (RFC 7323), selective acknowledgements (RFC 2018, RFC 2883). There is no ECN.
 
-mod device;
+mod buffer;
+mod congestion;
+mod receiver;
+mod round_trip;
+mod scoreboard;
+mod segment;
 mod sender;
 mod timestamps;
 
 pub(crate) use sender::Sender;
 
-use crate::ip::{self, ETHERNET};
-use alloc::vec;
-use core::net::{IpAddr, SocketAddr};
-use device::{Device, Nothing};
+use crate::address::is_unicast;
+use crate::ip;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use node::random::Random;
 use node::{Flow, Frame, Out, Time, When};
-use smoltcp::iface::{Config, Interface, PollResult, SocketHandle, SocketSet, SocketStorage};
-use smoltcp::socket::tcp::{self, Socket, State};
-use smoltcp::time::{Duration, Instant};
-use smoltcp::wire::{HardwareAddress, IpAddress, IpCidr, IpListenEndpoint};
+use receiver::Receiver;
+use round_trip::FIRST_TIMEOUT;
+use segment::{ACK, FIN, HEADER, Header, MAX_BLOCKS, Options, PSH, RST, SYN, Segment};
+use timestamps::Timestamps;
 
-const PS_PER_US: u64 = 1_000_000;
 /// Why a segment is dropped whose timestamp says that others have come since it left (PAWS, RFC 7323 section 5).
 pub(crate) const OLD: &str = "old segment";
-/// Bytes of a TCP header without options.
-const HEADER: usize = 20;
+/// Why a segment is dropped whose header or checksum is wrong.
+const BROKEN: &str = "broken segment";
+/// How long a closed port rests.
+const REST: Time = Time::from_secs(10);
+/// First segments that are sent at most, as Linux does: by the end that opens, and by the one that answers.
+const MAX_TRIES: [u32; 2] = [7, 6];
+/// Segments outside the window are answered once in this time (RFC 5961 section 7, Linux's value).
+const ANSWERS: Time = Time::from_ms(500);
+/// Segment size of a far end that names none (RFC 9293 section 3.7.1).
+const USUAL_SEGMENT: [u16; 2] = [536, 1220];
 
-/// Which congestion control a sender has.
+/// Congestion control of a sender.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -34,7 +48,7 @@ const HEADER: usize = 20;
     serde(rename_all = "lowercase")
 )]
 pub enum Congestion {
-    /// RFC 9438.
+    /// RFC 9438, with HyStart++ (RFC 9406).
     #[default]
     Cubic,
     /// RFC 5681.
@@ -43,15 +57,31 @@ pub enum Congestion {
     None,
 }
 
-/// What a connection is like.
+/// Properties of a connection.
 #[derive(Clone, Copy, Debug)]
 pub struct SocketOptions {
-    /// Bytes of the buffer in each direction; the window is never more.
+    /// Bytes of the buffer in each direction at most; the receive window is never more. Memory is taken as it is used.
     pub buffer: usize,
-    /// How its sender meets congestion.
+    /// Congestion control of its sender.
     pub congestion: Congestion,
-    /// After how long without a sign of the other side it is given up.
+    /// Time without a sign of the other side after which the connection is given up; `None`: never, once it is open.
     pub timeout: Option<Time>,
+}
+
+/// States of a connection (RFC 9293 section 3.3.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    Closed,
+    Listen,
+    SynSent,
+    SynReceived,
+    Established,
+    FinWait1,
+    FinWait2,
+    CloseWait,
+    Closing,
+    LastAck,
+    TimeWait,
 }
 
 /// Whether one sequence number is behind another, that is, greater.
@@ -59,184 +89,163 @@ fn behind(a: u32, b: u32) -> bool {
     (a.wrapping_sub(b) as i32) > 0
 }
 
-/// Where packets go that a stack has made.
+/// Destination of packets that a stack has made.
 pub trait Egress {
-    /// Sends a packet in a frame whose addresses on the link are yet to be filled in.
+    /// Sends a packet in a frame whose addresses on the link are still to be filled in.
     fn send(&mut self, now: Time, to: IpAddr, when: When, frame: Frame, out: &mut Out);
-}
-
-/// The stack counts whole microseconds, and is told the last that has begun: no timer is early.
-fn instant(now: Time) -> Instant {
-    Instant::from_micros((now.as_ps() / PS_PER_US) as i64)
-}
-
-fn duration(time: Time) -> Duration {
-    Duration::from_micros(time.as_ps().div_ceil(PS_PER_US))
 }
 
 /// What the endpoints of a node share.
 pub struct Stack {
-    pub(crate) interface: Interface,
     pub(crate) mtu: usize,
-    /// Whose the stack is taken to be, when that changes from call to call.
-    own: Option<IpAddr>,
+    random: Random,
 }
 
 impl Stack {
     /// For packets of at most `mtu` bytes; initial sequence numbers come from the seed.
     pub fn new(mtu: usize, seed: u64) -> Stack {
-        let mut config = Config::new(HardwareAddress::Ip);
-        config.random_seed = seed;
         Stack {
-            interface: Interface::new(config, &mut Nothing(mtu), Instant::ZERO),
             mtu,
-            own: None,
+            random: Random::new(seed),
         }
     }
 
-    /// Takes somebody's place.
-    fn be(&mut self, own: IpAddr) {
-        if self.own != Some(own) {
-            self.own = Some(own);
-            let prefix = if own.is_ipv4() { 32 } else { 128 };
-            self.interface.update_ip_addrs(|addresses| {
-                addresses.clear();
-                // There is room for several.
-                let _ = addresses.push(IpCidr::new(own.into(), prefix));
-            });
-        }
-    }
-
-    /// Gives the stack a packet: for the only socket of the set, if there is one, whose sender this is.
-    pub(crate) fn take(
+    /// Answers a segment for which there is no connection, unless it is a reset.
+    pub(crate) fn refuse(
         &mut self,
         now: Time,
-        packet: &[u8],
-        sockets: &mut SocketSet<'static>,
-        sender: Option<&mut Sender>,
+        frame: &[u8],
         egress: &mut dyn Egress,
         out: &mut Out,
     ) {
-        let mut device = Device {
-            incoming: Some(packet),
-            mtu: self.mtu,
-            now,
-            egress,
-            sender,
-            out,
+        let Some(packet) = ip::read(frame).filter(|packet| is_unicast(packet.source)) else {
+            return;
         };
-        self.interface
-            .poll_ingress_single(instant(now), &mut device, sockets);
+        let segment = Segment::read(&frame[packet.payload..packet.end]);
+        let (own, remote) = (packet.destination, packet.source);
+        let reset = segment.and_then(|segment| segment::reset_for(&segment, own, remote, out));
+        if let Some(reset) = reset {
+            egress.send(now, remote, When::Now, reset, out);
+        }
     }
+}
+
+/// The connection, or the direction of it, is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Closed;
+
+/// First segments of the two ends, until both are acknowledged.
+#[derive(Default)]
+struct Handshake {
+    /// The own first number.
+    number: u32,
+    tries: u32,
+    /// When the first was sent, as long as none was sent again.
+    sent: Option<Time>,
+    expires: Option<Time>,
 }
 
 /// One end of a connection. See the [module](self).
 pub struct Endpoint {
-    sockets: SocketSet<'static>,
-    handle: SocketHandle,
+    state: State,
+    own: SocketAddr,
+    remote: SocketAddr,
+    options: SocketOptions,
+    /// Bytes of data in a segment without options.
+    mss: usize,
+    handshake: Handshake,
+    /// By how many bits the far end's windows are shifted; `None` if it knows no scale.
+    scale: Option<u8>,
     sender: Sender,
-    /// Whose it is, where the stack is not told otherwise.
-    own: Option<IpAddr>,
+    receiver: Receiver,
+    /// As long as the far end does not refuse them.
+    timestamps: Option<Timestamps>,
+    /// When something came, or when waiting for it began; `None` when nothing is waited for.
+    heard: Option<Time>,
+    /// When a segment outside the window was answered last.
+    answered: Option<Time>,
+    /// The end of its rest.
+    rests: Option<Time>,
+    /// A reset leaves.
+    resets: bool,
 }
 
 impl Endpoint {
-    /// One that is neither open nor waits, towards somebody with an address of that version.
+    /// An end that is neither open nor waits, for a far end with an address of the version of `remote`.
     pub(crate) fn new(mtu: usize, remote: IpAddr, options: SocketOptions) -> Endpoint {
         let mss = mtu - ip::header(remote) - HEADER;
-        let buffer = || tcp::SocketBuffer::new(vec![0; options.buffer]);
-        let mut socket = Socket::new(buffer(), buffer());
-        socket.set_nagle_enabled(false);
-        socket.set_timeout(options.timeout.map(duration));
-        // Congestion is the sender's matter, see there.
-        socket.set_congestion_control(tcp::CongestionControl::None);
-        let mut sockets = SocketSet::new(vec![SocketStorage::EMPTY]);
-        let handle = sockets.add(socket);
+        let nobody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Endpoint {
-            sockets,
-            handle,
-            sender: Sender::new(options.congestion, mss),
-            own: None,
+            state: State::Closed,
+            own: nobody,
+            remote: nobody,
+            options,
+            mss,
+            handshake: Handshake::default(),
+            scale: None,
+            sender: Sender::new(options.congestion, mss, options.buffer),
+            receiver: Receiver::new(options.buffer),
+            timestamps: None,
+            heard: None,
+            answered: None,
+            rests: None,
+            resets: false,
         }
     }
 
-    /// One that waits at `own` for the far end's first segment.
+    /// An end that waits at `own` for the far end's first segment.
     pub fn waiting(stack: &Stack, own: SocketAddr, options: SocketOptions) -> Endpoint {
         let mut end = Endpoint::new(stack.mtu, own.ip(), options);
-        end.own = Some(own.ip());
-        // It is neither open nor is its port 0; if that is wrong, it stays closed.
-        end.listen(Some(own.ip()), own.port());
+        end.listen();
         end
     }
 
-    /// One that opens a connection from `own`; its first segment leaves when it is [driven](Endpoint::drive). `None` when such addresses
-    /// cannot have one.
+    /// An end that opens a connection from `own`; its first segment leaves when it is [driven](Endpoint::drive). `None` when such
+    /// addresses cannot have one.
     pub fn opening(
         stack: &mut Stack,
         own: SocketAddr,
         remote: SocketAddr,
         options: SocketOptions,
     ) -> Option<Endpoint> {
-        // The stack panics when it is to be a group, or nobody; and it is to be the far end in its turn.
-        let somebody = |end: SocketAddr| IpAddress::from(end.ip()).is_unicast();
-        if !somebody(own) || !somebody(remote) {
-            return None;
-        }
         let mut end = Endpoint::new(stack.mtu, remote.ip(), options);
-        end.own = Some(own.ip());
-        stack.be(own.ip());
         end.connect(stack, own, remote).then_some(end)
     }
 
-    /// Has it offer timestamps (RFC 7323), of a clock that shows this now: before its first segment leaves. It keeps to them if the far end
+    /// Offers timestamps (RFC 7323), of a clock that shows `shows` now: before its first segment leaves. It keeps to them if the far end
     /// does as well.
     pub fn offer_timestamps(&mut self, now: Time, shows: u32) {
-        // The stack leaves room for them; what they are is filled in when a segment leaves.
-        self.socket_mut().set_tsval_generator(Some(|| 0));
-        self.sender.offer_timestamps(now, shows);
+        self.timestamps = Some(Timestamps::new(now, shows));
     }
 
-    pub(crate) fn listen(&mut self, own: Option<IpAddr>, port: u16) -> bool {
-        let end = IpListenEndpoint {
-            addr: own.map(Into::into),
-            port,
-        };
-        self.socket_mut().listen(end).is_ok()
+    pub(crate) fn listen(&mut self) {
+        self.state = State::Listen;
     }
 
+    /// Opens a connection; `false` when such ends cannot have one.
     pub(crate) fn connect(
         &mut self,
         stack: &mut Stack,
         own: SocketAddr,
         remote: SocketAddr,
     ) -> bool {
-        let context = stack.interface.context();
-        let (remote, own) = (
-            (IpAddress::from(remote.ip()), remote.port()),
-            (IpAddress::from(own.ip()), own.port()),
-        );
-        self.socket_mut().connect(context, remote, own).is_ok()
+        let is_end = |end: SocketAddr| is_unicast(end.ip()) && end.port() != 0;
+        if !is_end(own) || !is_end(remote) || own.is_ipv4() != remote.is_ipv4() {
+            return false;
+        }
+        (self.own, self.remote) = (own, remote);
+        self.handshake.number = stack.random.bits() as u32;
+        self.state = State::SynSent;
+        true
     }
 
-    pub(crate) fn socket_mut(&mut self) -> &mut Socket<'static> {
-        self.sockets.get_mut(self.handle)
-    }
-
-    pub(crate) fn socket(&self) -> &Socket<'static> {
-        self.sockets.get(self.handle)
-    }
-
-    /// Has it keep how its congestion window changes.
+    /// Keeps how the congestion window changes.
     pub(crate) fn keep_windows(&mut self) {
         self.sender.keep_windows();
     }
 
     pub(crate) fn sender(&self) -> &Sender {
         &self.sender
-    }
-
-    /// Gives back what is kept.
-    pub fn clear(&mut self, out: &mut Out) {
-        self.sender.clear(out);
     }
 
     /// Takes a frame with a segment for this end.
@@ -255,144 +264,570 @@ impl Endpoint {
             let room = packet.end >= packet.payload + HEADER;
             packet.protocol == ip::TCP && room && ip::is_valid(frame, packet)
         });
-        let packet = packet.ok_or("broken segment")?;
-        let frame = &frame[..packet.end];
-        let is_new = self.take(stack, now, frame, packet.payload, egress, out);
-        is_new.then_some(()).ok_or(OLD)
+        let packet = packet.ok_or(BROKEN)?;
+        self.take(stack, now, frame, &packet, egress, out)
     }
 
-    /// Takes a segment, which is right, and begins at `at` of a frame that ends with it; `false` if it is [`OLD`].
+    /// Takes a segment in a packet whose checksum is right.
     pub(crate) fn take(
         &mut self,
         stack: &mut Stack,
         now: Time,
         frame: &[u8],
-        at: usize,
+        packet: &ip::Packet,
         egress: &mut dyn Egress,
         out: &mut Out,
-    ) -> bool {
-        if !self.sender.is_new(now, frame, at, egress, out) {
+    ) -> Result<(), &'static str> {
+        let bytes = &frame[packet.payload..packet.end];
+        let segment = Segment::read(bytes).ok_or(BROKEN)?;
+        if !self.is_new(now, bytes, &segment) {
+            self.output(now, egress, out);
+            return Err(OLD);
+        }
+        self.heard = Some(now);
+        match self.state {
+            State::Closed => {}
+            State::Listen => {
+                let own = SocketAddr::new(packet.destination, segment.destination_port);
+                let remote = SocketAddr::new(packet.source, segment.source_port);
+                self.take_first(stack, (own, remote), &segment);
+                if self.state == State::Listen && segment.has(ACK) {
+                    stack.refuse(now, frame, egress, out);
+                }
+            }
+            State::SynSent => {
+                if !self.take_answer(now, &segment) {
+                    stack.refuse(now, frame, egress, out);
+                }
+            }
+            _ => self.take_next(now, &segment),
+        }
+        self.output(now, egress, out);
+        Ok(())
+    }
+
+    /// Whether a segment is not older than what came before it; if it is, and takes up numbers, the far end is sent an
+    /// acknowledgement (RFC 7323 section 5.3).
+    fn is_new(&mut self, now: Time, bytes: &[u8], segment: &Segment<'_>) -> bool {
+        let Some(timestamps) = &mut self.timestamps else {
+            return true;
+        };
+        if timestamps.are_refused(bytes) {
+            self.timestamps = None;
+            return true;
+        }
+        let is_new = timestamps.comes(now, bytes);
+        if !is_new && segment.length() > 0 {
+            self.receiver.acknowledge_now();
+        }
+        is_new
+    }
+
+    /// The first segment of the far end, for an end that waits.
+    fn take_first(
+        &mut self,
+        stack: &mut Stack,
+        (own, remote): (SocketAddr, SocketAddr),
+        segment: &Segment<'_>,
+    ) {
+        if segment.flags & (SYN | ACK | RST | FIN) != SYN || !is_unicast(remote.ip()) {
+            return;
+        }
+        (self.own, self.remote) = (own, remote);
+        self.handshake.number = stack.random.bits() as u32;
+        self.agree(segment);
+        self.state = State::SynReceived;
+    }
+
+    /// The answer to the own first segment; `false` if it is to be refused (RFC 9293 section 3.10.7.3).
+    fn take_answer(&mut self, now: Time, segment: &Segment<'_>) -> bool {
+        let first = self.handshake.number.wrapping_add(1);
+        if segment.has(ACK) && segment.acknowledgement != first {
             return false;
         }
-        if let Some(own) = self.own {
-            stack.be(own);
+        if segment.has(RST) {
+            if segment.has(ACK) {
+                self.close_at_once();
+            }
+            return true;
         }
-        self.sender.comes(now, &frame[at..], out);
-        self.sender.resend(now, egress, out);
-        let sender = Some(&mut self.sender);
-        stack.take(
-            now,
-            &frame[ETHERNET..],
-            &mut self.sockets,
-            sender,
-            egress,
-            out,
-        );
+        if !segment.has(SYN) {
+            return true;
+        }
+        self.agree(segment);
+        if segment.has(ACK) {
+            self.establish(now, segment);
+            self.receiver.acknowledge_now();
+        } else {
+            // Both ends open at the same time.
+            self.handshake.expires = None;
+            self.handshake.tries = 0;
+            self.state = State::SynReceived;
+        }
         true
     }
 
-    /// A router says that a packet of so many bytes at most can pass, and not the one with this sequence number. `false` when it had none such.
-    pub fn too_big(&mut self, sequence: u32, mtu: usize, remote: IpAddr, out: &mut Out) -> bool {
-        let headers = ip::header(remote) + HEADER + self.sender.options();
-        let most = mtu.saturating_sub(headers);
-        most > 0 && self.sender.too_big(sequence, most, out)
+    /// Takes up what the far end's first segment says.
+    fn agree(&mut self, segment: &Segment<'_>) {
+        self.receiver.begin(segment.sequence.wrapping_add(1));
+        self.scale = segment.scale;
+        if self.scale.is_none() {
+            self.receiver.forgo_scale();
+        }
+        self.sender.has_sack = segment.sack_permitted;
+        let usual = USUAL_SEGMENT[usize::from(self.remote.is_ipv6())];
+        // Less than this is of no use (RFC 9293 allows any), and would have headers only.
+        let theirs = usize::from(segment.mss.unwrap_or(usual)).max(64);
+        let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
+        let mss = self.mss.min(theirs) - options;
+        let first = self.handshake.number.wrapping_add(1);
+        self.sender.begin(first, mss as u32);
+        self.sender.open(segment.sequence, self.window_of(segment));
     }
 
-    /// Sends what it has to send by now; tells when it is due again, [`Time::MAX`] for not until something comes.
-    pub fn drive(
+    /// The far end's window in bytes; that of a first segment is not scaled.
+    fn window_of(&self, segment: &Segment<'_>) -> u64 {
+        let shift = self.scale.filter(|_| !segment.has(SYN));
+        u64::from(segment.window) << shift.unwrap_or(0)
+    }
+
+    /// The own first segment is acknowledged.
+    fn establish(&mut self, now: Time, segment: &Segment<'_>) {
+        if let Some(sent) = self.handshake.sent.take() {
+            self.sender.sample(now - sent);
+        }
+        self.handshake.expires = None;
+        self.sender.open(segment.sequence, self.window_of(segment));
+        self.state = State::Established;
+    }
+
+    /// A segment of a connection whose far end is known (RFC 9293 section 3.10.7.4).
+    fn take_next(&mut self, now: Time, segment: &Segment<'_>) {
+        let is_expected = segment.sequence == self.receiver.next();
+        if !self.receiver.accepts(segment.sequence, segment.length()) {
+            self.receiver.note_old(segment.sequence, segment.payload);
+            let is_first = segment.has(SYN) && self.state == State::SynReceived;
+            if is_first {
+                // The answer was lost.
+                self.handshake.expires = Some(now);
+            } else if !segment.has(RST) {
+                self.answer(now, segment);
+            }
+            return;
+        }
+        // RFC 5961: only a reset with the expected number is one, and no SYN is.
+        if segment.has(RST) {
+            match is_expected {
+                true => self.close_at_once(),
+                false => self.answer(now, segment),
+            }
+            return;
+        }
+        if segment.has(SYN) {
+            return self.answer(now, segment);
+        }
+        if !segment.has(ACK) {
+            return;
+        }
+        if self.state == State::SynReceived {
+            if segment.acknowledgement != self.handshake.number.wrapping_add(1) {
+                return;
+            }
+            self.establish(now, segment);
+            if self.sender.is_finishing() {
+                self.state = State::FinWait1;
+            }
+        }
+        let window = self.window_of(segment);
+        if !self.sender.acknowledge(now, segment, window) {
+            return self.answer(now, segment);
+        }
+        if self.sender.is_finished() {
+            match self.state {
+                State::FinWait1 => self.state = State::FinWait2,
+                State::Closing => self.rest(now),
+                State::LastAck => self.close_at_once(),
+                _ => {}
+            }
+        }
+        let is_open = matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        if is_open && segment.length() > 0 {
+            self.receiver
+                .take(now, segment.sequence, segment.payload, segment.has(FIN));
+            if self.receiver.has_ended() {
+                match self.state {
+                    State::Established => self.state = State::CloseWait,
+                    State::FinWait1 => self.state = State::Closing,
+                    _ => self.rest(now),
+                }
+            }
+        } else if segment.length() > 0 {
+            self.answer(now, segment);
+        }
+    }
+
+    /// Answers a segment that is not acceptable; without data only now and then, so that two ends do not do so forever.
+    fn answer(&mut self, now: Time, segment: &Segment<'_>) {
+        let is_safe = !segment.payload.is_empty() || segment.has(FIN);
+        let is_rare = self.answered.is_none_or(|last| now >= last + ANSWERS);
+        if is_safe || is_rare {
+            self.receiver.acknowledge_now();
+            if !is_safe {
+                self.answered = Some(now);
+            }
+        }
+    }
+
+    fn close_at_once(&mut self) {
+        self.state = State::Closed;
+    }
+
+    fn rest(&mut self, now: Time) {
+        self.state = State::TimeWait;
+        self.rests = Some(now + REST);
+    }
+
+    /// A router says that packets of at most `mtu` bytes pass, and not the one with this sequence number. `false` when it had none such.
+    pub fn too_big(&mut self, sequence: u32, mtu: usize, remote: IpAddr) -> bool {
+        let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
+        let most = mtu.saturating_sub(ip::header(remote) + HEADER + options);
+        most > 0 && self.sender.too_big(sequence, most)
+    }
+
+    /// Sends what it has to send by now; returns when it is due again, [`Time::MAX`] for not until something comes.
+    pub fn drive(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) -> Time {
+        if self.rests.is_some_and(|rests| rests <= now) {
+            self.close_at_once();
+        }
+        if self.is_given_up(now) {
+            self.abort();
+        }
+        if self.is_synchronised() {
+            self.sender.wake(now);
+        }
+        self.output(now, egress, out);
+        self.due()
+    }
+
+    /// Whether the far end has not been heard of for too long while something is waited for.
+    fn is_given_up(&self, now: Time) -> bool {
+        self.gives_up().is_some_and(|gives_up| gives_up <= now)
+    }
+
+    fn gives_up(&self) -> Option<Time> {
+        Some(self.heard? + self.options.timeout?)
+    }
+
+    fn is_waiting(&self) -> bool {
+        match self.state {
+            State::Closed | State::Listen | State::TimeWait => false,
+            State::SynSent | State::SynReceived => true,
+            _ => self.sender.is_busy(),
+        }
+    }
+
+    /// Whether both ends know each other's numbers.
+    fn is_synchronised(&self) -> bool {
+        !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::SynReceived
+        )
+    }
+
+    fn due(&self) -> Time {
+        let handshake = self.handshake.expires;
+        let (sender, receiver) = match self.is_synchronised() {
+            true => (self.sender.due(), self.receiver.due()),
+            false => (None, None),
+        };
+        let all = match self.state {
+            State::Closed | State::Listen => return Time::MAX,
+            _ => [handshake, sender, receiver, self.gives_up(), self.rests],
+        };
+        all.into_iter().flatten().min().unwrap_or(Time::MAX)
+    }
+
+    /// Sends everything that may leave now.
+    fn output(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
+        if core::mem::take(&mut self.resets) {
+            self.send(now, self.sender.next(), RST | ACK, egress, out);
+        }
+        match self.state {
+            State::Closed | State::Listen => {}
+            State::SynSent | State::SynReceived => self.open(now, egress, out),
+            _ => {
+                while let Some(piece) = self.sender.transmit(now) {
+                    self.send_piece(now, &piece, egress, out);
+                }
+                if self.receiver.due().is_some_and(|due| due <= now) {
+                    self.send(now, self.sender.next(), ACK, egress, out);
+                }
+            }
+        }
+        match self.is_waiting() {
+            true => self.heard = self.heard.or(Some(now)),
+            false => self.heard = None,
+        }
+    }
+
+    /// Sends the first segment, or sends it again.
+    fn open(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
+        let handshake = &mut self.handshake;
+        if handshake.expires.is_some_and(|expires| expires > now) {
+            return;
+        }
+        let opens = self.state == State::SynSent;
+        if handshake.tries == MAX_TRIES[usize::from(!opens)] {
+            return self.close_at_once();
+        }
+        handshake.sent = (handshake.tries == 0).then_some(now);
+        handshake.expires = Some(now + FIRST_TIMEOUT * (1 << handshake.tries));
+        handshake.tries += 1;
+        let again = handshake.tries > 1;
+        let number = handshake.number;
+        self.sender.count_syn(again);
+        let flags = if opens { SYN } else { SYN | ACK };
+        self.send(now, number, flags, egress, out);
+    }
+
+    fn header(&mut self, sequence: u32, flags: u8) -> Header {
+        let mut options = Options::new();
+        let has_acknowledgement = flags & ACK != 0;
+        if flags & SYN != 0 {
+            let [high, low] = (self.mss as u16).to_be_bytes();
+            options.push(&[2, 4, high, low]);
+            if !has_acknowledgement || self.sender.has_sack {
+                options.push(&[1, 1, 4, 2]);
+            }
+            if !has_acknowledgement || self.scale.is_some() {
+                options.push(&[1, 3, 3, self.receiver.scale()]);
+            }
+        }
+        if self.timestamps.is_some() && flags & RST == 0 {
+            options.push(&timestamps::EMPTY);
+        }
+        let (acknowledgement, window) = match flags & (SYN | ACK) {
+            ACK => (self.receiver.next(), self.receiver.announce()),
+            SYN => (0, self.receiver.first_window()),
+            _ => {
+                self.receiver.announce();
+                (self.receiver.next(), self.receiver.first_window())
+            }
+        };
+        Header {
+            own: self.own,
+            remote: self.remote,
+            sequence,
+            acknowledgement,
+            flags,
+            window,
+            options,
+        }
+    }
+
+    /// Sends a segment without data.
+    fn send(
         &mut self,
-        stack: &mut Stack,
         now: Time,
+        sequence: u32,
+        flags: u8,
         egress: &mut dyn Egress,
         out: &mut Out,
-    ) -> Time {
-        if let Some(own) = self.own {
-            stack.be(own);
+    ) {
+        let mut header = self.header(sequence, flags);
+        if self.sender.has_sack && flags == ACK {
+            let room = (40 - header.options.length() - 4) / 8;
+            let mut blocks = [(0, 0); MAX_BLOCKS];
+            let count = self.receiver.report(room.min(MAX_BLOCKS), &mut blocks);
+            if count > 0 {
+                header.options.push(&[1, 1, 5, 2 + 8 * count as u8]);
+                for (from, to) in &blocks[..count] {
+                    header.options.push(&from.to_be_bytes());
+                    header.options.push(&to.to_be_bytes());
+                }
+            }
         }
-        let at = instant(now);
-        self.sender.expire(now);
-        self.sender.resend(now, egress, out);
-        let mut device = Device {
-            incoming: None,
-            mtu: stack.mtu,
-            now,
-            egress,
-            sender: Some(&mut self.sender),
-            out,
-        };
-        let (interface, sockets) = (&mut stack.interface, &mut self.sockets);
-        while interface.poll_egress(at, &mut device, sockets) == PollResult::SocketStateChanged {}
-        let next = interface.poll_at(at, sockets);
-        let next = next.map_or(Time::MAX, |next| {
-            // What is due at once has just been done; were it not, the next microsecond is for it.
-            let us = next.total_micros().max(at.total_micros() + 1);
-            Time::from_us(us as u64)
-        });
-        next.min(self.sender.expires().unwrap_or(Time::MAX))
+        let (frame, begins) = header.frame(0, out);
+        self.finish_frame(now, frame, begins, egress, out);
     }
 
-    /// How many of the bytes that are left may be given to it now.
+    fn send_piece(
+        &mut self,
+        now: Time,
+        piece: &sender::Piece,
+        egress: &mut dyn Egress,
+        out: &mut Out,
+    ) {
+        let push = if piece.length > 0 && piece.ends {
+            PSH
+        } else {
+            0
+        };
+        let fin = if piece.fin { FIN } else { 0 };
+        let header = self.header(piece.sequence, ACK | push | fin);
+        let (mut frame, begins) = header.frame(piece.length, out);
+        let data = begins + HEADER + header.options.length();
+        self.sender.read(piece.at, &mut frame[data..]);
+        self.finish_frame(now, frame, begins, egress, out);
+    }
+
+    fn finish_frame(
+        &mut self,
+        now: Time,
+        mut frame: Frame,
+        begins: usize,
+        egress: &mut dyn Egress,
+        out: &mut Out,
+    ) {
+        let segment = &mut frame[begins..];
+        if let Some(timestamps) = &mut self.timestamps {
+            timestamps.stamp(now, segment);
+        }
+        segment::fill_checksum(segment, self.own.ip(), self.remote.ip());
+        egress.send(now, self.remote.ip(), When::Now, frame, out);
+    }
+
+    /// How many of the bytes that are left may be given to it now, so that none waits for the congestion window.
     pub(crate) fn room(&self, left: u64) -> usize {
-        self.sender.room(self.socket().send_queue(), left)
+        self.sender.room(left)
+    }
+
+    /// The state of the connection.
+    pub(crate) fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether there is a connection, or one is being opened.
+    pub(crate) fn is_active(&self) -> bool {
+        !matches!(self.state, State::Closed | State::Listen | State::TimeWait)
     }
 
     /// Whether both ends have agreed on a connection, and this one may still send.
     pub fn is_open(&self) -> bool {
-        self.socket().may_send()
+        matches!(self.state, State::Established | State::CloseWait)
+    }
+
+    /// Whether it may send.
+    pub(crate) fn may_send(&self) -> bool {
+        self.is_open()
+    }
+
+    /// Whether it may send, and there is room in the send buffer.
+    pub(crate) fn can_send(&self) -> bool {
+        self.is_open() && self.sender.free() > 0
+    }
+
+    /// Whether something may still be read.
+    pub(crate) fn may_recv(&self) -> bool {
+        let is_open = matches!(
+            self.state,
+            State::Established | State::FinWait1 | State::FinWait2
+        );
+        is_open || self.can_recv()
+    }
+
+    /// Whether there is something to be read.
+    pub(crate) fn can_recv(&self) -> bool {
+        self.receiver.readable() > 0
+    }
+
+    /// Bytes given to it that are not acknowledged.
+    pub(crate) fn send_queue(&self) -> usize {
+        self.sender.queued()
+    }
+
+    /// Appends as much of `bytes` to the stream as there is room for; returns how many bytes.
+    pub(crate) fn send_slice(&mut self, bytes: &[u8]) -> Result<usize, Closed> {
+        match self.is_open() {
+            true => Ok(self.sender.push(bytes)),
+            false => Err(Closed),
+        }
+    }
+
+    /// Appends as many of `count` zeros to the stream as there is room for; returns how many.
+    pub(crate) fn send_zeros(&mut self, count: usize) -> Result<usize, Closed> {
+        match self.is_open() {
+            true => Ok(self.sender.push_zeros(count)),
+            false => Err(Closed),
+        }
+    }
+
+    /// Lets `read` look at bytes that came; it returns how many it has taken.
+    pub(crate) fn recv<R>(&mut self, read: impl FnOnce(&[u8]) -> (usize, R)) -> Result<R, Closed> {
+        if !self.may_recv() {
+            return Err(Closed);
+        }
+        let front = self.receiver.front();
+        let (count, result) = read(front);
+        let count = count.min(front.len());
+        self.receiver.consume(count);
+        Ok(result)
+    }
+
+    /// Changes the time after which it is given up.
+    pub(crate) fn set_timeout(&mut self, timeout: Option<Time>) {
+        self.options.timeout = timeout;
     }
 
     /// Whether there is no connection: not yet, or no more.
     pub fn is_closed(&self) -> bool {
-        self.socket().state() == State::Closed
+        self.state == State::Closed
     }
 
-    /// Whether nothing is to be said any more, but for the time that a closed port is to rest.
+    /// Whether nothing is to be said any more, except while a closed port rests.
     pub fn is_over(&self) -> bool {
-        matches!(self.socket().state(), State::Closed | State::TimeWait)
+        matches!(self.state, State::Closed | State::TimeWait)
     }
 
-    /// Whether the far end has said that it is done, and everything before that has been taken.
+    /// Whether the far end has sent everything, and all of it has been taken.
     pub fn has_heard_all(&self) -> bool {
-        let socket = self.socket();
         let said = matches!(
-            socket.state(),
+            self.state,
             State::CloseWait | State::Closing | State::LastAck | State::TimeWait
         );
-        said && !socket.can_recv()
+        said && !self.can_recv()
     }
 
-    /// Says that it is done, behind everything that it was given.
-    pub fn finish(&mut self) {
-        self.socket_mut().close();
+    /// Ends the stream behind everything that it was given.
+    pub fn close(&mut self) {
+        self.state = match self.state {
+            State::Listen | State::SynSent => State::Closed,
+            State::Established => State::FinWait1,
+            State::CloseWait => State::LastAck,
+            other => other,
+        };
+        self.sender.finish();
     }
 
     /// Resets the connection.
     pub fn abort(&mut self) {
-        self.socket_mut().abort();
+        self.resets = self.is_synchronised() && self.state != State::TimeWait
+            || self.state == State::SynReceived;
+        self.close_at_once();
     }
 
-    /// Gives another one as much of what has come as that can take now; tells how many bytes.
+    /// Gives another end as much of what came as that can take now; returns how many bytes.
     pub fn pass_to(&mut self, other: &mut Endpoint) -> usize {
         let mut passed = 0;
-        // What has come lies in two pieces where the buffer's end is.
+        // What came lies in two pieces where the buffer's end is.
         for _ in 0..2 {
-            let left = self.socket().recv_queue();
+            let left = self.receiver.readable();
             let most = other.room(left as u64).min(left);
-            if most == 0 || !other.socket().can_send() {
+            if most == 0 || !other.can_send() {
                 break;
             }
-            let socket = other.socket_mut();
-            let taken = self.socket_mut().recv(|bytes| {
-                let bytes = &bytes[..bytes.len().min(most)];
-                let sent = socket.send_slice(bytes).unwrap_or(0);
-                (sent, sent)
-            });
-            passed += taken.unwrap_or(0);
+            let bytes = self.receiver.front();
+            let sent = other.sender.push(&bytes[..bytes.len().min(most)]);
+            self.receiver.consume(sent);
+            passed += sent;
         }
         passed
     }
 
-    /// Puts what was measured of its sending into a conversation's record.
+    /// Writes what was measured of its sending into a conversation's record.
     pub fn report(&self, flow: &mut Flow) {
         self.sender.report(flow);
     }
@@ -407,30 +842,4 @@ pub fn timestamp(frame: &Frame) -> Option<u32> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_somebody_opens_a_connection_and_only_to_somebody() {
-        let mut stack = Stack::new(1500, 1);
-        let mut opens = |own: &str, remote: &str| {
-            let options = SocketOptions {
-                buffer: 4096,
-                congestion: Congestion::Cubic,
-                timeout: None,
-            };
-            let [own, remote] = [own, remote].map(|end| end.parse().unwrap());
-            Endpoint::opening(&mut stack, own, remote, options).is_some()
-        };
-        assert!(opens("10.0.0.1:1", "10.0.0.2:2"));
-        assert!(opens("[fd00::1]:1", "[fd00::2]:2"));
-        for nobody in ["255.255.255.255:1", "224.0.0.1:1", "0.0.0.0:1"] {
-            assert!(!opens(nobody, "10.0.0.2:2"), "from {nobody}");
-            assert!(!opens("10.0.0.2:2", nobody), "to {nobody}");
-        }
-        for nobody in ["[ff02::1]:1", "[::]:1"] {
-            assert!(!opens(nobody, "[fd00::2]:2"), "from {nobody}");
-            assert!(!opens("[fd00::2]:2", nobody), "to {nobody}");
-        }
-    }
-}
+mod tests;

@@ -9,12 +9,11 @@
 //!   `refused`: for nobody here; `bad_checksums`; `open`: connections at the end.
 //! - **Drops:** `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).
 //!
-//! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. TCP is smoltcp's; UDP
+//! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. UDP
 //! and ICMP of programs are sent by their own clock, exact to the picosecond.
 
 use crate::address::InterfaceAddress;
 use crate::connections::{Connections, Delivery, Id};
-use crate::endpoint::OLD;
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
 use crate::net::{Context, Net};
@@ -200,7 +199,7 @@ impl Host {
         seed: u64,
     ) -> Result<Host, ConfigError> {
         let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
-        let mut connections = Connections::new(&networks, config.mtu, seed);
+        let mut connections = Connections::new(config.mtu, seed);
         connections.windows = config.windows;
         connections.clock = config.timestamps.then_some((seed >> 32) as u32);
         let mut udp = BTreeMap::new();
@@ -273,7 +272,7 @@ impl Host {
         context.drive(id);
         if context.net.connections.is_over(id) {
             program.over(id, &mut context);
-            self.net.connections.remove(id, out);
+            context.net.connections.remove(id);
         }
     }
 
@@ -283,7 +282,7 @@ impl Host {
             .connections
             .segment(now, &frame, packet, &mut net.neighbours, out);
         match came {
-            Delivery::Stale => return out.drop(frame, OLD),
+            Delivery::Dropped(reason) => return out.drop(frame, reason),
             Delivery::Refused => self.refused += 1,
             Delivery::To(id, new) => {
                 self.accepted += u64::from(new);

@@ -179,20 +179,6 @@ pub(crate) fn finish_icmp(source: IpAddr, destination: IpAddr, frame: &mut Frame
     frame[at + 2..at + 4].copy_from_slice(&checksum.to_be_bytes());
 }
 
-/// Makes the length in an IP header so many bytes less.
-pub(crate) fn shorten(frame: &mut Frame, by: usize) {
-    let is_v4 = frame[ETHERNET] >> 4 == 4;
-    let at = ETHERNET + if is_v4 { 2 } else { 4 };
-    let length = u16::from_be_bytes([frame[at], frame[at + 1]]).wrapping_sub(by as u16);
-    frame[at..at + 2].copy_from_slice(&length.to_be_bytes());
-    if is_v4 {
-        let header = ETHERNET + usize::from(frame[ETHERNET] & 15) * 4;
-        frame[ETHERNET + 10..ETHERNET + 12].fill(0);
-        let checksum = checksum::checksum(&frame[ETHERNET..header]);
-        frame[ETHERNET + 10..ETHERNET + 12].copy_from_slice(&checksum.to_be_bytes());
-    }
-}
-
 /// Writes a UDP header before its payload, whose length the frame's tells, and the checksum.
 pub(crate) fn write_udp(frame: &mut Frame, source: (IpAddr, u16), destination: (IpAddr, u16)) {
     let at = ETHERNET + header(source.0);

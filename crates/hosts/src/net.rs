@@ -1,7 +1,7 @@
 //! What programs use of a host: addresses, neighbours, connections.
 
 use crate::connections::{Connections, Id, Sender, SocketOptions};
-use crate::endpoint::Egress;
+use crate::endpoint::{Egress, Endpoint};
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
 use alloc::collections::BTreeMap;
@@ -9,7 +9,6 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Frame, Out, Time, When};
 use nodes::host::Host as Plain;
-use smoltcp::socket::tcp::Socket;
 
 /// What programs use of a host.
 pub(crate) struct Net {
@@ -66,17 +65,14 @@ impl Context<'_> {
     /// Opens a connection; `None` when there is no way, or no room.
     pub fn connect(&mut self, to: SocketAddr, options: SocketOptions) -> Option<Id> {
         let from = self.net.neighbours.source(to.ip())?;
-        let id = self
-            .net
-            .connections
-            .connect(self.out, self.me, from, to, options)?;
+        let id = self.net.connections.connect(self.me, from, to, options)?;
         self.net.opened += 1;
         self.drive(id);
         Some(id)
     }
 
     /// A connection's socket, until it is over.
-    pub fn socket(&mut self, id: Id) -> Option<&mut Socket<'static>> {
+    pub fn socket(&mut self, id: Id) -> Option<&mut Endpoint> {
         self.net.connections.socket(id)
     }
 
@@ -91,12 +87,8 @@ impl Context<'_> {
 
     /// How many of the bytes that are left may be given to a connection now.
     pub fn room(&mut self, id: Id, left: u64) -> usize {
-        let Some(socket) = self.net.connections.socket(id) else {
-            return 0;
-        };
-        let queued = socket.send_queue();
-        let sender = self.net.connections.sender(id);
-        sender.map_or(0, |sender| sender.room(queued, left))
+        let socket = self.net.connections.socket(id);
+        socket.map_or(0, |socket| socket.room(left))
     }
 
     /// The own end of a connection, and the far one.

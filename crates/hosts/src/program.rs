@@ -27,19 +27,20 @@ pub mod udp;
 pub use crate::connections::Congestion;
 
 use crate::connections::{Id, SocketOptions};
+use crate::endpoint::Endpoint;
 use crate::net::{Context, Net};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Flow, Time};
 use packet::segment::Segment;
-use smoltcp::socket::tcp::Socket;
 
 /// The programs of a host.
 pub type Programs = Vec<Config>;
 
-/// Bytes of a bulk connection's buffer in each direction, where nothing else is said.
-pub const BUFFER: usize = 1 << 20;
+/// Bytes of a bulk connection's buffer in each direction, where nothing else is said: Linux's limit for what it receives
+/// (`tcp_rmem`). Memory is taken as it is used.
+pub const BUFFER: usize = 6 << 20;
 /// The least and the most of them.
 pub const BUFFERS: core::ops::RangeInclusive<usize> = 4096..=1 << 30;
 /// After how long a connection of which nothing is heard is given up by who opened it.
@@ -147,7 +148,7 @@ pub(crate) trait Program: Send {
 }
 
 /// Gives a connection as much of what is to be sent as it takes now.
-fn send(socket: &mut Socket<'_>, leaves: &mut Vec<u8>) {
+fn send(socket: &mut Endpoint, leaves: &mut Vec<u8>) {
     while socket.can_send() && !leaves.is_empty() {
         match socket.send_slice(leaves) {
             Ok(sent) => drop(leaves.drain(..sent)),

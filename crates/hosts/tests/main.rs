@@ -2,6 +2,7 @@
 
 mod allocation;
 mod control;
+mod grid;
 mod hostile;
 mod transfer;
 

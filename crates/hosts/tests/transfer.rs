@@ -9,7 +9,7 @@ fn rate(megabits: u64) -> Option<Rate> {
     Rate::from_bits_per_second(megabits * 1_000_000)
 }
 
-fn channel(megabits: u64, delay: Time) -> Channel {
+pub fn channel(megabits: u64, delay: Time) -> Channel {
     Channel {
         rate: rate(megabits),
         delay,
@@ -26,7 +26,7 @@ fn host(graph: &mut Graph, number: u8, programs: Vec<Program>) -> node::NodeId {
     graph.add(format!("h{number}"), made)
 }
 
-fn bulk(to: u8) -> bulk::Config {
+pub fn bulk(to: u8) -> bulk::Config {
     bulk::Config {
         to: format!("10.0.0.{to}").parse().unwrap(),
         start: Time::ZERO,
@@ -41,14 +41,18 @@ fn bulk(to: u8) -> bulk::Config {
     }
 }
 
-fn sink() -> Program {
+pub fn sink() -> Program {
     Program::Sink(sink::Config::default())
 }
 
 fn run(graph: Graph, seconds: u64) -> Outcome {
+    // By this one no question for an address is lost where links lose frames.
+    run_with_seed(graph, seconds, 4)
+}
+
+fn run_with_seed(graph: Graph, seconds: u64, seed: u64) -> Outcome {
     let options = sim::Options {
-        // By this one no question for an address is lost where links lose frames.
-        seed: 4,
+        seed,
         until: Some(Time::from_secs(seconds)),
         ..sim::Options::default()
     };
@@ -56,15 +60,24 @@ fn run(graph: Graph, seconds: u64) -> Outcome {
 }
 
 fn pair(programs: [Vec<Program>; 2], channel: Channel, seconds: u64) -> Outcome {
+    pair_with_seed(programs, channel, seconds, 4)
+}
+
+pub fn pair_with_seed(
+    programs: [Vec<Program>; 2],
+    channel: Channel,
+    seconds: u64,
+    seed: u64,
+) -> Outcome {
     let mut graph = Graph::default();
     let [first, second] = programs;
     let a = host(&mut graph, 1, first);
     let b = host(&mut graph, 2, second);
     graph.connect((a, 0), (b, 0), channel);
-    run(graph, seconds)
+    run_with_seed(graph, seconds, seed)
 }
 
-fn flow<'a>(outcome: &'a Outcome, node: usize, program: &str) -> &'a Flow {
+pub fn flow<'a>(outcome: &'a Outcome, node: usize, program: &str) -> &'a Flow {
     let mut flows = outcome.nodes[node].flows.iter();
     flows.find(|flow| flow.program == program).unwrap()
 }

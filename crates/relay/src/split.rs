@@ -239,19 +239,18 @@ impl Split {
             *sum += bytes as u64;
         }
         if pair.is_over() {
-            return self.forget(offsets, out);
+            return self.forget(offsets);
         }
         pair.due = pair.due.min(pair.heard + self.config.idle);
         self.due.insert((pair.due, offsets));
     }
 
-    fn forget(&mut self, offsets: usize, out: &mut Out) {
-        if let Some(mut pair) = self.pairs[offsets].take() {
+    fn forget(&mut self, offsets: usize) {
+        if let Some(pair) = self.pairs[offsets].take() {
             self.due.remove(&(pair.due, offsets));
             self.index.remove(&pair.tuple);
             self.count.refused += u64::from(pair.is_refused());
             self.count.reset += u64::from(pair.is_reset());
-            pair.clear(out);
             self.free.push(offsets);
         }
     }
@@ -274,7 +273,7 @@ impl Split {
         let pair = self.pairs[offsets].as_mut()?;
         let number = pair.unanswered().filter(|_| to_far);
         match (error.mtu, number) {
-            (Some(mtu), _) if pair.too_big(to_far, error.sequence, mtu, out) => {
+            (Some(mtu), _) if pair.too_big(to_far, error.sequence, mtu) => {
                 self.count.shortened += 1;
                 self.attend(now, offsets, out);
                 out.done(frame);
@@ -323,7 +322,7 @@ impl Split {
                 .is_some_and(|pair| pair.is_resting())
         {
             // The same ports for a new connection.
-            self.forget(offsets, out);
+            self.forget(offsets);
             found = None;
         }
         let Some((offsets, from_near)) = found else {

@@ -548,7 +548,7 @@ fn a_segment_of_before_is_dropped_by_its_timestamp_and_its_sender_told() {
     // A late one of an earlier connection, whose numbers fit.
     let told = step(500, segment(16, 108, ack, 900, b"XXXX"));
     assert_eq!(told.len(), 1);
-    assert_eq!(read(&told[0]), (ack, 108, Some((clock + 420, 1_020))));
+    assert_eq!(read(&told[0]), (ack, 108, Some((clock + 470, 1_020))));
     let good = step(600, segment(16, 108, ack, 1_600, b"9"));
     assert_eq!(read(&good[0]).1, 109);
     let drops = out.drops().to_vec();

@@ -1,4 +1,4 @@
-//! TCP of smoltcp's hosts through two compressing nodes.
+//! TCP of hosts through two compressing nodes.
 
 use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, bulk, sink};

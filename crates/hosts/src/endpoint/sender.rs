@@ -1,214 +1,284 @@
-//! What a sender does about loss and congestion.
+//! Sending side of a connection: what leaves when, what is sent again, and how much may be in flight.
 //!
-//! The stack makes the segments; each is kept here until it is acknowledged, and what the stack sends again by itself goes
-//! no further. Found lost are segments with three others behind them in the scoreboard of selective acknowledgements (RFC
-//! 6675), those before one that was sent later and has arrived (RFC 8985), and, after a timeout (RFC 6298, at least 200 ms as Linux has
-//! it), all. How much may be under way: slow start, left when delays grow (RFC 9406), then Cubic (RFC 9438) or Reno (RFC 5681).
+//! Losses are found by selective acknowledgements (RFC 2018, RFC 6675), by the time that segments were sent (RACK, RFC 8985), or, with a far end
+//! without these, by duplicate acknowledgements (RFC 5681, RFC 6582). A tail loss probe (RFC 8985) and the retransmission time-out (RFC 6298) find
+//! the rest. In recovery proportional rate reduction (RFC 6937) paces what leaves by what arrives; after a time-out it is slow start.
+//! A reduction that proves wrong is taken back (RFC 5682, RFC 3708).
 
-use super::timestamps::{self, Timestamps};
-use super::{Congestion, Egress, HEADER, behind};
-use crate::ip::{self, ETHERNET};
-use alloc::collections::VecDeque;
+use super::Congestion;
+use super::behind;
+use super::buffer::Buffer;
+use super::congestion::{Before, Control};
+use super::round_trip::RoundTrip;
+use super::scoreboard::{Delivered, Scoreboard};
+use super::segment::Segment;
 use alloc::vec::Vec;
-use core::net::IpAddr;
-use node::outcome::Times;
-use node::{Flow, Frame, Out, Time, When};
+use node::{Flow, Time};
 
-const FIN: u8 = 0x01;
-const SYN: u8 = 0x02;
-const ACK: u8 = 0x10;
-/// RFC 6928.
-const INITIAL_SEGMENTS: u64 = 10;
-/// RFC 6298 with Linux's least.
-const LEAST_TIMEOUT: Time = Time::from_ms(200);
-const FIRST_TIMEOUT: Time = Time::from_secs(1);
-const MOST_TIMEOUT: Time = Time::from_secs(60);
-/// RFC 9438.
-const BETA: f64 = 0.7;
-const C: f64 = 0.4;
-/// RFC 9406: samples of a round, and the bounds of how much delays may grow.
-const SAMPLES: u32 = 8;
-const GROWTH: (Time, Time) = (Time::from_ms(4), Time::from_ms(16));
-
-/// A segment that is not acknowledged.
-struct Segment {
-    sequence: u32,
-    end: u32,
-    sent: Time,
-    /// It has arrived, out of order.
-    sacked: bool,
-    lost: bool,
-    /// Whether it counts as under way.
-    counted: bool,
-    resent: bool,
-    frame: Frame,
-}
-
-impl Segment {
-    fn length(&self) -> u64 {
-        self.end.wrapping_sub(self.sequence).into()
-    }
-
-    /// Takes the data before a sequence number out of it; tells how many bytes.
-    fn cut_before(&mut self, number: u32) -> u64 {
-        let frame = &mut self.frame;
-        let Some(packet) = ip::read(frame) else {
-            return 0;
-        };
-        let data = packet.payload + usize::from(frame[packet.payload + 12] >> 4) * 4;
-        let cut = number.wrapping_sub(self.sequence) as usize;
-        let cut = cut.min(packet.end.saturating_sub(data));
-        frame.remove(data, cut);
-        ip::shorten(frame, cut);
-        self.sequence = self.sequence.wrapping_add(cut as u32);
-        frame[packet.payload + 4..packet.payload + 8].copy_from_slice(&self.sequence.to_be_bytes());
-        cut as u64
-    }
-
-    /// The same in pieces with at most `most` bytes of data each, in order; itself, if it has no more.
-    fn into_pieces(self, most: usize, out: &mut Out) -> impl Iterator<Item = Segment> {
-        let data = ip::read(&self.frame).map_or(0, |packet| {
-            let header = usize::from(self.frame[packet.payload + 12] >> 4) * 4;
-            packet.end.saturating_sub(packet.payload + header)
-        });
-        let mut pieces = VecDeque::new();
-        let mut from = 0;
-        while data > most && from < data {
-            let mut piece = Segment {
-                frame: out.copy(&self.frame),
-                ..self
-            };
-            piece.cut_before(self.sequence.wrapping_add(from as u32));
-            piece.cut_behind(most);
-            from += most;
-            pieces.push_back(piece);
-        }
-        match pieces.is_empty() {
-            true => pieces.push_back(self),
-            false => out.done(self.frame),
-        }
-        pieces.into_iter()
-    }
-
-    /// Takes the data behind so many bytes out of it, and with it the end of the stream.
-    fn cut_behind(&mut self, most: usize) {
-        let frame = &mut self.frame;
-        let Some(packet) = ip::read(frame) else {
-            return;
-        };
-        let data = packet.payload + usize::from(frame[packet.payload + 12] >> 4) * 4;
-        let cut = packet.end.saturating_sub(data + most);
-        if cut > 0 {
-            frame.remove(data + most, cut);
-            ip::shorten(frame, cut);
-            frame[packet.payload + 13] &= !FIN;
-            self.end = self.sequence.wrapping_add(most as u32);
-        }
-    }
-}
-
-/// One direction of a connection, as its sender sees it.
-pub(crate) struct Sender {
-    congestion: Congestion,
-    segments: VecDeque<Segment>,
-    /// The end of what was sent; `None` before the first.
-    next: Option<u32>,
-    /// Bytes under way.
-    pipe: u64,
-    sacked: usize,
-    duplicates: u32,
-    mss: u64,
-    /// Data of a segment at most, where the way has turned out to carry less than the stack makes.
-    most: Option<usize>,
-    window: f64,
-    threshold: f64,
-    /// In recovery until this is acknowledged.
-    recover: Option<u32>,
-    /// When the last-sent of those that have arrived was sent.
-    newest: Time,
-    timeout: Time,
-    smoothed: Option<(Time, Time)>,
-    least: Time,
-    expires: Option<Time>,
-    cubic: Cubic,
-    round: Round,
-    /// Acknowledgement number and window as last told.
-    told: [u8; 4],
-    told_window: [u8; 2],
-    timed_syn: Option<Time>,
-    /// As long as the far end does not refuse them.
-    timestamps: Option<Timestamps>,
-    sent: u64,
-    resent: u64,
-    round_trip: Times,
-    /// The window and when it became that, if that is to be kept.
-    windows: Option<Vec<(Time, u64)>>,
-}
-
+/// Duplicate acknowledgements that are a sign of loss (RFC 5681, RFC 8985).
+const DUPLICATES: u64 = 3;
+/// How long a far end may delay an acknowledgement (RFC 8985 section 7.2, as Linux has it).
+const MAX_ACK_DELAY: Time = Time::from_ms(200);
+/// Recoveries for which a wider reordering window is kept (RFC 8985 section 6.2, step 4).
+const REORDERING_PERSISTS: u32 = 16;
+/// Retransmissions of a recovery that may be taken back; with more it was a loss.
+const MAX_DOUBTFUL: usize = 64;
 /// Changes of the window that are kept; of more, every other one.
 const WINDOWS: usize = 1024;
 
-#[derive(Default)]
-struct Cubic {
-    most: f64,
-    since: Option<Time>,
-    k: f64,
-    friendly: f64,
+/// A segment that leaves: data of the stream, or none.
+pub(super) struct Piece {
+    pub sequence: u32,
+    pub length: usize,
+    /// Whether the end of the stream is behind the data.
+    pub fin: bool,
+    /// Whether no data is behind it.
+    pub ends: bool,
+    /// Offset of the data in the send buffer.
+    pub at: usize,
 }
 
-/// A round of slow start.
-struct Round {
+/// Recovery until `point` is acknowledged.
+struct Recovery {
+    point: u32,
+    cause: Cause,
+}
+
+enum Cause {
+    Loss(Reduction),
+    TimeOut,
+}
+
+/// Proportional rate reduction (RFC 6937). All in bytes.
+struct Reduction {
+    /// RecoverFS, prr_delivered and prr_out.
+    flight: u64,
+    delivered: u64,
+    sent: u64,
+}
+
+/// A reduction that may prove wrong.
+struct Undo {
+    before: Before,
+    /// When it was made, after a time-out.
+    timed_out: Option<Time>,
+}
+
+/// A tail loss probe under way: its end, and whether it was a retransmission.
+struct Probe {
     end: u32,
-    samples: u32,
-    least: Time,
-    before: Time,
+    resent: bool,
+}
+
+/// Statistics of a sender.
+#[derive(Default)]
+struct Count {
+    sent: u64,
+    resent: u64,
+}
+
+/// See the [module](self).
+pub(crate) struct Sender {
+    congestion: Congestion,
+    control: Control,
+    buffer: Buffer,
+    capacity: usize,
+    /// SND.UNA, SND.NXT, SND.WND, SND.WL1 and SND.WL2.
+    first: u32,
+    next: u32,
+    window: u64,
+    updated: (u32, u32),
+    board: Scoreboard,
+    mss: u32,
+    /// The end of the stream is behind the buffer, and has been sent.
+    finishing: bool,
+    fin_sent: bool,
+    /// Whether the far end reports what came out of order.
+    pub has_sack: bool,
+    duplicates: u64,
+    recovery: Option<Recovery>,
+    undo: Option<Undo>,
+    /// Since the reduction sent again, and not reported as duplicates by the receiver.
+    doubtful: Vec<u32>,
+    /// RACK.reo_wnd_mult, and recoveries until it falls back to 1; the end of the round in which it grew.
+    reordering: (u64, u32),
+    reordering_round: Option<u32>,
+    trip: RoundTrip,
+    probe: Option<Probe>,
+    /// A segment leaves whatever the congestion window says: for a tail loss probe.
+    forced: bool,
+    /// A window probe leaves.
+    asks: bool,
+    /// Deadlines.
+    expires: Option<Time>,
+    probes: Option<Time>,
+    reorders: Option<Time>,
+    persists: Option<Time>,
+    sent_last: Time,
+    count: Count,
+    /// The window and when it became that, if that is kept.
+    windows: Option<Vec<(Time, u64)>>,
 }
 
 impl Sender {
-    pub fn new(congestion: Congestion, mss: usize) -> Sender {
+    pub fn new(congestion: Congestion, mss: usize, capacity: usize) -> Sender {
         Sender {
             congestion,
-            segments: VecDeque::new(),
-            next: None,
-            pipe: 0,
-            sacked: 0,
+            control: Control::new(congestion, mss as u64),
+            buffer: Buffer::default(),
+            capacity,
+            first: 0,
+            next: 0,
+            window: 0,
+            updated: (0, 0),
+            board: Scoreboard::default(),
+            mss: mss as u32,
+            finishing: false,
+            fin_sent: false,
+            has_sack: false,
             duplicates: 0,
-            mss: mss as u64,
-            most: None,
-            window: (INITIAL_SEGMENTS * mss as u64) as f64,
-            threshold: f64::MAX,
-            recover: None,
-            newest: Time::ZERO,
-            timeout: FIRST_TIMEOUT,
-            smoothed: None,
-            least: Time::MAX,
+            recovery: None,
+            undo: None,
+            doubtful: Vec::new(),
+            reordering: (1, 0),
+            reordering_round: None,
+            trip: RoundTrip::new(),
+            probe: None,
+            forced: false,
+            asks: false,
             expires: None,
-            cubic: Cubic::default(),
-            round: Round {
-                end: 0,
-                samples: 0,
-                least: Time::MAX,
-                before: Time::MAX,
-            },
-            told: [0; 4],
-            told_window: [0; 2],
-            timed_syn: None,
-            timestamps: None,
-            sent: 0,
-            resent: 0,
-            round_trip: Times::default(),
+            probes: None,
+            reorders: None,
+            persists: None,
+            sent_last: Time::ZERO,
+            count: Count::default(),
             windows: None,
         }
     }
 
-    /// Has it keep how the window changes.
+    /// Keeps how the window changes.
     pub fn keep_windows(&mut self) {
         self.windows = Some(Vec::with_capacity(WINDOWS));
     }
 
+    /// Begins with the number of the first byte, and segments of `mss` bytes at most.
+    pub fn begin(&mut self, first: u32, mss: u32) {
+        (self.first, self.next) = (first, first);
+        self.mss = mss;
+        self.control.begin(mss.into());
+    }
+
+    /// A segment without data has left for the first time, or again: a SYN.
+    pub fn count_syn(&mut self, again: bool) {
+        self.count.sent += 1;
+        self.count.resent += u64::from(again);
+    }
+
+    /// A round trip that the handshake took.
+    pub fn sample(&mut self, time: Time) {
+        self.trip.sample(time);
+    }
+
+    /// The first window of the far end, of a segment with that sequence number.
+    pub fn open(&mut self, sequence: u32, window: u64) {
+        (self.window, self.updated) = (window, (sequence, self.first));
+    }
+
+    /// SND.NXT.
+    pub fn next(&self) -> u32 {
+        self.next
+    }
+
+    /// Bytes that are not acknowledged, or not sent.
+    pub fn queued(&self) -> usize {
+        self.buffer.len()
+    }
+
+    /// Bytes that the buffer has room for.
+    pub fn free(&self) -> usize {
+        self.capacity.saturating_sub(self.buffer.len())
+    }
+
+    /// Appends as much of `bytes` as there is room for; returns how much.
+    pub fn push(&mut self, bytes: &[u8]) -> usize {
+        let count = bytes.len().min(self.free());
+        self.buffer.push(&bytes[..count]);
+        count
+    }
+
+    /// Appends as many of `count` zeros as there is room for; returns how many.
+    pub fn push_zeros(&mut self, count: usize) -> usize {
+        let count = count.min(self.free());
+        self.buffer.push_zeros(count);
+        count
+    }
+
+    /// Copies data of a piece that leaves.
+    pub fn read(&self, at: usize, bytes: &mut [u8]) {
+        self.buffer.read(at, bytes);
+    }
+
+    /// The stream ends behind what is in the buffer.
+    pub fn finish(&mut self) {
+        self.finishing = true;
+    }
+
+    /// Whether the stream ends behind what was given to it.
+    pub fn is_finishing(&self) -> bool {
+        self.finishing
+    }
+
+    /// Whether everything is acknowledged, the end of the stream too.
+    pub fn is_finished(&self) -> bool {
+        self.fin_sent && self.board.is_empty()
+    }
+
+    /// Whether something is not acknowledged, or not sent.
+    pub fn is_busy(&self) -> bool {
+        !self.board.is_empty() || self.unsent() > 0 || self.finishing && !self.fin_sent
+    }
+
+    fn unsent(&self) -> usize {
+        let sent = self.next.wrapping_sub(self.first) as usize;
+        let fin = usize::from(self.fin_sent && !self.board.is_empty());
+        self.buffer.len().saturating_sub(sent - fin)
+    }
+
+    /// Bytes in flight (RFC 6675's pipe). Without selective acknowledgements each duplicate stands for a segment.
+    fn pipe(&self) -> u64 {
+        let arrived = self.duplicates * u64::from(self.mss);
+        let unknown = if self.has_sack { 0 } else { arrived };
+        self.board.pipe().saturating_sub(unknown)
+    }
+
+    /// How many of `left` bytes may be given to it now, so that none has to wait for the congestion window: whole segments only,
+    /// except for the last.
+    pub fn room(&self, left: u64) -> usize {
+        let free = self.free() as u64;
+        if self.congestion == Congestion::None {
+            return left.min(free) as usize;
+        }
+        let used = self.pipe() + self.unsent() as u64;
+        let room = self.control.window().saturating_sub(used).min(free);
+        match room >= left {
+            true => left as usize,
+            false => (room / u64::from(self.mss) * u64::from(self.mss)) as usize,
+        }
+    }
+
+    /// Writes what was measured into a conversation's record.
+    pub fn report(&self, flow: &mut Flow) {
+        if let Some(windows) = &self.windows {
+            flow.windows.clone_from(windows);
+        }
+        flow.packets = self.count.sent;
+        flow.resent = self.count.resent;
+        flow.round_trip = self.trip.all;
+    }
+
     /// Notes the window, if it has changed by a segment or more.
     fn note_window(&mut self, now: Time) {
-        let (window, mss) = (self.window as u64, self.mss);
+        let (window, mss) = (self.control.window(), u64::from(self.mss));
         let Some(windows) = &mut self.windows else {
             return;
         };
@@ -228,558 +298,561 @@ impl Sender {
         windows.push((now, window));
     }
 
-    /// Has segments carry timestamps, of a clock that shows this now.
-    pub fn offer_timestamps(&mut self, now: Time, shows: u32) {
-        self.timestamps = Some(Timestamps::new(now, shows));
-        self.set_mss(self.mss - timestamps::LENGTH as u64);
-    }
-
-    /// Before anything has been sent.
-    fn set_mss(&mut self, mss: u64) {
-        (self.mss, self.window) = (mss, (INITIAL_SEGMENTS * mss) as f64);
-    }
-
-    /// Bytes of options in each segment.
-    pub fn options(&self) -> usize {
-        self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH)
-    }
-
-    /// Fills in the timestamps of a segment that leaves.
-    pub fn stamp(&mut self, now: Time, segment: &mut [u8]) {
-        if let Some(timestamps) = &mut self.timestamps {
-            timestamps.stamp(now, segment);
-        }
-    }
-
-    /// Whether a segment that comes, and begins at `at` of its frame, is not older than what came before it; if it is, and takes up numbers, its sender is told what has
-    /// come (RFC 7323 section 5.3).
-    pub fn is_new(
-        &mut self,
-        now: Time,
-        frame: &[u8],
-        at: usize,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) -> bool {
-        let segment = &frame[at..];
-        let Some(timestamps) = &mut self.timestamps else {
-            return true;
-        };
-        if timestamps.are_refused(segment) {
-            self.timestamps = None;
-            self.set_mss(self.mss + timestamps::LENGTH as u64);
-            return true;
-        }
-        if timestamps.comes(now, segment) {
-            return true;
-        }
-        let header = usize::from(segment[12] >> 4) * 4;
-        if segment.len() > header || segment[13] & (SYN | FIN) != 0 {
-            self.acknowledge(now, frame, at, egress, out);
-        }
-        false
-    }
-
-    /// Answers a segment with what has come so far.
-    fn acknowledge(
-        &mut self,
-        now: Time,
-        frame: &[u8],
-        at: usize,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) {
-        let (Some(packet), Some(next)) = (ip::read(frame), self.next) else {
-            return;
-        };
-        let mut answer = out.frame();
-        let header = HEADER + timestamps::LENGTH;
-        let begins = ETHERNET + ip::header(packet.source);
-        answer.resize(begins + header);
-        let (own, remote) = (packet.destination, packet.source);
-        ip::write_header(&mut answer, own, remote, ip::TCP);
-        let segment = &mut answer[begins..];
-        segment[..2].copy_from_slice(&frame[at + 2..at + 4]);
-        segment[2..4].copy_from_slice(&frame[at..at + 2]);
-        segment[4..8].copy_from_slice(&next.to_be_bytes());
-        segment[8..12].copy_from_slice(&self.told);
-        (segment[12], segment[13]) = ((header as u8 / 4) << 4, ACK);
-        segment[14..16].copy_from_slice(&self.told_window);
-        if let Some(options) = segment[HEADER..].first_chunk_mut() {
-            timestamps::write(options);
-        }
-        self.stamp(now, segment);
-        fill_checksum(segment, own, remote);
-        egress.send(now, remote, When::Now, answer, out);
-    }
-
-    /// Puts what was measured into a conversation's record.
-    pub fn report(&self, flow: &mut Flow) {
-        if let Some(windows) = &self.windows {
-            flow.windows.clone_from(windows);
-        }
-        flow.packets = self.sent + self.resent;
-        flow.resent = self.resent;
-        flow.round_trip = self.round_trip;
-    }
-
-    /// How many more bytes may be given to the stack, of which `queued` it has are not acknowledged: whole
-    /// segments only, but for the last of all.
-    pub fn room(&self, queued: usize, left: u64) -> usize {
-        if self.congestion == Congestion::None {
-            return usize::MAX;
-        }
-        let under_way = self.segments.iter().map(Segment::length);
-        let kept = match (self.segments.front(), self.next) {
-            (Some(front), Some(next)) => u64::from(next.wrapping_sub(front.sequence)),
-            _ => under_way.sum(),
-        };
-        let unsent = (queued as u64).saturating_sub(kept);
-        let room = (self.window as u64).saturating_sub(self.pipe + unsent);
-        match room >= left {
-            true => left as usize,
-            false => (room / self.mss * self.mss) as usize,
-        }
-    }
-
-    /// A segment leaves the stack; `false`: it has been here before, and is to go no further.
-    pub fn leaves(
-        &mut self,
-        now: Time,
-        frame: &Frame,
-        at: usize,
-        data: usize,
-        out: &mut Out,
-    ) -> bool {
-        let segment = &frame[at..];
-        let flags = segment[13];
-        self.told.copy_from_slice(&segment[8..12]);
-        self.told_window.copy_from_slice(&segment[14..16]);
-        let sequence = u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]);
-        if flags & SYN != 0 {
-            // The stack itself sees to these.
-            self.sent += 1;
-            self.resent += u64::from(self.next.is_some());
-            self.timed_syn = self.next.is_none().then_some(now);
-            self.next = Some(sequence.wrapping_add(1));
-            return true;
-        }
-        let length = data as u32 + u32::from(flags & FIN);
-        if length == 0 {
-            return true;
-        }
-        let end = sequence.wrapping_add(length);
-        if self.next.is_some_and(|next| !behind(end, next)) {
+    /// A router says that `sequence` was too long: segments have at most `most` bytes of data from now on, and those in
+    /// flight that have more are sent again in pieces (RFC 1191, RFC 8201). `false` for what cannot be about a segment in flight.
+    pub fn too_big(&mut self, sequence: u32, most: usize) -> bool {
+        let offset = sequence.wrapping_sub(self.first);
+        let is_ours = !self.board.is_empty() && offset < self.next.wrapping_sub(self.first);
+        if !is_ours || most as u64 >= self.mss.into() {
             return false;
         }
-        if self.segments.is_empty() {
-            self.expires = Some(now + self.timeout);
-        }
-        self.next = Some(end);
-        self.sent += 1;
-        self.pipe += u64::from(length);
-        self.segments.push_back(Segment {
-            sequence,
-            end,
-            sent: now,
-            sacked: false,
-            lost: false,
-            counted: true,
-            resent: false,
-            frame: out.copy(frame),
-        });
+        self.mss = most as u32;
+        self.control.set_mss(most as u64);
+        self.board.split(most as u32);
         true
     }
 
-    /// The segment that has just left in pieces, if it is longer than the way carries: to be sent in its place.
-    pub fn last_in_pieces(&mut self, out: &mut Out) -> Vec<Frame> {
-        let Some(most) = self.most else {
-            return Vec::new();
-        };
-        let Some(last) = self.segments.pop_back() else {
-            return Vec::new();
-        };
-        let before = self.segments.len();
-        self.segments.extend(last.into_pieces(most, out));
-        let count = self.segments.len() - before;
-        self.sent += count as u64 - 1;
-        let (told, window) = (self.told, self.told_window);
-        let pieces = self.segments.range(before..).filter(|_| count > 1);
-        let frames = pieces.map(|piece| {
-            let mut frame = out.copy(&piece.frame);
-            refresh(&mut frame, told, window, |_| {});
-            frame
-        });
-        frames.collect()
-    }
-
-    /// A router says that a packet with this sequence number was too long (RFC 1191, RFC 8201): from now on segments have so much data
-    /// at most, and those under way that have more are sent again in pieces. `false` for what cannot be about a segment that is under way.
-    pub fn too_big(&mut self, sequence: u32, most: usize, out: &mut Out) -> bool {
-        let front = self.segments.front().map(|front| front.sequence);
-        let is_ours = front
-            .zip(self.next)
-            .is_some_and(|(front, next)| !behind(front, sequence) && behind(next, sequence));
-        if !is_ours || most as u64 >= self.mss {
+    /// Takes the acknowledgement of a segment; `window` is the far end's. `false` if it acknowledges what was not sent.
+    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment<'_>, window: u64) -> bool {
+        let number = segment.acknowledgement;
+        if behind(number, self.next) {
             return false;
         }
-        (self.most, self.mss) = (Some(most), most as u64);
-        for segment in core::mem::take(&mut self.segments) {
-            let long = segment.length() > most as u64 && !segment.sacked;
-            if !long {
-                self.segments.push_back(segment);
-                continue;
-            }
-            self.pipe -= if segment.counted { segment.length() } else { 0 };
-            for piece in segment.into_pieces(most, out) {
-                self.segments.push_back(Segment {
-                    lost: true,
-                    counted: false,
-                    ..piece
-                });
-            }
+        if behind(self.first, number) {
+            return true;
         }
-        // No sign of congestion, but they are sent again as what is lost is.
-        self.recover = self.next;
+        let mut delivered = Delivered::default();
+        let flight = u64::from(self.next.wrapping_sub(self.first));
+        let limited = self.is_limited();
+        let lost = self.board.lost();
+        let is_update = self.update_window(segment, window);
+        let (first, blocks) = (self.first, segment.blocks());
+        self.board
+            .acknowledge(now, number, self.trip.least, &mut delivered);
+        self.first = number;
+        let data = number.wrapping_sub(first) as usize;
+        self.buffer.consume(data.min(self.buffer.len()));
+        let is_duplicate_report = self.note_duplicate(now, number, blocks);
+        if self.has_sack {
+            let blocks = &blocks[usize::from(is_duplicate_report)..];
+            self.board
+                .sack(now, blocks, self.trip.least, &mut delivered);
+        }
+        let is_pure = segment.length() == 0 && !is_update;
+        let is_duplicate = data == 0 && is_pure && !self.board.is_empty();
+        if !self.has_sack {
+            self.count_duplicate(is_duplicate, &mut delivered);
+        }
+        if let Some(sample) = delivered.sample {
+            self.trip.sample(sample);
+        }
+        if delivered.advanced > 0 {
+            self.trip.progress();
+            self.expires = (!self.board.is_empty()).then(|| now + self.trip.timeout());
+        }
+        self.end_probe(
+            number,
+            is_duplicate && blocks.is_empty(),
+            is_duplicate_report,
+        );
+        self.judge_time_out(now, &delivered);
+        self.leave_recovery(number);
+        self.detect(now, delivered.advanced > 0);
+        let is_new_loss = self.board.lost() > lost;
+        self.respond(now, &delivered, flight, limited, is_new_loss);
+        self.control.watch(number, self.next, delivered.sample);
+        self.schedule_probe(now);
+        self.note_window(now);
         true
     }
 
-    /// A segment comes from the far end; afterwards what is lost is to be [sent again](Sender::resend).
-    pub fn comes(&mut self, now: Time, segment: &[u8], out: &mut Out) {
-        let flags = segment[13];
-        if flags & ACK == 0 {
-            return;
+    /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it).
+    fn is_limited(&self) -> bool {
+        let (pipe, window) = (self.pipe(), self.control.window());
+        match self.control.is_slow_start() {
+            true => 2 * pipe >= window,
+            false => pipe + 2 * u64::from(self.mss) >= window,
         }
-        let number = u32::from_be_bytes([segment[8], segment[9], segment[10], segment[11]]);
-        if let Some(sent) = self.timed_syn.take() {
-            self.sample(now - sent);
+    }
+
+    fn update_window(&mut self, segment: &Segment<'_>, window: u64) -> bool {
+        let (sequence, number) = (segment.sequence, segment.acknowledgement);
+        let is_newer = behind(sequence, self.updated.0)
+            || sequence == self.updated.0 && !behind(self.updated.1, number);
+        if !is_newer {
+            return false;
         }
-        let limited = self.pipe + 2 * self.mss >= self.window as u64;
-        let (mut bytes, mut sample) = (0, None);
-        while let Some(front) = self.segments.front()
-            && !behind(front.end, number)
-        {
-            let segment = self.segments.pop_front().expect("there is one");
-            bytes += segment.length();
-            self.pipe -= if segment.counted { segment.length() } else { 0 };
-            self.sacked -= usize::from(segment.sacked);
-            if !segment.resent {
-                sample = Some(now - segment.sent);
+        self.updated = (sequence, number);
+        let changed = self.window != window;
+        self.window = window;
+        if window > 0 && self.persists.take().is_some() {
+            self.trip.progress();
+        }
+        changed
+    }
+
+    /// Looks for the report of a duplicate in the first block (RFC 2883); `true` if there is one.
+    fn note_duplicate(&mut self, now: Time, number: u32, blocks: &[(u32, u32)]) -> bool {
+        let Some(&(from, to)) = blocks.first() else {
+            return false;
+        };
+        let inside = |&(a, b): &(u32, u32)| !behind(a, from) && !behind(to, b);
+        let is_duplicate = !behind(to, number) || blocks.get(1).is_some_and(inside);
+        if !is_duplicate {
+            return false;
+        }
+        // RFC 8985 section 6.2, step 4: segments overtake each other by more than was thought. A probe was no judgement.
+        let is_new_round = self.reordering_round.is_none_or(|end| !behind(end, number));
+        if is_new_round && self.probe.is_none() {
+            self.reordering = (self.reordering.0 + 1, REORDERING_PERSISTS);
+            self.reordering_round = Some(self.next);
+        }
+        if let Some(index) = self.doubtful.iter().position(|&number| number == from) {
+            self.doubtful.swap_remove(index);
+            let is_loss = self
+                .undo
+                .as_ref()
+                .is_some_and(|undo| undo.timed_out.is_none());
+            if self.doubtful.is_empty() && is_loss {
+                self.take_back(now);
             }
-            if !segment.sacked {
-                self.newest = self.newest.max(segment.sent);
-            }
-            out.done(segment.frame);
         }
-        if let Some(front) = self.segments.front_mut()
-            && behind(number, front.sequence)
-        {
-            // The rest is sent without what has arrived, should it be lost: not every receiver finds the end of a stream behind
-            // bytes that it has.
-            let cut = front.cut_before(number);
-            bytes += cut;
-            self.pipe -= if front.counted { cut } else { 0 };
-        }
-        let before = self.sacked;
-        self.score(segment);
-        if bytes > 0 {
-            self.duplicates = 0;
-            self.expires = (!self.segments.is_empty()).then(|| now + self.timeout);
-        } else if !self.segments.is_empty() && usize::from(segment[12] >> 4) * 4 == segment.len() {
+        true
+    }
+
+    /// Without selective acknowledgements (RFC 6582).
+    fn count_duplicate(&mut self, is_duplicate: bool, delivered: &mut Delivered) {
+        let mss = u64::from(self.mss);
+        if is_duplicate {
             self.duplicates += 1;
-        }
-        if let Some(sample) = sample {
-            self.sample(sample);
-        }
-        if self.recover.is_some_and(|recover| !behind(recover, number)) {
-            self.recover = None;
-        }
-        let lost = match bytes > 0 || self.sacked > before || self.duplicates >= 3 {
-            true => self.find_lost(bytes > 0),
-            false => false,
-        };
-        if lost && self.recover.is_none() {
-            self.reduce(limited);
-        }
-        if bytes > 0 && self.recover.is_none() && limited {
-            self.grow(now, bytes);
-        }
-        if bytes > 0 {
-            self.leave_slow_start(number, sample);
-        }
-        self.note_window(now);
-    }
-
-    /// Notes what has arrived out of order.
-    fn score(&mut self, segment: &[u8]) {
-        let mut options = segment
-            .get(20..usize::from(segment[12] >> 4) * 4)
-            .unwrap_or(&[]);
-        while let [kind, rest @ ..] = options {
-            let length = match kind {
-                0 => return,
-                1 => 1,
-                _ => rest.first().copied().unwrap_or(0).into(),
+            delivered.bytes += mss;
+        } else if delivered.advanced > 0 {
+            // What they stood for has been counted.
+            let counted = (delivered.advanced / mss)
+                .saturating_sub(1)
+                .min(self.duplicates);
+            delivered.bytes = delivered.bytes.saturating_sub(counted * mss);
+            self.duplicates = match self.recovery {
+                Some(_) => self.duplicates - counted,
+                None => 0,
             };
-            if length == 0 || length > options.len() {
-                return;
-            }
-            if *kind == 5 {
-                for block in options[2.min(length)..length].chunks_exact(8) {
-                    let word = |at: usize| {
-                        u32::from_be_bytes([block[at], block[at + 1], block[at + 2], block[at + 3]])
-                    };
-                    self.arrived(word(0), word(4));
-                }
-            }
-            options = &options[length..];
         }
     }
 
-    fn arrived(&mut self, from: u32, to: u32) {
-        // They are in the order of their numbers.
-        let start = self
-            .segments
-            .partition_point(|segment| behind(from, segment.sequence));
-        for segment in self.segments.range_mut(start..) {
-            if behind(segment.end, to) {
-                break;
-            }
-            if !segment.sacked {
-                segment.sacked = true;
-                self.sacked += 1;
-                self.newest = self.newest.max(segment.sent);
-                if segment.counted {
-                    segment.counted = false;
-                    self.pipe -= segment.length();
-                }
-            }
-        }
-    }
-
-    /// Marks what must be lost by now; tells whether there is something new.
-    fn find_lost(&mut self, advanced: bool) -> bool {
-        if self.sacked == 0 && self.recover.is_none() && self.duplicates < 3 {
-            return false;
-        }
-        let reordering = Time::from_ps(self.least.as_ps().min(Time::from_secs(4).as_ps()) / 4);
-        let (newest, recover) = (self.newest, self.recover);
-        let mut above = self.sacked;
-        let mut found = false;
-        for (index, segment) in self.segments.iter_mut().enumerate() {
-            if segment.sacked {
-                above -= 1;
-                continue;
-            }
-            let first = index == 0
-                && !segment.resent
-                && (self.duplicates >= 3
-                    || (advanced && recover.is_some_and(|recover| !behind(segment.end, recover))));
-            let by_count = above >= 3 && !segment.resent;
-            let by_time = segment.sent + reordering < newest;
-            if (first || by_count || by_time) && segment.counted {
-                segment.lost = true;
-                segment.counted = false;
-                self.pipe -= segment.length();
-                found = true;
-            }
-            if above == 0 && recover.is_none() && index > 0 {
-                break;
-            }
-        }
-        found
-    }
-
-    /// Less may be under way from now on.
-    fn reduce(&mut self, limited: bool) {
-        self.recover = self.next;
-        let window = match limited {
-            true => self.window,
-            // It never was filled.
-            false => self
-                .window
-                .min((self.pipe + self.mss) as f64 + self.sacked as f64 * self.mss as f64),
-        };
-        let least = (2 * self.mss) as f64;
-        let beta = match self.congestion {
-            Congestion::Cubic => BETA,
-            _ => 0.5,
-        };
-        // Fast convergence: who has less than before makes room.
-        self.cubic.most = match window < self.cubic.most {
-            true => window * (1.0 + BETA) / 2.0,
-            false => window,
-        };
-        self.cubic.since = None;
-        self.threshold = (window * beta).max(least);
-        self.window = self.threshold;
-    }
-
-    fn grow(&mut self, now: Time, bytes: u64) {
-        let mss = self.mss as f64;
-        if self.window < self.threshold {
-            // RFC 3465: two segments at most for each acknowledgement.
-            self.window += (bytes as f64).min(2.0 * mss);
+    /// RFC 8985 section 7.4.
+    fn end_probe(&mut self, number: u32, is_plain_duplicate: bool, is_duplicate_report: bool) {
+        let Some(probe) = &self.probe else { return };
+        if behind(probe.end, number) {
             return;
         }
-        let reno = mss * bytes as f64 / self.window;
-        if self.congestion != Congestion::Cubic {
-            self.window += reno;
+        let is_past = behind(number, probe.end);
+        if probe.resent && is_past && !is_duplicate_report && self.recovery.is_none() {
+            // The probe has repaired a loss.
+            let flight = u64::from(self.next.wrapping_sub(self.first));
+            self.control.reduce(flight.max(self.control.window()));
+            self.control.moderate(self.pipe());
+        }
+        if !probe.resent || is_past || is_duplicate_report || is_plain_duplicate {
+            self.probe = None;
+        }
+    }
+
+    /// A time-out was wrong if what was sent before it, once, arrives now (RFC 5682).
+    fn judge_time_out(&mut self, now: Time, delivered: &Delivered) {
+        let Some(Undo {
+            timed_out: Some(at),
+            ..
+        }) = self.undo
+        else {
             return;
-        }
-        let cubic = &mut self.cubic;
-        if cubic.since.is_none() {
-            cubic.since = Some(now);
-            cubic.friendly = self.window;
-            cubic.most = cubic.most.max(self.window);
-            cubic.k = libm::cbrt((cubic.most - self.window) / (C * mss));
-        }
-        let rtt = self.smoothed.map_or(Time::ZERO, |(mean, _)| mean);
-        let t = (now - cubic.since.unwrap_or(now) + rtt).as_secs_f64() - cubic.k;
-        let target = (C * mss * t * t * t + cubic.most).clamp(self.window, 1.5 * self.window);
-        let alpha = match cubic.friendly < cubic.most {
-            true => 3.0 * (1.0 - BETA) / (1.0 + BETA),
-            false => 1.0,
         };
-        cubic.friendly += alpha * reno;
-        self.window += (target - self.window) * bytes as f64 / self.window;
-        self.window = self.window.max(cubic.friendly);
+        if delivered.original.is_some_and(|sent| sent < at) {
+            self.board.forgive();
+            self.take_back(now);
+        }
     }
 
-    /// Slow start ends when round trips grow, before a queue overflows.
-    fn leave_slow_start(&mut self, number: u32, sample: Option<Time>) {
-        if self.window >= self.threshold {
+    fn take_back(&mut self, now: Time) {
+        if let Some(undo) = self.undo.take() {
+            let pipe = self.pipe();
+            self.control.undo(undo.before, pipe);
+            self.recovery = None;
+            self.note_window(now);
+        }
+    }
+
+    fn leave_recovery(&mut self, number: u32) {
+        let Some(recovery) = &self.recovery else {
             return;
-        }
-        let round = &mut self.round;
-        if !behind(round.end, number) {
-            round.end = self.next.unwrap_or(number);
-            round.before = round.least;
-            round.least = Time::MAX;
-            round.samples = 0;
-        }
-        let Some(sample) = sample else { return };
-        round.least = round.least.min(sample);
-        round.samples += 1;
-        if round.samples >= SAMPLES && round.before < Time::MAX {
-            let growth = Time::from_ps(round.before.as_ps() / 8).clamp(GROWTH.0, GROWTH.1);
-            if round.least >= round.before + growth {
-                self.threshold = self.window;
-            }
-        }
-    }
-
-    /// A round trip (RFC 6298).
-    fn sample(&mut self, time: Time) {
-        self.round_trip.add(time);
-        self.least = self.least.min(time);
-        let (mean, deviation) = match self.smoothed {
-            None => (time, Time::from_ps(time.as_ps() / 2)),
-            Some((mean, deviation)) => {
-                let off = mean.as_ps().abs_diff(time.as_ps());
-                let deviation = (3 * u128::from(deviation.as_ps()) + u128::from(off)) / 4;
-                let mean = (7 * u128::from(mean.as_ps()) + u128::from(time.as_ps())) / 8;
-                (Time::from_ps(mean as u64), Time::from_ps(deviation as u64))
-            }
         };
-        self.smoothed = Some((mean, deviation));
-        let timeout =
-            mean + Time::from_ps(deviation.as_ps().saturating_mul(4)).max(Time::from_ms(1));
-        self.timeout = timeout.clamp(LEAST_TIMEOUT, MOST_TIMEOUT);
-    }
-
-    /// When what is under way is given up.
-    pub fn expires(&self) -> Option<Time> {
-        self.expires
-    }
-
-    /// Gives up what is under way if it is time; it is then to be [sent again](Sender::resend).
-    pub fn expire(&mut self, now: Time) {
-        if self.expires.is_none_or(|expires| expires > now) {
+        if behind(recovery.point, number) {
             return;
         }
-        let repeated = self.window <= self.mss as f64 && self.recover.is_some();
-        if !repeated {
-            self.reduce(true);
+        if let Cause::Loss(_) = recovery.cause {
+            self.control.set_window(self.control.threshold());
         }
-        self.recover = self.next;
-        self.window = self.mss as f64;
-        self.note_window(now);
-        for segment in &mut self.segments {
-            if !segment.sacked {
-                segment.lost = true;
-                segment.counted = false;
-            }
-        }
-        self.pipe = 0;
+        self.recovery = None;
         self.duplicates = 0;
-        self.timeout = Time::from_ps(self.timeout.as_ps() * 2).min(MOST_TIMEOUT);
-        self.expires = (!self.segments.is_empty()).then(|| now + self.timeout);
+        self.control.moderate(self.pipe());
+        if self
+            .undo
+            .as_ref()
+            .is_some_and(|undo| undo.timed_out.is_some())
+        {
+            self.undo = None;
+        }
+        if self.reordering.1 > 0 {
+            self.reordering.1 -= 1;
+            if self.reordering.1 == 0 {
+                self.reordering.0 = 1;
+            }
+        }
     }
 
-    /// Sends again what is lost, as far as the window goes.
-    pub fn resend(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
-        if self.recover.is_none() {
+    /// By how much segments may overtake each other (RACK.reo_wnd).
+    fn reordering(&self) -> Time {
+        let is_certain =
+            self.recovery.is_some() || self.board.sacked() >= DUPLICATES * u64::from(self.mss);
+        if !self.board.is_reordered() && self.reordering.0 == 1 && is_certain {
+            return Time::ZERO;
+        }
+        let Some(mean) = self.trip.mean() else {
+            return Time::ZERO;
+        };
+        let quarter = Time::from_ps(self.trip.least.as_ps() / 4);
+        (quarter * self.reordering.0).min(mean)
+    }
+
+    fn detect(&mut self, now: Time, advanced: bool) {
+        if self.has_sack {
+            self.reorders = self.board.detect(now, self.reordering());
             return;
         }
-        for segment in &mut self.segments {
-            if !segment.lost || segment.counted || segment.sacked {
-                continue;
-            }
-            let length = segment.length();
-            if self.pipe > 0 && self.pipe + length > self.window as u64 {
-                break;
-            }
-            segment.lost = false;
-            segment.counted = true;
-            segment.resent = true;
-            segment.sent = now;
-            self.pipe += length;
-            self.resent += 1;
-            self.expires = Some(now + self.timeout);
-            let mut frame = out.copy(&segment.frame);
-            let stamp = |segment: &mut [u8]| {
-                if let Some(timestamps) = &mut self.timestamps {
-                    timestamps.stamp(now, segment);
+        let is_partial = advanced && self.recovery.is_some();
+        if is_partial || self.duplicates >= DUPLICATES && self.recovery.is_none() {
+            self.board.lose_first();
+        }
+    }
+
+    /// Adapts the window to what an acknowledgement has shown.
+    fn respond(
+        &mut self,
+        now: Time,
+        delivered: &Delivered,
+        flight: u64,
+        limited: bool,
+        is_new_loss: bool,
+    ) {
+        if self.recovery.is_none() && self.board.lost() > 0 {
+            self.enter_recovery(flight);
+        }
+        let (pipe, mss) = (self.pipe(), u64::from(self.mss));
+        match &mut self.recovery {
+            Some(Recovery {
+                cause: Cause::Loss(reduction),
+                ..
+            }) => {
+                if delivered.bytes == 0 {
+                    return;
                 }
-            };
-            let to = refresh(&mut frame, self.told, self.told_window, stamp);
-            if let Some(to) = to {
-                egress.send(now, to, When::Now, frame, out);
-            } else {
-                out.done(frame);
+                let threshold = self.control.threshold();
+                reduction.delivered += delivered.bytes;
+                let count = match pipe > threshold {
+                    true => {
+                        let share = u128::from(reduction.delivered) * u128::from(threshold);
+                        (share.div_ceil(reduction.flight.max(1).into()) as u64)
+                            .saturating_sub(reduction.sent)
+                    }
+                    false => {
+                        let limit = reduction.delivered.saturating_sub(reduction.sent);
+                        let is_safe = delivered.advanced > 0 && !is_new_loss;
+                        let limit = limit.max(delivered.bytes) + if is_safe { mss } else { 0 };
+                        limit.min(threshold - pipe)
+                    }
+                };
+                // The first retransmission leaves at once.
+                let least = if reduction.sent == 0 { mss } else { 0 };
+                self.control.set_window(pipe + count.max(least));
+            }
+            _ => {
+                if limited && delivered.bytes > 0 {
+                    self.control.grow(now, delivered.bytes, self.trip.mean());
+                }
             }
         }
     }
 
-    /// Gives back what is kept.
-    pub fn clear(&mut self, out: &mut Out) {
-        for segment in self.segments.drain(..) {
-            out.done(segment.frame);
+    fn enter_recovery(&mut self, flight: u64) {
+        let before = self.control.reduce(flight);
+        self.doubtful.clear();
+        self.undo = Some(Undo {
+            before,
+            timed_out: None,
+        });
+        self.recovery = Some(Recovery {
+            point: self.next,
+            cause: Cause::Loss(Reduction {
+                flight,
+                delivered: 0,
+                sent: 0,
+            }),
+        });
+        self.probe = None;
+    }
+
+    /// When something is due.
+    pub fn due(&self) -> Option<Time> {
+        let deadlines = [self.expires, self.probes, self.reorders, self.persists];
+        deadlines.into_iter().flatten().min()
+    }
+
+    /// Acts on the deadlines that have passed.
+    pub fn wake(&mut self, now: Time) {
+        let is_over = |deadline: Option<Time>| deadline.is_some_and(|deadline| deadline <= now);
+        if is_over(self.reorders) {
+            self.reorders = self.board.detect(now, self.reordering());
+            if self.board.lost() > 0 && self.recovery.is_none() {
+                self.enter_recovery(u64::from(self.next.wrapping_sub(self.first)));
+                self.control.set_window(self.pipe() + u64::from(self.mss));
+            }
         }
+        if is_over(self.persists) {
+            self.persists = None;
+            self.asks = true;
+            self.trip.back_off();
+        }
+        if is_over(self.expires) {
+            self.time_out(now);
+        } else if is_over(self.probes) {
+            self.probes = None;
+            self.forced = true;
+        }
+    }
+
+    /// The retransmission time-out has passed (RFC 6298 section 5).
+    fn time_out(&mut self, now: Time) {
+        self.expires = None;
+        (self.probes, self.reorders, self.probe, self.forced) = (None, None, None, false);
+        if self.board.is_empty() {
+            return;
+        }
+        let is_first = match &self.recovery {
+            None => true,
+            // RFC 5681 section 3.1: a segment that is sent again once more reduces nothing.
+            Some(Recovery {
+                cause: Cause::TimeOut,
+                ..
+            }) => self.trip.backoff() == 0,
+            Some(_) => false,
+        };
+        if is_first {
+            let flight = u64::from(self.next.wrapping_sub(self.first));
+            let before = self.control.reduce(flight);
+            let fresh = self.recovery.is_none();
+            self.undo = fresh.then_some(Undo {
+                before,
+                timed_out: Some(now),
+            });
+        } else {
+            self.undo = None;
+        }
+        self.duplicates = 0;
+        self.board.time_out(now, self.reordering());
+        self.control
+            .set_window(self.board.pipe() + u64::from(self.mss));
+        self.recovery = Some(Recovery {
+            point: self.next,
+            cause: Cause::TimeOut,
+        });
+        self.trip.back_off();
+        self.expires = Some(now + self.trip.timeout());
+        self.note_window(now);
+    }
+
+    /// Sets the deadline of a tail loss probe (RFC 8985 section 7.2).
+    fn schedule_probe(&mut self, now: Time) {
+        self.probes = None;
+        let is_quiet = self.recovery.is_none() && self.board.sacked() == 0 && self.probe.is_none();
+        let (Some(mean), true) = (self.trip.mean(), is_quiet && self.has_sack) else {
+            return;
+        };
+        if self.board.is_empty() {
+            return;
+        }
+        let delay = if self.board.is_one() {
+            MAX_ACK_DELAY
+        } else {
+            Time::ZERO
+        };
+        let at = now + mean * 2 + delay + Time::from_ms(2);
+        self.probes = Some(self.expires.map_or(at, |expires| expires.min(at)));
+        if self.expires == self.probes {
+            self.probes = None;
+        }
+    }
+
+    /// The next segment that may leave now; `None` if there is none.
+    pub(super) fn transmit(&mut self, now: Time) -> Option<Piece> {
+        if core::mem::take(&mut self.asks) {
+            // A number that the far end has acknowledged before: it answers with its window.
+            self.await_window(now);
+            return Some(self.piece(self.first.wrapping_sub(1), 0));
+        }
+        if core::mem::take(&mut self.forced) {
+            return self.transmit_probe(now);
+        }
+        if let Some((number, length)) = self.board.next_lost() {
+            return self
+                .fits(length.into())
+                .then(|| self.resend(now, number, length));
+        }
+        let (length, fin) = self.next_new(now)?;
+        if self.board.is_empty() && now > self.sent_last + self.trip.timeout() {
+            self.control.restart();
+        }
+        self.fits(length as u64)
+            .then(|| self.send_new(now, length, fin))
+    }
+
+    /// Whether the congestion window has room for `length` bytes.
+    fn fits(&self, length: u64) -> bool {
+        let pipe = self.pipe();
+        pipe == 0 || pipe + length <= self.control.window()
+    }
+
+    /// New data that the far end has room for: its length, and whether the stream ends behind it.
+    fn next_new(&mut self, now: Time) -> Option<(usize, bool)> {
+        let (unsent, mss) = (self.unsent(), self.mss as usize);
+        let ends = self.finishing && !self.fin_sent;
+        if unsent == 0 && !ends {
+            return None;
+        }
+        let flight = u64::from(self.next.wrapping_sub(self.first));
+        let open = self.window.saturating_sub(flight);
+        let length = unsent.min(mss).min(open as usize);
+        // RFC 9293 section 3.8.6.2.1: no small segment because of a small window.
+        let is_held = length < mss && length < unsent;
+        if open == 0 || is_held && !self.board.is_empty() {
+            if self.board.is_empty() {
+                self.await_window(now);
+            }
+            return None;
+        }
+        Some((length, ends && length == unsent))
+    }
+
+    fn await_window(&mut self, now: Time) {
+        if self.persists.is_none() {
+            self.persists = Some(now + self.trip.timeout());
+        }
+    }
+
+    fn piece(&self, sequence: u32, length: u32) -> Piece {
+        let at = sequence.wrapping_sub(self.first) as usize;
+        let at = at.min(self.buffer.len());
+        let data = (length as usize).min(self.buffer.len() - at);
+        Piece {
+            sequence,
+            length: data,
+            fin: length as usize > data,
+            ends: at + data == self.buffer.len(),
+            at,
+        }
+    }
+
+    fn send_new(&mut self, now: Time, length: usize, fin: bool) -> Piece {
+        let length = length as u32 + u32::from(fin);
+        let sequence = self.next;
+        if self.board.is_empty() {
+            self.expires = Some(now + self.trip.timeout());
+        }
+        self.next = sequence.wrapping_add(length);
+        self.fin_sent |= fin;
+        self.board.push(sequence, self.next, now);
+        self.note_sent(now, length);
+        self.count.sent += 1;
+        self.schedule_probe(now);
+        self.piece(sequence, length)
+    }
+
+    fn resend(&mut self, now: Time, number: u32, length: u32) -> Piece {
+        self.board.resend(number, now);
+        if number == self.first {
+            self.expires = Some(now + self.trip.timeout());
+        }
+        self.note_sent(now, length);
+        (self.count.sent, self.count.resent) = (self.count.sent + 1, self.count.resent + 1);
+        match self.doubtful.len() < MAX_DOUBTFUL {
+            true => self.doubtful.push(number),
+            false => self.undo = None,
+        }
+        self.piece(number, length)
+    }
+
+    fn note_sent(&mut self, now: Time, length: u32) {
+        self.sent_last = now;
+        if let Some(Recovery {
+            cause: Cause::Loss(reduction),
+            ..
+        }) = &mut self.recovery
+        {
+            reduction.sent += u64::from(length);
+        }
+    }
+
+    /// A tail loss probe (RFC 8985 section 7.3): new data, or the last segment once more.
+    fn transmit_probe(&mut self, now: Time) -> Option<Piece> {
+        let new = self.next_new(now);
+        let (piece, resent) = match new {
+            Some((length, fin)) => (self.send_new(now, length, fin), false),
+            None => {
+                let (number, length) = self.board.last()?;
+                (self.resend(now, number, length), true)
+            }
+        };
+        self.probe = Some(Probe {
+            end: self.next,
+            resent,
+        });
+        self.probes = None;
+        self.expires = Some(now + self.trip.timeout());
+        Some(piece)
     }
 }
 
-/// Puts the newest acknowledgement, and what else is new, into a kept segment; tells whom it is for.
-fn refresh(
-    frame: &mut Frame,
-    told: [u8; 4],
-    window: [u8; 2],
-    stamp: impl FnOnce(&mut [u8]),
-) -> Option<IpAddr> {
-    let packet = ip::read(frame)?;
-    let segment = &mut frame[packet.payload..packet.end];
-    segment[8..12].copy_from_slice(&told);
-    segment[14..16].copy_from_slice(&window);
-    stamp(segment);
-    fill_checksum(segment, packet.source, packet.destination);
-    Some(packet.destination)
+/// State of a sender, for tests.
+#[cfg(test)]
+#[derive(Debug)]
+pub(super) struct View {
+    pub pipe: u64,
+    pub sacked: u64,
+    pub lost: u64,
+    pub outstanding: u64,
+    pub window: u64,
+    pub first: u32,
+    /// Time-outs since the last progress, in the recovery from one.
+    pub time_out: Option<u32>,
 }
 
-/// Computes a segment's checksum.
-pub(super) fn fill_checksum(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
-    segment[16..18].fill(0);
-    let sum = ip::pseudo(source, destination, ip::TCP).sum(segment.len());
-    let checksum = sum.plus(segment).checksum();
-    segment[16..18].copy_from_slice(&checksum.to_be_bytes());
+#[cfg(test)]
+impl Sender {
+    pub(super) fn view(&self) -> View {
+        let board = &self.board;
+        let time_out = matches!(
+            self.recovery,
+            Some(Recovery {
+                cause: Cause::TimeOut,
+                ..
+            })
+        );
+        View {
+            pipe: board.pipe(),
+            sacked: board.sacked(),
+            lost: board.lost(),
+            outstanding: self.next.wrapping_sub(self.first).into(),
+            window: self.control.window(),
+            first: self.first,
+            time_out: time_out.then(|| self.trip.backoff()),
+        }
+    }
 }

@@ -1,7 +1,6 @@
 //! TCP timestamps (RFC 7323 sections 3 to 5): which clock a connection shows, what it echoes, and which segments are old.
 //!
-//! The stack agrees on the option and leaves room for it; what stands in it is written here, since its generator is a function without a
-//! clock, and since it echoes what came last where RFC 7323 wants what came in order.
+//! An endpoint agrees on the option and leaves room for it in each segment; the values are written here.
 
 use super::behind;
 use node::Time;
@@ -12,8 +11,8 @@ pub(super) const LENGTH: usize = 12;
 const SYN: u8 = 0x02;
 const RST: u8 = 0x04;
 const ACK: u8 = 0x10;
-/// The option's kind and length.
-const OPTION: [u8; 2] = [8, 10];
+/// The option without its values, behind two bytes of padding.
+pub(super) const EMPTY: [u8; LENGTH] = [1, 1, 8, 10, 0, 0, 0, 0, 0, 0, 0, 0];
 /// RFC 7323 section 5.5: a clock of one tick a millisecond may have come round after so long, and says nothing about age.
 const OUTDATED: Time = Time::from_secs(24 * 86_400);
 
@@ -100,12 +99,6 @@ fn word(segment: &[u8], at: usize) -> u32 {
 /// What the clock shows that a segment's sender put into it; `None` without the option.
 pub(super) fn shown(segment: &[u8]) -> Option<u32> {
     Some(word(segment, find(segment)?))
-}
-
-/// Writes the option into the last twelve bytes of a header, without its values.
-pub(super) fn write(options: &mut [u8; LENGTH]) {
-    options[..2].fill(1);
-    options[2..4].copy_from_slice(&OPTION);
 }
 
 /// Where the values of the option are in a segment that has it whole.

@@ -3,7 +3,7 @@
 //! `to`, port 5001; `start`, 0; `duration`, none: when it begins nothing new and ends what there is; `flows`, 1: at most so many at once; `bytes`, none:
 //! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
 //! altogether; `every`, none: between the beginnings of flows, a distribution of times; without it a flow begins
-//! when one has ended, `pause` (0) later; `buffer`, 1 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
+//! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
 
 use super::records::Records;
 use super::{Congestion, Context, GIVE_UP, Net, Program};
@@ -180,12 +180,10 @@ impl Sending {
         }
         while socket.can_send() && self.left != Some(0) && room > 0 {
             let most = self.left.unwrap_or(u64::MAX).min(room);
-            // The bytes are whatever is in the buffer: zeros.
-            let sent = socket.send(|room| {
-                let count = most.min(room.len() as u64) as usize;
-                (count, count as u64)
-            });
-            let Ok(sent) = sent else { break };
+            let Ok(sent) = socket.send_zeros(most as usize) else {
+                break;
+            };
+            let sent = sent as u64;
             self.written += sent;
             room -= sent;
             self.left = self.left.map(|left| left - sent);

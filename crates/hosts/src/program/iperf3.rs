@@ -1,6 +1,6 @@
 //! A server for real iperf3 clients, by TCP, from client to server: what `iperf3 -c HOST`, `-P`, `-n` and `-t` want.
 //!
-//! `port`, 5201; `buffer`, 1 MiB: of each connection. One test at a time, as iperf3 does it; another client is refused meanwhile. What it
+//! `port`, 5201; `buffer`, 6 MiB: of each connection. One test at a time, as iperf3 does it; another client is refused meanwhile. What it
 //! does not do - UDP, the other direction (`-R`, `--bidir`) - it refuses as not implemented.
 //!
 //! The protocol is iperf 3's: a control connection and one for each stream, each of which begins with the client's cookie. On the control

@@ -1,6 +1,6 @@
 //! Takes what comes to a port, by TCP and by UDP, and counts it.
 //!
-//! `port`, 5001; `buffer`, 1 MiB: of each connection. Of datagrams with a [probe](measure::probe) the loss, the delay
+//! `port`, 5001; `buffer`, 6 MiB: of each connection. Of datagrams with a [probe](measure::probe) the loss, the delay
 //! from when they were meant to leave, and the jitter (RFC 3550 section 6.4.1) are known.
 
 use super::records::Records;

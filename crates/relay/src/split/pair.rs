@@ -89,7 +89,7 @@ impl Half {
         }
         self.heard_all |= self.opened && self.end.has_heard_all();
         if self.heard_all && !other.finished && other.opened {
-            other.end.finish();
+            other.end.close();
             other.finished = true;
         }
         passed
@@ -206,21 +206,21 @@ impl Pair {
             stations: self.stations(false),
             backlog: &mut backlogs[far.index()],
         };
-        self.due = self.to_far.end.drive(stack, now, &mut link, out);
+        self.due = self.to_far.end.drive(now, &mut link, out);
         let mut link = Link {
             port: near,
             stations: self.stations(true),
             backlog: &mut backlogs[near.index()],
         };
         if let Some(to_near) = &mut self.to_near {
-            let due = to_near.end.drive(stack, now, &mut link, out);
+            let due = to_near.end.drive(now, &mut link, out);
             self.due = self.due.min(due);
         }
         passed
     }
 
     /// A router says that a segment to the far end, or to the near one, was too long; `false` when none such is under way.
-    pub fn too_big(&mut self, to_far: bool, sequence: u32, mtu: usize, out: &mut Out) -> bool {
+    pub fn too_big(&mut self, to_far: bool, sequence: u32, mtu: usize) -> bool {
         let far = match to_far {
             true => self.tuple.destination,
             false => self.tuple.source,
@@ -229,7 +229,7 @@ impl Pair {
             true => Some(&mut self.to_far),
             false => self.to_near.as_mut(),
         };
-        half.is_some_and(|half| half.end.too_big(sequence, mtu, far, out))
+        half.is_some_and(|half| half.end.too_big(sequence, mtu, far))
     }
 
     /// The number of the near end's first segment, as long as that has no answer.
@@ -301,14 +301,6 @@ impl Pair {
     /// Whether it was ended before its time.
     pub fn is_reset(&self) -> bool {
         self.state == State::Reset
-    }
-
-    /// Gives back what is kept.
-    pub fn clear(&mut self, out: &mut Out) {
-        self.to_far.end.clear(out);
-        if let Some(to_near) = &mut self.to_near {
-            to_near.end.clear(out);
-        }
     }
 
     /// Shows what each half has sent.

@@ -3,6 +3,7 @@
 use super::{Head, PORT};
 use crate::address::Peer;
 use crate::connections::{Congestion, Id, SocketOptions};
+use crate::endpoint::State;
 use crate::net::{Context, Net};
 use crate::program::{BUFFERS, GIVE_UP, Program, send};
 use alloc::format;
@@ -290,7 +291,7 @@ impl Program for Client {
             && let Some(socket) = context.socket(id)
             && !socket.may_recv()
             && socket.may_send()
-            && socket.state() == smoltcp::socket::tcp::State::CloseWait
+            && socket.state() == State::CloseWait
         {
             // The server has had enough while the user thinks.
             self.leave(user, context);

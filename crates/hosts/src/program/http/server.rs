@@ -142,11 +142,10 @@ impl Server {
             send(socket, &mut visitor.answer);
             while socket.can_send() && visitor.answer.is_empty() && visitor.left > 0 && room > 0 {
                 let most = visitor.left.min(room);
-                let sent = socket.send(|room| {
-                    let count = most.min(room.len() as u64) as usize;
-                    (count, count as u64)
-                });
-                let Ok(sent) = sent else { break };
+                let Ok(sent) = socket.send_zeros(most as usize) else {
+                    break;
+                };
+                let sent = sent as u64;
                 visitor.left -= sent;
                 room -= sent;
                 self.flow.bytes += sent;

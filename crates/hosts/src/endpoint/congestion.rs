@@ -1,0 +1,240 @@
+//! Congestion windows: slow start with HyStart++ (RFC 9406), Reno (RFC 5681), Cubic (RFC 9438).
+
+use super::{Congestion, behind};
+use node::Time;
+
+/// Segments of the initial window (RFC 6928).
+const INITIAL_SEGMENTS: f64 = 10.0;
+/// RFC 9438 section 4.6 and 4.1.
+const BETA: f64 = 0.7;
+const C: f64 = 0.4;
+/// Segments by which one acknowledgement may grow the window in slow start (RFC 9406 section 4.3).
+const MAX_GROWTH: f64 = 8.0;
+/// RFC 9406 section 4.3.
+const SAMPLES: u32 = 8;
+const MIN_THRESHOLD: Time = Time::from_ms(4);
+const MAX_THRESHOLD: Time = Time::from_ms(16);
+const GROWTH_DIVISOR: f64 = 4.0;
+const CONSERVATIVE_ROUNDS: u32 = 5;
+
+/// The congestion window of one direction. Windows are in bytes.
+pub(super) struct Control {
+    kind: Congestion,
+    mss: f64,
+    window: f64,
+    threshold: f64,
+    cubic: Cubic,
+    round: Round,
+}
+
+/// State of Cubic since the last reduction.
+#[derive(Clone, Copy, Default)]
+struct Cubic {
+    /// W_max.
+    most: f64,
+    /// Begin of the epoch; `None` until the window grows.
+    since: Option<Time>,
+    k: f64,
+    /// W_est.
+    friendly: f64,
+    /// cwnd_prior.
+    prior: f64,
+}
+
+/// A round of the initial slow start.
+struct Round {
+    end: Option<u32>,
+    samples: u32,
+    least: Time,
+    before: Time,
+    /// Conservative slow start: its baseline and the rounds that are left.
+    conservative: Option<(Time, u32)>,
+}
+
+/// Window and threshold before a reduction, in case that it proves wrong.
+#[derive(Clone, Copy)]
+pub(super) struct Before {
+    window: f64,
+    threshold: f64,
+    cubic: Cubic,
+}
+
+impl Control {
+    pub fn new(kind: Congestion, mss: u64) -> Control {
+        Control {
+            kind,
+            mss: mss as f64,
+            window: INITIAL_SEGMENTS * mss as f64,
+            threshold: f64::MAX,
+            cubic: Cubic::default(),
+            round: Round {
+                end: None,
+                samples: 0,
+                least: Time::MAX,
+                before: Time::MAX,
+                conservative: None,
+            },
+        }
+    }
+
+    /// Changes the segment size before anything is sent.
+    pub fn begin(&mut self, mss: u64) {
+        self.mss = mss as f64;
+        self.window = INITIAL_SEGMENTS * self.mss;
+    }
+
+    /// Changes the segment size of a connection in use; the window keeps its bytes.
+    pub fn set_mss(&mut self, mss: u64) {
+        self.mss = mss as f64;
+    }
+
+    /// The window, in bytes.
+    pub fn window(&self) -> u64 {
+        match self.kind {
+            Congestion::None => u64::MAX / 4,
+            _ => self.window as u64,
+        }
+    }
+
+    /// The slow start threshold, in bytes.
+    pub fn threshold(&self) -> u64 {
+        self.threshold as u64
+    }
+
+    pub fn is_slow_start(&self) -> bool {
+        self.window < self.threshold
+    }
+
+    /// Sets the window: by proportional rate reduction, or after a time-out.
+    pub fn set_window(&mut self, window: u64) {
+        self.window = (window as f64).max(self.mss);
+    }
+
+    /// Reduces threshold and window after a loss; `flight` bytes were sent and not acknowledged.
+    pub fn reduce(&mut self, flight: u64) -> Before {
+        let before = Before {
+            window: self.window,
+            threshold: self.threshold,
+            cubic: self.cubic,
+        };
+        // A window that was not used says nothing about the path.
+        let window = self.window.min(flight as f64);
+        let beta = match self.kind {
+            Congestion::Cubic => BETA,
+            _ => 0.5,
+        };
+        let fast_convergence = window < self.cubic.most;
+        self.cubic = Cubic {
+            most: match fast_convergence {
+                true => window * (1.0 + BETA) / 2.0,
+                false => window,
+            },
+            prior: window,
+            ..Cubic::default()
+        };
+        self.threshold = (window * beta).max(2.0 * self.mss);
+        self.window = self.threshold;
+        self.round.conservative = None;
+        before
+    }
+
+    /// Takes a reduction back; `pipe` bytes are in flight. The window is reached by slow start, without a burst.
+    pub fn undo(&mut self, before: Before, pipe: u64) {
+        self.threshold = before.threshold.max(before.window);
+        self.window = before.window.max(self.window);
+        self.cubic = before.cubic;
+        self.moderate(pipe);
+    }
+
+    /// Ends a recovery: at most an initial window may leave at once (RFC 6582 section 3.2, step 3).
+    pub fn moderate(&mut self, pipe: u64) {
+        let most = pipe as f64 + INITIAL_SEGMENTS * self.mss;
+        if self.window > most {
+            self.threshold = self.threshold.max(self.window);
+            self.window = most;
+        }
+    }
+
+    /// Begins again after an idle time longer than the time-out (RFC 5681 section 4.1; threshold of RFC 2861).
+    pub fn restart(&mut self) {
+        let initial = INITIAL_SEGMENTS * self.mss;
+        if self.window > initial {
+            self.threshold = self.threshold.max(0.75 * self.window);
+            self.window = initial;
+        }
+        self.cubic.since = None;
+    }
+
+    /// Grows after `bytes` were delivered.
+    pub fn grow(&mut self, now: Time, bytes: u64, round_trip: Option<Time>) {
+        let (mss, bytes) = (self.mss, bytes as f64);
+        if self.is_slow_start() {
+            let growth = bytes.min(MAX_GROWTH * mss);
+            self.window += match self.round.conservative {
+                Some(_) => growth / GROWTH_DIVISOR,
+                None => growth,
+            };
+            self.window = self.window.min(self.threshold);
+            return;
+        }
+        let reno = mss * bytes / self.window;
+        if self.kind != Congestion::Cubic {
+            self.window += reno;
+            return;
+        }
+        let cubic = &mut self.cubic;
+        let since = *cubic.since.get_or_insert_with(|| {
+            cubic.friendly = self.window;
+            cubic.most = cubic.most.max(self.window);
+            cubic.k = libm::cbrt((cubic.most - self.window) / (C * mss));
+            now
+        });
+        let rtt = round_trip.unwrap_or(Time::ZERO);
+        let t = (now - since + rtt).as_secs_f64() - cubic.k;
+        let target = (C * mss * t * t * t + cubic.most).clamp(self.window, 1.5 * self.window);
+        let alpha = match cubic.friendly < cubic.prior {
+            true => 3.0 * (1.0 - BETA) / (1.0 + BETA),
+            false => 1.0,
+        };
+        cubic.friendly += alpha * reno;
+        self.window += (target - self.window) * bytes / self.window;
+        self.window = self.window.max(cubic.friendly);
+    }
+
+    /// Watches the round trips of Cubic's initial slow start, which ends when they grow, before a queue overflows (RFC 9406).
+    /// `number` is acknowledged, `next` is the end of what was sent.
+    pub fn watch(&mut self, number: u32, next: u32, sample: Option<Time>) {
+        if self.kind != Congestion::Cubic || self.threshold < f64::MAX {
+            return;
+        }
+        let round = &mut self.round;
+        if round.end.is_none_or(|end| !behind(end, number)) {
+            round.end = Some(next);
+            (round.before, round.least, round.samples) = (round.least, Time::MAX, 0);
+            if let Some((_, left)) = &mut round.conservative {
+                *left -= 1;
+                if *left == 0 {
+                    self.threshold = self.window;
+                    return;
+                }
+            }
+        }
+        let Some(sample) = sample else { return };
+        round.least = round.least.min(sample);
+        round.samples += 1;
+        if round.samples < SAMPLES {
+            return;
+        }
+        match round.conservative {
+            None if round.before < Time::MAX => {
+                let growth = Time::from_ps(round.before.as_ps() / 8);
+                let growth = growth.clamp(MIN_THRESHOLD, MAX_THRESHOLD);
+                if round.least >= round.before + growth {
+                    round.conservative = Some((round.least, CONSERVATIVE_ROUNDS));
+                }
+            }
+            Some((baseline, _)) if round.least < baseline => round.conservative = None,
+            _ => {}
+        }
+    }
+}

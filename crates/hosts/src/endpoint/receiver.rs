@@ -284,3 +284,64 @@ impl Receiver {
         self.ended
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::random::Random;
+
+    #[test]
+    fn random_segments_are_put_together_and_reported() {
+        const LENGTH: u64 = 3000;
+        for seed in 0..200 {
+            let mut random = Random::new(seed);
+            let start = random.bits() as u32;
+            let mut receiver = Receiver::new(4000);
+            receiver.begin(start);
+            let number = |at: u64| start.wrapping_add(at as u32);
+            let mut came = [false; LENGTH as usize];
+            let mut read = 0;
+            while read < LENGTH {
+                let from = random.below(LENGTH);
+                let to = (from + 1 + random.below(200)).min(LENGTH);
+                let bytes: Vec<u8> = (from..to).map(|at| at as u8).collect();
+                let is_known = came[from as usize..to as usize].iter().all(|came| *came);
+                if receiver.accepts(number(from), bytes.len() as u32) {
+                    receiver.take(Time::ZERO, number(from), &bytes, to == LENGTH);
+                } else {
+                    receiver.note_old(number(from), &bytes);
+                }
+                came[from as usize..to as usize].fill(true);
+                // What is there without a gap has been taken.
+                let whole = came.iter().take_while(|came| **came).count() as u64;
+                let end = u64::from(whole == LENGTH);
+                assert_eq!(receiver.next(), number(whole + end), "seed {seed}");
+                let mut blocks = [(0, 0); MAX_BLOCKS];
+                let count = receiver.report(MAX_BLOCKS, &mut blocks);
+                let mut blocks = &blocks[..count];
+                if is_known {
+                    // The copy comes first (RFC 2883).
+                    let (a, b) = blocks[0];
+                    assert!(!behind(number(from), a) && !behind(b, number(to)));
+                    blocks = &blocks[1..];
+                } else if from > whole {
+                    // Then the block that the segment is in (RFC 2018).
+                    let (a, b) = blocks[0];
+                    assert!(!behind(a, number(from)) && !behind(number(to), b));
+                }
+                for &(a, b) in blocks {
+                    let [a, b] = [a, b].map(|edge| edge.wrapping_sub(start) as usize);
+                    assert!(a > whole as usize && came[a..b].iter().all(|came| *came));
+                    assert!(!came[a - 1] && (b == LENGTH as usize || !came[b]));
+                }
+                let front = receiver.front();
+                let wanted = (read..read + front.len() as u64).map(|at| at as u8);
+                assert!(wanted.eq(front.iter().copied()), "seed {seed}");
+                let count = front.len().min(random.below(500) as usize);
+                receiver.consume(count);
+                read += count as u64;
+            }
+            assert!(receiver.has_ended());
+        }
+    }
+}

@@ -485,7 +485,9 @@ impl Sender {
         let Some(recovery) = &self.recovery else {
             return;
         };
-        if behind(recovery.point, number) {
+        // Without reports it ends behind the point: duplicates of before must not begin another (RFC 6582 section 4.1).
+        let is_left = behind(number, recovery.point) || self.has_sack && number == recovery.point;
+        if !is_left {
             return;
         }
         if let Cause::Loss(_) = recovery.cause {
@@ -528,7 +530,8 @@ impl Sender {
             self.reorders = self.board.detect(now, self.reordering());
             return;
         }
-        let is_partial = advanced && self.recovery.is_some();
+        let is_before = |recovery: &Recovery| behind(recovery.point, self.first);
+        let is_partial = advanced && self.recovery.as_ref().is_some_and(is_before);
         if is_partial || self.duplicates >= DUPLICATES && self.recovery.is_none() {
             self.board.lose_first();
         }
@@ -824,6 +827,8 @@ impl Sender {
 #[cfg(test)]
 #[derive(Debug)]
 pub(super) struct View {
+    pub in_flight: u64,
+    /// The same without what duplicate acknowledgements stand for.
     pub pipe: u64,
     pub sacked: u64,
     pub lost: u64,
@@ -846,7 +851,8 @@ impl Sender {
             })
         );
         View {
-            pipe: board.pipe(),
+            in_flight: board.pipe(),
+            pipe: self.pipe(),
             sacked: board.sacked(),
             lost: board.lost(),
             outstanding: self.next.wrapping_sub(self.first).into(),

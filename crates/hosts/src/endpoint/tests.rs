@@ -66,6 +66,8 @@ struct World {
     total: u64,
     /// Whether the sender closes behind its data.
     closes: bool,
+    /// Whether the receiver reports nothing but the next number.
+    plain: bool,
     /// Bytes of data that the sender has sent.
     left: u64,
     /// When each number was sent last.
@@ -104,6 +106,7 @@ impl World {
             read: 0,
             total,
             closes: true,
+            plain: false,
             left: 0,
             sent: BTreeMap::new(),
             edge: None,
@@ -185,7 +188,7 @@ impl World {
     /// What the sender has just sent breaks no rule.
     fn check(&mut self, frames: &[Frame]) {
         let view = self.ends[0].sender.view();
-        assert_eq!(view.pipe + view.sacked + view.lost, view.outstanding);
+        assert_eq!(view.in_flight + view.sacked + view.lost, view.outstanding);
         let mut data = false;
         for frame in frames {
             let packet = ip::read(frame).unwrap();
@@ -237,6 +240,9 @@ impl World {
             let mut egress = Sent::default();
             let stack = &mut self.stack;
             let _ = self.ends[end].segment(stack, self.now, &frame, &mut egress, &mut self.out);
+            if self.plain {
+                self.ends.each_mut().map(|end| end.sender.has_sack = false);
+            }
             self.attend(end, egress);
         } else {
             self.attend(usize::from(self.due[1] == next), Sent::default());
@@ -245,8 +251,9 @@ impl World {
         let left = self.left - left;
         let delivered = self.delivered() - delivered;
         let after = self.ends[0].sender.view();
+        let small = self.ends[0].options.buffer < 1 << 20;
         assert!(
-            left <= INITIAL + 2 * delivered || self.ends[0].options.buffer < 1 << 20,
+            left <= INITIAL + 2 * delivered || small || self.plain,
             "{left} bytes after {delivered} at {}, {:?}: {before:?}, {after:?}",
             self.now,
             self.link
@@ -301,19 +308,25 @@ fn congestion(seed: u64) -> Congestion {
 fn a_transfer_ends_over_every_link_that_delivers_nine_frames_of_ten() {
     let mut time_outs = 0;
     for seed in 0..300 {
-        let mut random = Random::new(seed);
+        let (mut random, plain) = (Random::new(seed), seed % 5 == 4);
         let rate = 1 << random.below(8);
         let delay = Time::from_us(100 << random.below(9));
+        let share = |index: u64, shares: &[f64]| match plain {
+            true => 0.0,
+            false => shares[index as usize],
+        };
         let link = Link {
             // The loss of both directions together.
             loss: 0.1 * random.unit(),
-            copies: [0.0, 0.02][random.below(2) as usize],
-            held: [0.0, 0.0, 0.05][random.below(3) as usize],
+            // Without reports copies, and acknowledgements that overtake each other, look like losses.
+            copies: share(random.below(2), &[0.0, 0.02]),
+            held: share(random.below(3), &[0.0, 0.0, 0.05]),
             ..Link::new(rate, delay, 1600 << random.below(9))
         };
         let buffer = [1 << 14, 1 << 16, 8 << 20, 8 << 20][random.below(4) as usize];
         let total = 1 + random.below(400_000);
         let mut world = World::new(link, options(congestion(seed), buffer), total, seed);
+        world.plain = plain;
         while !world.is_done() {
             assert!(
                 world.step(),

@@ -53,7 +53,8 @@ fn asking(to: &str) -> Vec<Program> {
             to: to(""),
             count: None,
             interval: Time::from_ms(5),
-            size: 30,
+            // In fragments.
+            size: 3_000,
             start: Time::ZERO,
             timeout: Time::from_secs(1),
         }),

@@ -21,6 +21,8 @@ fn all() -> Vec<Box<dyn Node>> {
     let host = nodes::host::Config {
         ipv4: Some([10, 0, 0, 2].into()),
         ipv6: Some([0; 16].into()),
+        // Answers in fragments are for another target.
+        mtu: node::frame::LONGEST,
         ..Default::default()
     };
     let switch = nodes::switch::Config {
@@ -74,7 +76,10 @@ pub fn target(data: &[u8]) {
                 assert!(departure.frame.len() <= packet::LONGEST.max(GROWTH));
             });
             let sent = sent.count();
-            assert!(sent <= ports && (dropped == 0 || sent == 0 && dropped == 1));
+            // Several go at once only where they were fragments of one packet.
+            let fragments = nodes::fragments::Fragment::read(bytes).is_some();
+            assert!(sent <= ports && (dropped == 0 || sent == 0));
+            assert!(dropped <= 1 || fragments);
         }
     }
 }

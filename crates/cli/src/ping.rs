@@ -52,7 +52,7 @@ pub struct Ping {
     /// Between probes; 0: the next when the last was answered, or 10 ms later
     #[arg(long, short, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     interval: Time,
-    /// Bytes behind the ICMP header
+    /// Bytes behind the ICMP header; a probe above the interface's MTU leaves in fragments
     #[arg(long, short, value_name = "SIZE", default_value = "56")]
     size: Size,
     /// An answer that takes longer is late
@@ -109,6 +109,7 @@ impl Ping {
             count: self.count,
             interval: self.interval,
             size: usize::try_from(self.size.bytes())?,
+            mtu: port.info.mtu.try_into()?,
             ttl: self.ttl,
             timeout: self.timeout,
             // Another than that of another pinger on this machine.
@@ -221,7 +222,10 @@ impl Session<'_> {
     fn leave(&mut self, marked: bool) -> anyhow::Result<()> {
         let timer = Timer::new(1).expect("there is a timer 1");
         let watch = self.pacer.watch();
+        let mut marked = marked;
         for departure in self.out.sends() {
+            // A probe leaves with the first of its fragments.
+            let marked = std::mem::take(&mut marked);
             let (before, refused) = (watch.marks(), watch.refused());
             let word = match marked {
                 true => Departure::Mark(timer),

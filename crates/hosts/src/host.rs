@@ -6,10 +6,11 @@
 //!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
 //!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`](crate::program).
 //! - **Counters:** those of the [host that only answers](nodes::host), and, with programs, `connections`: opened or taken;
-//!   `refused`: for nobody here; `bad_checksums`; `open`: connections at the end.
-//! - **Drops:** `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).
+//!   `bad_checksums`; `open`: connections at the end.
+//! - **Drops:** those of the host that only answers; `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).
 //!
-//! Answers ARP, neighbour discovery and ping as the host without programs does, by the same code. UDP
+//! Answers ARP, neighbour discovery and ping as the host without programs does, and says that ports are closed, by the same code.
+//! Packets longer than the MTU leave in [fragments](nodes::fragments). UDP
 //! and ICMP of programs are sent by their own clock, exact to the picosecond.
 
 use crate::address::InterfaceAddress;
@@ -17,7 +18,7 @@ use crate::connections::{Connections, Delivery, Id};
 use crate::ip::{self, ETHERNET, Packet};
 use crate::neighbours::Neighbours;
 use crate::net::{Context, Net};
-use crate::program::{Binding, Program, Programs};
+use crate::program::{self, Binding, Program, Programs};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -26,6 +27,7 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
+use nodes::fragments::{Fragment, Reassembly};
 use nodes::host::Host as Plain;
 use packet::segment::Segment;
 
@@ -33,7 +35,6 @@ use packet::segment::Segment;
 pub const MOST_ADDRESSES: usize = 8;
 pub const MOST_PROGRAMS: usize = 1024;
 pub(crate) const ARP: [u8; 2] = [8, 6];
-const ECHO_PORT: u16 = 7;
 
 /// What a host is made from.
 #[derive(Clone, Debug)]
@@ -99,18 +100,14 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
         let reason = format!("a host runs at most {MOST_PROGRAMS} programs");
         return Err(wrong("program", reason));
     }
+    programs.iter().try_for_each(program::Config::check)?;
     if programs.is_empty() {
         // Who only answers does so for one address of each version.
         let first = |v4: bool| {
             let mut addresses = networks.iter().map(|network| network.address);
             addresses.find(|address| address.is_ipv4() == v4)
         };
-        return Ok(Box::new(plain(
-            mac,
-            config.udp_echo,
-            first(true),
-            first(false),
-        )));
+        return Ok(Box::new(plain(mac, &config, first(true), first(false))));
     }
     let mut random = Random::new(seed);
     let own = random.bits();
@@ -164,7 +161,7 @@ fn wrong(key: &'static str, reason: alloc::string::String) -> ConfigError {
     ConfigError { key, reason }
 }
 
-fn plain(mac: [u8; 6], udp_echo: bool, v4: Option<IpAddr>, v6: Option<IpAddr>) -> Plain {
+fn plain(mac: [u8; 6], config: &Config, v4: Option<IpAddr>, v6: Option<IpAddr>) -> Plain {
     let ipv4 = match v4 {
         Some(IpAddr::V4(address)) => Some(address),
         _ => None,
@@ -177,7 +174,9 @@ fn plain(mac: [u8; 6], udp_echo: bool, v4: Option<IpAddr>, v6: Option<IpAddr>) -
         mac: packet::ethernet::Mac(mac),
         ipv4,
         ipv6,
-        udp_echo,
+        udp_echo: config.udp_echo,
+        mtu: config.mtu,
+        refuses: true,
     })
 }
 
@@ -185,6 +184,8 @@ fn plain(mac: [u8; 6], udp_echo: bool, v4: Option<IpAddr>, v6: Option<IpAddr>) -
 pub struct Host {
     net: Net,
     programs: Vec<Box<dyn Program>>,
+    reassembly: Reassembly,
+    reassembled: u64,
     bad_checksums: u64,
     refused: u64,
     accepted: u64,
@@ -222,7 +223,7 @@ impl Host {
         let pairs = versions(true).count().max(versions(false).count());
         let answers = (0..pairs).map(|index| {
             let (v4, v6) = (versions(true).nth(index), versions(false).nth(index));
-            plain(mac, config.udp_echo, v4, v6)
+            plain(mac, config, v4, v6)
         });
         Ok(Host {
             net: Net {
@@ -234,7 +235,10 @@ impl Host {
                 connections,
                 udp,
                 opened: 0,
+                identification: seed as u32,
             },
+            reassembly: Reassembly::default(),
+            reassembled: 0,
             programs,
             bad_checksums: 0,
             refused: 0,
@@ -325,6 +329,28 @@ impl Host {
         true
     }
 
+    /// An error that says that a datagram of a program met a closed port (RFC 792, RFC 4443).
+    fn unreachable(&mut self, frame: &Frame, packet: &Packet) -> bool {
+        let Some((port, to)) = ip::port_unreachable(frame, packet) else {
+            return false;
+        };
+        for program in &mut self.programs {
+            program.unreachable(port, to);
+        }
+        true
+    }
+
+    /// Puts a fragment for this host to the others of its packet; gives the frame, or the whole packet.
+    fn whole(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
+        let fragment = Fragment::read(&frame);
+        let Some(fragment) = fragment.filter(|one| self.is_for_us(one.destination())) else {
+            return Some(frame);
+        };
+        let whole = self.reassembly.take(now, fragment, frame, out)?;
+        self.reassembled += 1;
+        Some(whole)
+    }
+
     fn is_for_us(&self, to: IpAddr) -> bool {
         self.net.addresses.contains(&to)
     }
@@ -360,6 +386,9 @@ impl Host {
                 .and_then(|target| <[u8; 4]>::try_from(target).ok());
             return self.answer(target.map(IpAddr::from), frame, out);
         }
+        let Some(frame) = self.whole(now, frame, out) else {
+            return;
+        };
         let Some(packet) = ip::read(&frame) else {
             return self.answer(None, frame, out);
         };
@@ -381,25 +410,16 @@ impl Host {
         let taken = match packet.protocol {
             ip::TCP => return self.segment(now, frame, &packet, out),
             ip::UDP => self.datagram(now, &frame, &packet, out),
-            ip::ICMP => self.echo(now, &frame, &packet, out),
+            ip::ICMP => self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet),
             ip::ICMPV6 => {
                 self.net.neighbours.hear_icmpv6(&frame, out);
-                self.echo(now, &frame, &packet, out)
+                self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet)
             }
             _ => false,
         };
         match taken {
             true => out.done(frame),
-            false => {
-                let to_echo = packet.protocol == ip::UDP
-                    && frame.get(packet.payload + 2..packet.payload + 4)
-                        == Some(&ECHO_PORT.to_be_bytes()[..]);
-                if packet.protocol == ip::UDP && !to_echo {
-                    self.refused += 1;
-                    self.net.unreachable(now, &frame, &packet, out);
-                }
-                self.answer(Some(packet.destination), frame, out);
-            }
+            false => self.answer(Some(packet.destination), frame, out),
         }
     }
 }
@@ -417,6 +437,12 @@ impl Node for Host {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.net.neighbours.wake(now, out);
+        let mac = packet::ethernet::Mac(self.net.mac);
+        self.reassembly.wake(now, out, |first, out| {
+            if let Some(error) = nodes::host::late(first, mac, out) {
+                out.send(Port(0), error);
+            }
+        });
         while let Some(id) = self.net.connections.due(now) {
             self.net.drive(now, id, out);
             self.attend(now, id, false, out);
@@ -432,7 +458,8 @@ impl Node for Host {
         let programs = self.programs.iter().filter_map(|program| program.next());
         let stack = self.net.connections.next();
         let link = self.net.neighbours.next();
-        programs.chain(stack).chain(link).min()
+        let fragments = self.reassembly.next_wake();
+        programs.chain(stack).chain(link).chain(fragments).min()
     }
 
     fn statistics(&self) -> Statistics {
@@ -445,8 +472,14 @@ impl Node for Host {
                 }
             }
         }
+        for (name, value) in &mut all.counters {
+            match &name[..] {
+                "refused" => *value += self.refused,
+                "reassembled" => *value += self.reassembled,
+                _ => {}
+            }
+        }
         all.counter("connections", self.net.opened + self.accepted);
-        all.counter("refused", self.refused);
         all.counter("bad_checksums", self.bad_checksums);
         all.counter("open", self.net.connections.count() as u64);
         for program in &self.programs {

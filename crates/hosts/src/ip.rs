@@ -1,10 +1,13 @@
 //! IP packets in frames: reading what comes, writing what goes.
 
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddr};
 use node::Frame;
+use nodes::fragments::MAX_PACKET;
 use packet::checksum::{self, Pseudo, Sum};
 use packet::ethernet::{EthernetView, ethertype};
 use packet::ip::IpView;
+use packet::ipv4::Ipv4View;
+use packet::ipv6::Ipv6View;
 
 /// Bytes of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;
@@ -15,6 +18,8 @@ pub(crate) const ICMPV6: u8 = 58;
 /// What hosts send, RFC 1122 and RFC 8200's usual choice.
 const HOPS: u8 = 64;
 pub(crate) const UDP_HEADER: usize = 8;
+/// Bytes of an echo request's header.
+pub(crate) const ECHO_HEADER: usize = 8;
 
 /// A whole IP packet without what a link has put behind it.
 #[derive(Clone, Copy)]
@@ -93,10 +98,18 @@ pub(crate) fn header(of: IpAddr) -> usize {
     if of.is_ipv4() { 20 } else { 40 }
 }
 
+/// The most bytes that a packet carries.
+pub(crate) fn most(of: IpAddr) -> usize {
+    match of {
+        IpAddr::V4(_) => MAX_PACKET - header(of),
+        IpAddr::V6(_) => MAX_PACKET,
+    }
+}
+
 /// Writes Ethernet's type and the IP header into a frame of zeros that has its length already; the MAC
 /// addresses are for who knows them.
 pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAddr, protocol: u8) {
-    let length = (frame.len() - ETHERNET) as u16;
+    let length = frame.len() - ETHERNET;
     let kind = if source.is_ipv4() {
         ethertype::IPV4
     } else {
@@ -107,8 +120,8 @@ pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAdd
     match (source, destination) {
         (IpAddr::V4(source), IpAddr::V4(destination)) => {
             ip[0] = 0x45;
-            ip[2..4].copy_from_slice(&length.to_be_bytes());
-            // Nobody is to cut it up.
+            ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            // Without fragments, unless this host makes them.
             ip[6] = 0x40;
             ip[8] = HOPS;
             ip[9] = protocol;
@@ -119,7 +132,7 @@ pub(crate) fn write_header(frame: &mut Frame, source: IpAddr, destination: IpAdd
         }
         (IpAddr::V6(source), IpAddr::V6(destination)) => {
             ip[0] = 0x60;
-            ip[4..6].copy_from_slice(&(length - 40).to_be_bytes());
+            ip[4..6].copy_from_slice(&((length - 40) as u16).to_be_bytes());
             ip[6] = protocol;
             ip[7] = HOPS;
             ip[8..24].copy_from_slice(&source.octets());
@@ -165,6 +178,32 @@ pub(crate) fn echo_reply(frame: &[u8], packet: &Packet) -> Option<(u16, u16)> {
     let [identifier, sequence] =
         [4, 6].map(|at| u16::from_be_bytes([message[at], message[at + 1]]));
     (message[0] == reply).then_some((identifier, sequence))
+}
+
+/// The port from which a datagram was sent that met a closed port, and where it was sent to; `None` when the packet is no such
+/// error.
+pub(crate) fn port_unreachable(frame: &[u8], packet: &Packet) -> Option<(u16, SocketAddr)> {
+    let (kind, of) = match packet.protocol {
+        ICMP => ([3, 3], ethertype::IPV4),
+        ICMPV6 => ([1, 4], ethertype::IPV6),
+        _ => return None,
+    };
+    let message = frame.get(packet.payload..packet.end)?;
+    let quoted = message.get(8..)?;
+    let (protocol, destination, header) = match of {
+        ethertype::IPV4 => {
+            let ip = Ipv4View::new_cut(quoted).ok()?;
+            (ip.protocol(), ip.destination().into(), ip.header_length())
+        }
+        _ => {
+            let ip = Ipv6View::new_cut(quoted).ok()?;
+            (ip.next_header(), ip.destination().into(), 40)
+        }
+    };
+    let ports = quoted.get(header..)?.first_chunk::<4>()?;
+    let [from, to] = [0, 2].map(|at| u16::from_be_bytes([ports[at], ports[at + 1]]));
+    let is_ours = message[..2] == kind && protocol == UDP;
+    is_ours.then_some((from, SocketAddr::new(destination, to)))
 }
 
 /// Fills in the checksum of a message that is otherwise whole.

@@ -2,7 +2,7 @@
 
 use crate::connections::{Connections, Id, Sender, SocketOptions};
 use crate::endpoint::{Egress, Endpoint};
-use crate::ip::{self, ETHERNET, Packet};
+use crate::ip::{self, ETHERNET};
 use crate::neighbours::Neighbours;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -22,6 +22,8 @@ pub(crate) struct Net {
     /// Answers for each pair of addresses.
     pub answers: Vec<Plain>,
     pub opened: u64,
+    /// Of the last packet in fragments.
+    pub identification: u32,
 }
 
 /// A program's view of its host during one call.
@@ -36,28 +38,6 @@ pub(crate) struct Context<'a> {
 impl Net {
     pub fn drive(&mut self, now: Time, id: Id, out: &mut Out) {
         self.connections.drive(now, id, &mut self.neighbours, out);
-    }
-
-    /// Tells that nobody has the port of a datagram (RFC 792, RFC 4443).
-    pub fn unreachable(&mut self, now: Time, about: &Frame, packet: &Packet, out: &mut Out) {
-        if !crate::address::is_unicast(packet.source) || about[0] & 1 == 1 {
-            return;
-        }
-        let v4 = packet.destination.is_ipv4();
-        let offending = &about[ETHERNET..packet.end];
-        // As much of it as fits into the least packet that every link carries.
-        let quoted = &offending[..offending.len().min(if v4 { 548 } else { 1232 })];
-        let mut frame = out.frame();
-        let at = ETHERNET + ip::header(packet.destination);
-        frame.resize(at + 8);
-        frame.extend(quoted);
-        let protocol = if v4 { ip::ICMP } else { ip::ICMPV6 };
-        ip::write_header(&mut frame, packet.destination, packet.source, protocol);
-        let kind = if v4 { [3, 3] } else { [1, 4] };
-        frame[at..at + 2].copy_from_slice(&kind);
-        ip::finish_icmp(packet.destination, packet.source, &mut frame);
-        self.neighbours
-            .send(now, packet.source, When::Now, frame, out);
     }
 }
 
@@ -103,8 +83,26 @@ impl Context<'_> {
         self.net.neighbours.source(to)
     }
 
+    /// Sends a packet at that time, in fragments if it is longer than the MTU: the first at its time, the others right
+    /// behind it.
+    fn depart(&mut self, to: IpAddr, when: When, frame: Frame) {
+        let now = self.now;
+        let Net {
+            neighbours,
+            identification,
+            mtu,
+            ..
+        } = &mut *self.net;
+        *identification = identification.wrapping_add(1);
+        let mut when = when;
+        nodes::fragments::cut(frame, *mtu, *identification, self.out, |frame, out| {
+            let when = core::mem::replace(&mut when, When::Now);
+            neighbours.send(now, to, when, frame, out);
+        });
+    }
+
     /// Sends a datagram whose payload, of so many bytes of zero, `fill` fills; `false` when there is no way or it
-    /// is too long.
+    /// is longer than any packet.
     pub fn datagram(
         &mut self,
         port: u16,
@@ -117,7 +115,7 @@ impl Context<'_> {
             return false;
         };
         let headers = ip::header(from) + ip::UDP_HEADER;
-        if headers + length > self.net.mtu {
+        if ip::UDP_HEADER + length > ip::most(from) {
             return false;
         }
         let mut frame = self.out.frame();
@@ -125,9 +123,7 @@ impl Context<'_> {
         fill(&mut frame[ETHERNET + headers..]);
         ip::write_header(&mut frame, from, to.ip(), ip::UDP);
         ip::write_udp(&mut frame, (from, port), (to.ip(), to.port()));
-        self.net
-            .neighbours
-            .send(self.now, to.ip(), when, frame, self.out);
+        self.depart(to.ip(), when, frame);
         true
     }
 
@@ -136,15 +132,12 @@ impl Context<'_> {
         let Some(from) = self.source(to) else {
             return false;
         };
-        let at = ETHERNET + ip::header(from);
-        if at - ETHERNET + 8 + size > self.net.mtu {
+        if ip::ECHO_HEADER + size > ip::most(from) {
             return false;
         }
         let mut frame = self.out.frame();
         ip::write_echo(&mut frame, from, to, (self.me as u16, sequence), size);
-        self.net
-            .neighbours
-            .send(self.now, to, When::At(self.now), frame, self.out);
+        self.depart(to, When::At(self.now), frame);
         true
     }
 }

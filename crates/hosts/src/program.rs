@@ -28,11 +28,14 @@ pub use crate::connections::Congestion;
 
 use crate::connections::{Id, SocketOptions};
 use crate::endpoint::Endpoint;
+use crate::ip;
 use crate::net::{Context, Net};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Flow, Time};
+use nodes::ConfigError;
 use packet::segment::Segment;
 
 /// The programs of a host.
@@ -70,6 +73,26 @@ pub enum Config {
 }
 
 impl Config {
+    /// What is wrong with it, if no packet can hold what it sends.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let (run, to, size, header) = match self {
+            Config::Udp(config) => ("udp", config.to.address, config.size, ip::UDP_HEADER),
+            Config::Ping(config) => ("ping", config.to.address, config.size, ip::ECHO_HEADER),
+            _ => return Ok(()),
+        };
+        let most = ip::most(to) - header;
+        if size <= most {
+            return Ok(());
+        }
+        let reason = format!(
+            "`size` of {run} is {size}, but a packet to {to} has at most {most} bytes for it"
+        );
+        Err(ConfigError {
+            key: "program",
+            reason,
+        })
+    }
+
     pub(crate) fn make(self, me: usize, seed: u64) -> Box<dyn Program> {
         match self {
             Config::Ping(config) => Box::new(ping::Ping::new(config)),
@@ -129,6 +152,10 @@ pub(crate) trait Program: Send {
         context: &mut Context<'_>,
     ) {
         let _ = (arrived, from, port, payload, context);
+    }
+    /// A datagram that was sent from this port met a closed one. It need not be of this program.
+    fn unreachable(&mut self, port: u16, to: SocketAddr) {
+        let _ = (port, to);
     }
     /// An answer to one of its echo requests.
     fn echoed(&mut self, arrived: Time, from: IpAddr, sequence: u16, context: &mut Context<'_>) {

@@ -1,7 +1,9 @@
 //! Hosts and their transport protocols, as the network sees them.
 
 mod allocation;
+mod closed;
 mod control;
+mod fragments;
 mod grid;
 mod hostile;
 mod transfer;

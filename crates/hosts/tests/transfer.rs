@@ -5,7 +5,7 @@ use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink,
 use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, Outcome, Probability, QueueLimit, Rate, Time};
 
-fn rate(megabits: u64) -> Option<Rate> {
+pub fn rate(megabits: u64) -> Option<Rate> {
     Rate::from_bits_per_second(megabits * 1_000_000)
 }
 
@@ -59,7 +59,7 @@ fn run_with_seed(graph: Graph, seconds: u64, seed: u64) -> Outcome {
     sim::run(graph, options).unwrap()
 }
 
-fn pair(programs: [Vec<Program>; 2], channel: Channel, seconds: u64) -> Outcome {
+pub fn pair(programs: [Vec<Program>; 2], channel: Channel, seconds: u64) -> Outcome {
     pair_with_seed(programs, channel, seconds, 4)
 }
 

@@ -64,12 +64,11 @@ pub(crate) fn table(nodes: &[NodeOutcome]) -> Vec<Vec<String>> {
         };
         let took = flow.ended - flow.begun;
         lines.push(vec![
-            format!(
-                "{} {}{}",
-                node.name,
-                flow.program,
-                if flow.done { "" } else { " ..." }
-            ),
+            match (flow.error, flow.done) {
+                (Some(error), _) => format!("{} {}: {error}", node.name, flow.program),
+                (None, true) => format!("{} {}", node.name, flow.program),
+                (None, false) => format!("{} {} ...", node.name, flow.program),
+            },
             flow.from.clone(),
             flow.to.clone(),
             number(flow.bytes),
@@ -106,7 +105,7 @@ pub(crate) fn json(node: &str, flow: &Flow) -> Value {
     };
     json!({
         "type": "flow", "node": node, "program": flow.program, "from": flow.from, "to": flow.to,
-        "begun_ps": flow.begun.as_ps(), "ended_ps": flow.ended.as_ps(), "done": flow.done,
+        "begun_ps": flow.begun.as_ps(), "ended_ps": flow.ended.as_ps(), "done": flow.done, "error": flow.error,
         "bytes": flow.bytes, "goodput": flow.goodput(), "packets": flow.packets, "lost": flow.lost,
         "resent": flow.resent, "round_trip": times(&flow.round_trip), "delay": times(&flow.delay),
         "jitter_ps": flow.jitter.map(Time::as_ps),

@@ -10,6 +10,7 @@ mod covert;
 mod engines;
 mod examples;
 mod faults;
+mod fragments;
 mod hardware;
 mod levels;
 mod outputs;

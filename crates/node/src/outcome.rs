@@ -106,6 +106,8 @@ pub struct Flow {
     pub ended: Time,
     /// Whether it came to its proper end.
     pub done: bool,
+    /// Why it came to none, where that is known: `connection refused`.
+    pub error: Option<&'static str>,
     /// Bytes of the user's data that have arrived: of a sender those that were acknowledged.
     pub bytes: u64,
     /// Segments with data, datagrams, or questions that were sent; those that came, at who only receives.

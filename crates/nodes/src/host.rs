@@ -4,18 +4,25 @@
 //!
 //! - **Ports:** 1.
 //! - **Parameters:** `mac`, 02:00:00:00:00:02. `ipv4`, none; `ipv6`, none: its addresses. `udp_echo`,
-//!   true: whether what comes to UDP port 7 (RFC 862) goes back.
+//!   true: whether what comes to UDP port 7 (RFC 862) goes back. `mtu`, 1500: the longest IP packet, in bytes.
+//!   `refuses`, true: whether it says that its other ports are closed.
 //! - **Counters:** `packets`; `arp`, `neighbours`: requests answered; `pings`: ICMP and ICMPv6 echo
-//!   requests answered; `echoes`: UDP datagrams sent back; `ignored`: what is for others, or of no
-//!   kind that it answers.
+//!   requests answered; `echoes`: UDP datagrams sent back; `refused`: segments and datagrams to closed ports; `reassembled`:
+//!   packets that came in fragments; `ignored`: what is for others, or of no kind that it answers.
+//! - **Drops:** `another fragment is missing`, `fragments do not fit together`, `too many fragments wait`: see
+//!   [`fragments`].
 //!
-//! An answer leaves when its request's last bit is in, made in the request's own buffer. Fragments are
-//! not put together: a ping longer than the sender's MTU is ignored. Tagged frames are ignored too; a
+//! An answer leaves when its request's last bit is in, made in the request's own buffer, in fragments if it is longer than the MTU.
+//! A closed port answers a segment of TCP with a reset (RFC 9293 section 3.10.7.1) and a datagram with ICMP's port
+//! unreachable (RFC 1122 section 4.1.3.1, RFC 4443 section 3.1). Tagged frames are ignored; a
 //! [`vlan`](crate::vlan) node in front takes tags off.
 
+use crate::fragments::{self, Fragment, Reassembly};
+use crate::refusal;
+pub use crate::refusal::late;
 use crate::wire;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::checksum::{self, Sum};
 use packet::ethernet::{Mac, ethertype};
@@ -48,6 +55,10 @@ pub struct Config {
     pub ipv6: Option<Ipv6Addr>,
     /// Whether what comes to UDP port 7 goes back.
     pub udp_echo: bool,
+    /// The longest IP packet that it sends in one piece, in bytes.
+    pub mtu: usize,
+    /// Whether it says that ports are closed; not where something else with the same address has ports.
+    pub refuses: bool,
 }
 
 impl Default for Config {
@@ -57,6 +68,8 @@ impl Default for Config {
             ipv4: None,
             ipv6: None,
             udp_echo: true,
+            mtu: 1500,
+            refuses: true,
         }
     }
 }
@@ -69,7 +82,12 @@ pub struct Host {
     neighbours: u64,
     pings: u64,
     echoes: u64,
+    refused: u64,
+    reassembled: u64,
     ignored: u64,
+    reassembly: Reassembly,
+    /// Of the last packet in fragments.
+    identification: u32,
 }
 
 enum Answer {
@@ -77,6 +95,7 @@ enum Answer {
     Neighbour,
     Ping,
     Echo,
+    Refusal,
 }
 
 impl Host {
@@ -88,7 +107,11 @@ impl Host {
             neighbours: 0,
             pings: 0,
             echoes: 0,
+            refused: 0,
+            reassembled: 0,
             ignored: 0,
+            reassembly: Reassembly::default(),
+            identification: 0,
         }
     }
 
@@ -101,8 +124,8 @@ impl Host {
         }
         let answer = match wire::u16_at(frame, 12)? {
             ethertype::ARP => self.arp(frame),
-            ethertype::IPV4 => self.ipv4(frame),
-            ethertype::IPV6 => self.ipv6(frame),
+            ethertype::IPV4 => self.ipv4(frame).or_else(|| self.refuse(frame)),
+            ethertype::IPV6 => self.ipv6(frame).or_else(|| self.refuse(frame)),
             _ => None,
         }?;
         frame.copy_within(6..12, 0);
@@ -170,6 +193,19 @@ impl Host {
         ip[8..24].copy_from_slice(&mine.octets());
         ip[7] = TTL;
         Some(answer)
+    }
+
+    /// Says that a port is closed.
+    fn refuse(&self, frame: &mut Frame) -> Option<Answer> {
+        let own = [
+            self.config.ipv4.map(Into::into),
+            self.config.ipv6.map(Into::into),
+        ];
+        let echo = self.config.udp_echo.then_some(ECHO_PORT);
+        let refused = self.config.refuses
+            && frame[0] & 1 == 0
+            && refusal::refuse(frame, own.into_iter().flatten(), echo);
+        refused.then_some(Answer::Refusal)
     }
 
     /// RFC 4861: a neighbour solicitation for the host's address becomes an advertisement.
@@ -256,13 +292,39 @@ impl Host {
             Some(Answer::Neighbour) => self.neighbours += 1,
             Some(Answer::Ping) => self.pings += 1,
             Some(Answer::Echo) => self.echoes += 1,
+            Some(Answer::Refusal) => self.refused += 1,
             None => {
                 self.ignored += 1;
                 out.done(frame);
                 return;
             }
         }
-        out.send(Port(0), frame);
+        self.send(frame, out);
+    }
+
+    fn send(&mut self, frame: Frame, out: &mut Out) {
+        self.identification = self.identification.wrapping_add(1);
+        let send = |frame, out: &mut Out| out.send(Port(0), frame);
+        fragments::cut(frame, self.config.mtu, self.identification, out, send);
+    }
+
+    fn is_own(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.config.ipv4 == Some(address),
+            IpAddr::V6(address) => self.config.ipv6 == Some(address),
+        }
+    }
+
+    /// Puts a fragment for this host to the others of its packet; gives the frame, or the whole packet.
+    fn whole(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
+        let own = frame.first_chunk() == Some(&self.config.mac.0);
+        let fragment = Fragment::read(&frame).filter(|one| own && self.is_own(one.destination()));
+        let Some(fragment) = fragment else {
+            return Some(frame);
+        };
+        let whole = self.reassembly.take(now, fragment, frame, out)?;
+        self.reassembled += 1;
+        Some(whole)
     }
 }
 
@@ -271,10 +333,25 @@ impl Node for Host {
         Properties::of(1)
     }
 
-    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+    fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
-            self.frame(frame, out);
+            if let Some(frame) = self.whole(now, frame, out) {
+                self.frame(frame, out);
+            }
         }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        let mac = self.config.mac;
+        self.reassembly.wake(now, out, |first, out| {
+            if let Some(error) = refusal::late(first, mac, out) {
+                out.send(Port(0), error);
+            }
+        });
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.reassembly.next_wake()
     }
 
     fn statistics(&self) -> Statistics {
@@ -284,6 +361,8 @@ impl Node for Host {
             ("neighbours", self.neighbours),
             ("pings", self.pings),
             ("echoes", self.echoes),
+            ("refused", self.refused),
+            ("reassembled", self.reassembled),
             ("ignored", self.ignored),
         ])
     }

@@ -25,6 +25,7 @@
 //! | [`ntp`] | a client or server of the Network Time Protocol | 1, or 2 in line |
 //! | [`huygens`] | a client or server of coded probes | 1, or 2 in line |
 //! | [`ping`] | asks a host and measures the round trip | 1 |
+//! | [`fragments`] | IP packets cut, and put together: for nodes that are hosts | none |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
 //! (`"1 s"`, `"10 Gb/s"`, `"02:00:00:00:00:01"`), what is left out has its default, and an unknown
@@ -57,6 +58,7 @@ pub mod dtp;
 pub mod echo;
 mod endpoint;
 pub mod filter;
+pub mod fragments;
 pub mod generator;
 pub mod host;
 pub mod huygens;
@@ -65,6 +67,7 @@ pub mod mirror;
 pub mod ntp;
 pub mod ping;
 pub mod ptp;
+mod refusal;
 pub mod sink;
 pub mod switch;
 pub mod train;

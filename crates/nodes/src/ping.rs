@@ -6,7 +6,7 @@
 //!   `method`, `echo`, or `neighbour`: ARP or a neighbour solicitation; `gateway`, none: whose MAC address leads
 //!   to the target; `destination`, none: that MAC address, which else is asked for first; `count`, none: how many
 //!   probes; `interval`, 1 s, between departures, 0: the next when the last was answered, or 10 ms later; `size`,
-//!   56: bytes behind the ICMP header; `ttl`, 64; `identifier`, 0x5750; `timeout`, 1 s: an answer that takes
+//!   56: bytes behind the ICMP header; `mtu`, 1500: the longest IP packet, above which a probe leaves in fragments; `ttl`, 64; `identifier`, 0x5750; `timeout`, 1 s: an answer that takes
 //!   longer is late; `start`, 1 us; `answers`, true: whether it answers for its source as the
 //!   node `host` does.
 //! - **Counters:** `sent`; `answered`, late ones too; `lost`: so far not answered; `late`; `duplicates`;
@@ -24,6 +24,7 @@ mod statistics;
 pub use statistics::Statistics;
 
 use crate::ConfigError;
+use crate::fragments::{self, Fragment, Reassembly};
 use crate::host::{self, Host};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -81,6 +82,8 @@ pub struct Config {
     pub interval: Time,
     /// Bytes behind the ICMP header.
     pub size: usize,
+    /// The longest IP packet that leaves in one piece, in bytes.
+    pub mtu: usize,
     /// Hops that a probe may take.
     pub ttl: u8,
     /// By which its answers are known.
@@ -105,6 +108,7 @@ impl Default for Config {
             count: None,
             interval: Time::from_secs(1),
             size: 56,
+            mtu: 1500,
             ttl: 64,
             identifier: 0x5750,
             timeout: Time::from_secs(1),
@@ -171,6 +175,7 @@ pub struct Ping {
     last: Option<Answer>,
     unreachable: u64,
     statistics: Statistics,
+    reassembly: Reassembly,
 }
 
 impl Ping {
@@ -190,6 +195,9 @@ impl Ping {
                 ipv4,
                 ipv6,
                 udp_echo: false,
+                mtu: config.mtu,
+                // The machine may have the address too, with ports of its own.
+                refuses: false,
             })
         });
         let resolves = config.method == Method::Echo && config.destination.is_none();
@@ -207,6 +215,7 @@ impl Ping {
             last: None,
             unreachable: 0,
             statistics: Statistics::default(),
+            reassembly: Reassembly::default(),
             config,
         })
     }
@@ -265,7 +274,17 @@ impl Ping {
         self.messages.probe(self.sent as u16, to, &mut self.scratch);
         let mut frame = out.frame();
         frame.extend(&self.scratch);
-        out.send_at(Port(0), at, frame);
+        let mut first = true;
+        fragments::cut(
+            frame,
+            self.config.mtu,
+            self.sent as u32,
+            out,
+            |frame, out| match core::mem::take(&mut first) {
+                true => out.send_at(Port(0), at, frame),
+                false => out.send(Port(0), frame),
+            },
+        );
         self.sent += 1;
         if self.probes.len() == WINDOW {
             self.probes.pop_front();
@@ -328,6 +347,14 @@ impl Ping {
     }
 
     fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
+        let own = frame.first_chunk() == Some(&self.config.mac.0);
+        let fragment = Fragment::read(&frame)
+            .filter(|fragment| own && fragment.destination() == self.config.source);
+        let whole = match fragment {
+            Some(fragment) => self.reassembly.take(now, fragment, frame, out),
+            None => Some(frame),
+        };
+        let Some(frame) = whole else { return };
         match self.messages.parse(&frame) {
             Reply::NextHop(mac) if self.next_hop.is_none() => {
                 self.next_hop = Some(mac);
@@ -362,6 +389,7 @@ impl Node for Ping {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
+        self.reassembly.wake(now, out, |_, _| {});
         match self.stage {
             Stage::Resolve(at, asked) if at <= now => self.resolve(now, asked, out),
             Stage::Send(at) if at <= now => self.probe(at.max(now), out),
@@ -371,10 +399,12 @@ impl Node for Ping {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        match self.stage {
+        let next = match self.stage {
             Stage::Resolve(at, _) | Stage::Send(at) | Stage::Wait(at) => Some(at),
-            Stage::Over => None,
-        }
+            // A fragment that waits is for no probe any more.
+            Stage::Over => return None,
+        };
+        next.into_iter().chain(self.reassembly.next_wake()).min()
     }
 
     fn statistics(&self) -> node::Statistics {

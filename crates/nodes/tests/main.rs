@@ -5,6 +5,7 @@ mod capture;
 mod covert;
 mod echo;
 mod filter;
+mod fragments;
 mod hand;
 mod host;
 #[cfg(feature = "serde")]

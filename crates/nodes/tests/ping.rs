@@ -186,7 +186,7 @@ fn addresses_of_two_versions_and_too_long_probes_are_refused() {
     };
     assert!(refused(config).contains("`source`"));
     let config = Config {
-        size: 20_000,
+        size: 65_508,
         ..Config::default()
     };
     assert!(refused(config).contains("15958"));

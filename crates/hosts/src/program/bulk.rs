@@ -4,6 +4,10 @@
 //! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
 //! altogether; `every`, none: between the beginnings of flows, a distribution of times; without it a flow begins
 //! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
+//!
+//! A flow whose connection cannot be opened, is refused, is reset, or has no answer for a minute has that as its error. As with iperf3 it is
+//! the end of the program: no flow begins after it, and those that are open go on. With `every` the later ones begin at their
+//! times all the same.
 
 use super::records::Records;
 use super::{Congestion, Context, GIVE_UP, Net, Program};
@@ -81,6 +85,8 @@ pub(crate) struct Bulk {
 
 /// A flow under way.
 struct Sending {
+    /// Whether the connection came about.
+    opened: bool,
     /// Bytes still to be written; `None`: no end.
     left: Option<u64>,
     written: u64,
@@ -140,6 +146,7 @@ impl Bulk {
                     .map(|(own, _)| own.to_string())
                     .unwrap_or_default();
                 let sending = Sending {
+                    opened: false,
                     left,
                     written: 0,
                     closed: false,
@@ -148,9 +155,22 @@ impl Bulk {
                 self.open.insert(id, sending);
             }
             None => {
-                self.over.add(flow);
-                self.again(context.now);
+                flow.error = Some(match context.source(to.ip()) {
+                    Some(_) => "too many connections",
+                    None => "no route",
+                });
+                self.fail(flow);
             }
+        }
+    }
+
+    /// One has come to no proper end: nothing new begins, unless something else says when.
+    fn fail(&mut self, flow: Flow) {
+        self.over.add(flow);
+        if self.config.every.is_none() {
+            self.begins = None;
+            self.pending = 0;
+            self.config.count = Some(self.begun);
         }
     }
 
@@ -168,12 +188,24 @@ impl Bulk {
 }
 
 impl Sending {
+    /// Why a flow that is over came to no proper end.
+    fn error(&self, now: Time) -> Option<&'static str> {
+        let silent = now - self.flow.ended >= GIVE_UP;
+        match (self.flow.done, silent, self.opened) {
+            (true, ..) => None,
+            (false, true, _) => Some("no answer"),
+            (false, false, true) => Some("connection reset"),
+            (false, false, false) => Some("connection refused"),
+        }
+    }
+
     fn write(&mut self, id: Id, context: &mut Context<'_>) {
         let now = context.now;
         let mut room = context.room(id, self.left.unwrap_or(u64::MAX)) as u64;
         let Some(socket) = context.socket(id) else {
             return;
         };
+        self.opened |= socket.may_send();
         // What the other side says is not listened to.
         while socket.can_recv() {
             let _ = socket.recv(|bytes| (bytes.len(), ()));
@@ -254,8 +286,14 @@ impl Program for Bulk {
             if let Some(sender) = context.sender(id) {
                 sender.report(&mut sending.flow);
             }
-            self.over.add(sending.flow);
-            self.again(context.now);
+            sending.flow.error = sending.error(context.now);
+            match sending.flow.error {
+                Some(_) => self.fail(sending.flow),
+                None => {
+                    self.over.add(sending.flow);
+                    self.again(context.now);
+                }
+            }
         }
     }
 

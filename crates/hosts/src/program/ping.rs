@@ -1,7 +1,8 @@
 //! Asks a host whether it is there: ICMP echo.
 //!
 //! `to`; `count`, none: without end; `interval`, 1 s; `size`, 56: bytes behind the ICMP header; `start`, 0;
-//! `timeout`, 1 s: what is not answered by then is lost.
+//! `timeout`, 1 s: what is not answered by then is lost. A question that is longer than the MTU leaves in fragments; its answer has arrived with the
+//! last of them.
 
 use super::{Context, Net, Program};
 use crate::address::Peer;

@@ -3,7 +3,8 @@
 //! `to`, port 5001; `rate`, 1 Mb/s of payload; `size`, 1470 bytes of payload; `start`, 0; `duration` and `count`, none: how
 //! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a probe of [`measure::probe`], so that a
 //! sink, and a meter anywhere on its way, knows which it is and when it left. It leaves at its time to the picosecond; a rate with no
-//! whole spacing does not drift.
+//! whole spacing does not drift. One that is longer than the MTU leaves in fragments. Datagrams for which ICMP comes back, port unreachable, are
+//! lost; the program goes on.
 
 use super::{Context, Net, Program};
 use crate::address::Peer;
@@ -123,6 +124,16 @@ impl Program for Udp {
             && end.is_none_or(|end| next < end);
         self.next = more.then_some((next, rest));
         self.flow.done = !more;
+    }
+
+    fn unreachable(&mut self, port: u16, to: SocketAddr) {
+        // Errors about others, or more than there were datagrams, are no news.
+        if port == self.port && to == self.to && self.flow.lost < self.flow.packets {
+            self.flow.lost += 1;
+            let size = self.config.size as u64;
+            self.flow.bytes = self.flow.bytes.saturating_sub(size);
+            self.flow.error = Some("port unreachable");
+        }
     }
 
     fn flows(&self, _: &Net, visit: &mut dyn FnMut(Flow)) {

@@ -2,6 +2,7 @@
 
 use super::{Config, Method};
 use crate::ConfigError;
+use crate::fragments::MAX_PACKET;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -71,7 +72,7 @@ impl Messages {
                     target,
                     hop,
                 },
-                14 + 20 + 8,
+                20 + 8,
             ),
             (IpAddr::V6(source), IpAddr::V6(target), IpAddr::V6(hop)) => (
                 Pair::V6 {
@@ -79,18 +80,19 @@ impl Messages {
                     target,
                     hop,
                 },
-                14 + 40 + 8,
+                // The length of IPv6 is that of its payload.
+                8,
             ),
             (source, target, _) if source.is_ipv4() == target.is_ipv4() => {
                 return Err(two("gateway"));
             }
             _ => return Err(two("source")),
         };
-        let most = packet::LONGEST_ON_WIRE - headers;
+        let most = MAX_PACKET - headers;
         if config.size > most {
             return Err(ConfigError::new(
                 "size",
-                format!("at most {most} bytes fit into a frame"),
+                format!("at most {most} bytes fit into a packet"),
             ));
         }
         Ok(Messages {

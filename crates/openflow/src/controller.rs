@@ -39,7 +39,7 @@ pub mod topology;
 
 pub use handle::{Handle, Token};
 pub use headers::Headers;
-pub use network::{Network, SwitchInfo};
+pub use network::{Attachment, Network, SwitchInfo};
 
 use crate::channel::{Channels, Event, Peer, Settings};
 use crate::handshake::Handshake;
@@ -50,6 +50,7 @@ use crate::message::{
 use crate::port::PortDescription;
 use crate::version::Version;
 use alloc::boxed::Box;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use handle::Pending;
 use node::Statistics;
@@ -105,6 +106,12 @@ pub trait App: Send {
     /// A port came, went, or changed; the network knows it already.
     fn port_status(&mut self, switch: Peer, status: &PortStatus, handle: &mut Handle<'_>) {
         let _ = (switch, status, handle);
+    }
+
+    /// The paths between switches have changed: what leads to these ports, at ends of links that are
+    /// there or were, may lead nowhere, or in a circle.
+    fn paths_changed(&mut self, ports: &BTreeSet<Attachment>, handle: &mut Handle<'_>) {
+        let _ = (ports, handle);
     }
 
     /// An error that answers something that this program has sent, or nobody: `token` if it was asked with one.
@@ -252,8 +259,17 @@ impl Controller {
                 Event::Opened(peer) => self.opened(peer),
                 Event::Closed(peer, _) => self.closed(peer),
             }
+            self.reroute();
         }
         self.channels.finish(batch, out);
+    }
+
+    /// Tells programs of changed paths.
+    fn reroute(&mut self) {
+        let ports = core::mem::take(&mut self.network.rerouted);
+        if !ports.is_empty() {
+            self.each(|app, handle| app.paths_changed(&ports, handle));
+        }
     }
 
     fn opened(&mut self, peer: Peer) {
@@ -531,6 +547,7 @@ impl Node for Controller {
                 self.one(index, |app, handle| app.wake(handle));
             }
         }
+        self.reroute();
         self.channels.flush(out);
     }
 

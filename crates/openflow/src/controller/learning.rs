@@ -4,6 +4,9 @@
 //! those after it do not come here; any other packet is flooded, along the ports that
 //! [`topology`](super::topology) has left open if that runs too.
 //!
+//! The stations at a port are forgotten, and the entries that lead there deleted, when the port's link goes down, and
+//! when [`topology`](super::topology) finds that the paths between switches have changed.
+//!
 //! - **Parameters:** `idle_timeout`, 60 s, and `hard_timeout`, none: of entries. `priority`, 1, of entries. `exact`, false: whether
 //!   entries match all headers of a packet instead of both addresses and the port, as they must behind a
 //!   [`firewall`](super::firewall). `stations`, 65,536: how many addresses are known at once on each switch.
@@ -12,14 +15,15 @@
 
 mod table;
 
-use super::{App, Handle, Headers, Verdict};
+use super::{App, Attachment, Handle, Headers, Verdict, is_live};
 use crate::action::Action;
 use crate::channel::Peer;
 use crate::instruction::Instruction;
 use crate::matching::Match;
-use crate::message::{FlowCommand, FlowMod, PacketIn, PacketOut};
+use crate::message::{FlowCommand, FlowMod, PacketIn, PacketOut, PortReason, PortStatus};
 use crate::oxm::{Field, Oxm};
 use crate::port::PortNo;
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use packet::ethernet::Mac;
 use table::{Learned, Table};
@@ -116,6 +120,20 @@ impl Learning {
         let _ = handle.flow_mod(switch, &delete);
     }
 
+    /// Forgets what was learned at a port, since it leads nowhere, or elsewhere.
+    fn forget_port(&mut self, switch: Peer, port: PortNo, handle: &mut Handle<'_>) {
+        if self.table(switch).forget(port) {
+            let delete = FlowMod {
+                command: FlowCommand::Delete,
+                table: 0,
+                out_port: port,
+                ..FlowMod::default()
+            };
+            // The switch may be gone meanwhile.
+            let _ = handle.flow_mod(switch, &delete);
+        }
+    }
+
     fn forward(
         &mut self,
         switch: Peer,
@@ -195,6 +213,20 @@ impl App for Learning {
     fn switch_up(&mut self, switch: Peer, _handle: &mut Handle<'_>) {
         // The place may have been another switch's.
         self.table(switch).clear();
+    }
+
+    fn port_status(&mut self, switch: Peer, status: &PortStatus, handle: &mut Handle<'_>) {
+        if !is_live(&status.port) || status.reason == PortReason::Delete {
+            self.forget_port(switch, status.port.number, handle);
+        }
+    }
+
+    fn paths_changed(&mut self, ports: &BTreeSet<Attachment>, handle: &mut Handle<'_>) {
+        for at in ports {
+            if let Some(switch) = handle.network().find(at.datapath) {
+                self.forget_port(switch, at.port, handle);
+            }
+        }
     }
 
     fn packet_in(

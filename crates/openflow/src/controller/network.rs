@@ -150,6 +150,11 @@ pub struct Network {
     pub links: BTreeMap<Attachment, Link>,
     /// Ports that flooding leaves out, since it would go in circles.
     pub blocked: BTreeSet<Attachment>,
+    /// Ports that have come up and may be ends of links: they are left out until discovery has had its time.
+    pub held: BTreeSet<Attachment>,
+    /// Ports at ends of links, present or former, since the paths of packets have changed: programs
+    /// are told by [`App::paths_changed`](super::App::paths_changed).
+    pub rerouted: BTreeSet<Attachment>,
     /// Hosts, by address.
     pub hosts: BTreeMap<Mac, Host>,
     /// Entries, by switch, as they were when they were asked for last.
@@ -181,8 +186,19 @@ impl Network {
 
     /// Whether packets that come in by this port, other than from neighbours about the topology, are to be ignored.
     pub fn is_blocked(&self, peer: Peer, port: PortNo) -> bool {
-        let at = self.attachment(peer, port);
-        !self.blocked.is_empty() && at.is_some_and(|at| self.blocked.contains(&at))
+        !self.is_open()
+            && self
+                .attachment(peer, port)
+                .is_some_and(|at| self.is_closed(&at))
+    }
+
+    /// Whether floods may leave by every port.
+    fn is_open(&self) -> bool {
+        self.blocked.is_empty() && self.held.is_empty()
+    }
+
+    fn is_closed(&self, at: &Attachment) -> bool {
+        self.blocked.contains(at) || self.held.contains(at)
     }
 
     /// The ports that a flood leaves by, but for the one it came by; `None` when the switch may flood by itself.
@@ -191,14 +207,14 @@ impl Network {
         peer: Peer,
         in_port: PortNo,
     ) -> Option<impl Iterator<Item = PortNo> + '_> {
-        if self.blocked.is_empty() {
+        if self.is_open() {
             return None;
         }
         let info = self.switch(peer)?;
         let datapath = info.datapath;
         let ports = info.live_ports().map(|port| port.number);
         Some(ports.filter(move |&port| {
-            port != in_port && !self.blocked.contains(&Attachment { datapath, port })
+            port != in_port && !self.is_closed(&Attachment { datapath, port })
         }))
     }
 

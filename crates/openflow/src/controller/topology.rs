@@ -1,19 +1,26 @@
 //! Topology discovery by LLDP (IEEE 802.1AB), hosts by their packets, and a tree for floods.
 //!
-//! Each port of each switch sends a packet that says which switch and port it is; where it comes in, a link ends. A link
-//! that was not seen for `ageing` is gone. The links that a tree over all switches does not need are blocked for floods
-//! and for what comes in by them, so that a flood goes to every switch once.
+//! Each port of each switch sends a packet that says which switch and port it is; where it comes in, a link ends. The
+//! links that a tree over all switches does not need are blocked for floods and for what comes in by them, so that a
+//! flood goes to every switch once. Only links that were seen in both directions are in the tree.
 //!
-//! - **Parameters:** `interval`, 1 s: between two packets of a port. `ageing`, 3.5 s.
+//! A link is gone when a switch reports that the port at either end is down, or when it was not seen for `ageing`. One
+//! that is overdue is asked for four times an interval, so that the loss of a single packet does no harm. When links come
+//! or go the tree is another, and programs are told by [`App::paths_changed`], so that packets take the new paths within
+//! two intervals. They are told again until an interval has passed: packets that were on their way meanwhile teach what
+//! is wrong by then. A port that comes up is left out of floods until it is known whether there is a link, for half an
+//! interval at most. The interval must be longer than packets are on their way.
+//!
+//! - **Parameters:** `interval`, 1 s: between two packets of a port. `ageing`, 1.75 intervals.
 //! - **Counters:** `links`, in both directions; `hosts`; `blocked`: ports; `lldp_sent`, `lldp_received`.
 
 use super::network::{Attachment, Host, Link, MOST_HOSTS, MOST_LINKS};
-use super::{App, Handle, Headers, Verdict};
+use super::{App, Handle, Headers, Verdict, is_live};
 use crate::action::Action;
 use crate::channel::Peer;
 use crate::instruction::Instruction;
 use crate::matching::Match;
-use crate::message::{FlowMod, PacketIn, PacketOut, PortStatus};
+use crate::message::{FlowMod, PacketIn, PacketOut, PortReason, PortStatus};
 use crate::oxm::{Field, Oxm};
 use crate::port::PortNo;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -27,6 +34,8 @@ const NEAREST: [u8; 6] = [0x01, 0x80, 0xC2, 0, 0, 0x0E];
 const MARK: &[u8; 6] = b"wire:\0";
 /// The shortest time between two rounds.
 const QUICKEST: Time = Time::from_ms(10);
+/// Wakes in an interval: in the first of them all ports announce themselves.
+const TICKS: u64 = 4;
 
 /// What the program is made from.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,16 +47,26 @@ const QUICKEST: Time = Time::from_ms(10);
 pub struct Config {
     /// Between two packets of a port, at least 10 ms.
     pub interval: Time,
-    /// How long a link is kept after it was seen last.
-    pub ageing: Time,
+    /// How long a link is kept after it was seen last; `None`: 1.75 intervals.
+    pub ageing: Option<Time>,
 }
 
 impl Default for Config {
     fn default() -> Config {
         Config {
             interval: Time::from_secs(1),
-            ageing: Time::from_ms(3500),
+            ageing: None,
         }
+    }
+}
+
+impl Config {
+    fn tick(&self) -> Time {
+        Time::from_ps(self.interval.as_ps() / TICKS)
+    }
+
+    fn ageing(&self) -> Time {
+        self.ageing.unwrap_or(self.interval * 2 - self.tick())
     }
 }
 
@@ -56,6 +75,15 @@ impl Default for Config {
 pub struct Topology {
     config: Config,
     due: Option<Time>,
+    /// Ticks since all ports have announced themselves.
+    ticks: u64,
+    /// The ends of links when these changed last, and until when programs are told of that.
+    ends: BTreeSet<Attachment>,
+    unrest: Option<Time>,
+    /// Ports that are down.
+    down: BTreeSet<Attachment>,
+    /// Ports that have come up, and until when they are held.
+    held: BTreeMap<Attachment, Time>,
     links: u64,
     hosts: u64,
     blocked: u64,
@@ -72,6 +100,11 @@ impl Topology {
                 ..config
             },
             due: None,
+            ticks: 0,
+            ends: BTreeSet::new(),
+            unrest: None,
+            down: BTreeSet::new(),
+            held: BTreeMap::new(),
             links: 0,
             hosts: 0,
             blocked: 0,
@@ -80,8 +113,13 @@ impl Topology {
         }
     }
 
-    /// Has every live port of a switch say who it is.
-    fn announce(&mut self, switch: Peer, handle: &mut Handle<'_>) {
+    /// Has every live port of a switch of which this holds say who it is.
+    fn announce(
+        &mut self,
+        switch: Peer,
+        wanted: impl Fn(Attachment) -> bool,
+        handle: &mut Handle<'_>,
+    ) {
         let Some(info) = handle.network().switch(switch) else {
             return;
         };
@@ -89,9 +127,10 @@ impl Topology {
         let ports: Vec<_> = info
             .live_ports()
             .map(|port| (port.number, port.hardware.0))
+            .filter(|&(port, _)| wanted(Attachment { datapath, port }))
             .collect();
         for (port, hardware) in ports {
-            let packet = announcement(datapath, port, hardware, self.config.ageing);
+            let packet = announcement(datapath, port, hardware, self.config.ageing());
             let actions = [Action::output(port)];
             let out = PacketOut {
                 buffer: None,
@@ -101,6 +140,22 @@ impl Topology {
             };
             if handle.packet_out(switch, &out).is_ok() {
                 self.sent += 1;
+            }
+        }
+    }
+
+    /// Has the ports at the beginning of overdue links say who they are.
+    fn ask_again(&mut self, handle: &mut Handle<'_>) {
+        let (now, late) = (handle.now(), self.config.interval + self.config.tick());
+        let links = handle.network().links.iter();
+        let overdue: BTreeSet<Attachment> = links
+            .filter(|(_, link)| link.last + late <= now)
+            .map(|(from, _)| *from)
+            .collect();
+        let switches: BTreeSet<u64> = overdue.iter().map(|at| at.datapath).collect();
+        for datapath in switches {
+            if let Some(switch) = handle.network().find(datapath) {
+                self.announce(switch, |at| overdue.contains(&at), handle);
             }
         }
     }
@@ -133,6 +188,7 @@ impl Topology {
 
     /// Where there is a link there is no host, and the tree is another.
     fn changed(&mut self, handle: &mut Handle<'_>) {
+        let now = handle.now();
         let network = handle.network_mut();
         let mut ends: BTreeSet<Attachment> = BTreeSet::new();
         for (from, link) in &network.links {
@@ -141,6 +197,12 @@ impl Topology {
         network.hosts.retain(|_, host| !ends.contains(&host.at));
         let open = tree(&network.links);
         network.blocked = ends.difference(&open).copied().collect();
+        network.rerouted.extend(self.ends.union(&ends));
+        // From here on the tree says what becomes of them.
+        self.held.retain(|at, _| !ends.contains(at));
+        network.held = self.held.keys().copied().collect();
+        self.ends = ends;
+        self.unrest = Some(now + self.config.interval);
         self.links = network.links.len() as u64;
         self.blocked = network.blocked.len() as u64;
         self.hosts = network.hosts.len() as u64;
@@ -181,15 +243,13 @@ impl Topology {
 /// The ends of the links of a tree over all switches: breadth first from the lowest number, links in order.
 fn tree(links: &BTreeMap<Attachment, Link>) -> BTreeSet<Attachment> {
     let mut by_switch: BTreeMap<u64, Vec<(Attachment, Attachment)>> = BTreeMap::new();
-    for (from, link) in links {
+    // By a link that carries packets one way only there is no conversation.
+    let returns = |from: Attachment, link: &Link| links.get(&link.to).is_some_and(|l| l.to == from);
+    for (from, link) in links.iter().filter(|(from, link)| returns(**from, link)) {
         by_switch
             .entry(from.datapath)
             .or_default()
             .push((*from, link.to));
-        by_switch
-            .entry(link.to.datapath)
-            .or_default()
-            .push((link.to, *from));
     }
     let (mut open, mut reached) = (BTreeSet::new(), BTreeSet::new());
     for &root in by_switch.keys() {
@@ -263,9 +323,11 @@ impl App for Topology {
         };
         // The switch may be gone meanwhile.
         let _ = handle.flow_mod(switch, &flow);
-        self.announce(switch, handle);
-        let next = handle.now() + self.config.interval;
-        self.due.get_or_insert(next);
+        self.announce(switch, |_| true, handle);
+        if self.due.is_none() {
+            self.due = Some(handle.now() + self.config.tick());
+            self.ticks = 0;
+        }
     }
 
     fn switch_down(&mut self, switch: Peer, handle: &mut Handle<'_>) {
@@ -278,6 +340,8 @@ impl App for Topology {
             .links
             .retain(|from, link| from.datapath != datapath && link.to.datapath != datapath);
         network.hosts.retain(|_, host| host.at.datapath != datapath);
+        self.down.retain(|at| at.datapath != datapath);
+        self.held.retain(|at, _| at.datapath != datapath);
         self.changed(handle);
     }
 
@@ -286,12 +350,22 @@ impl App for Topology {
         let Some(at) = network.attachment(switch, status.port.number) else {
             return;
         };
-        if !super::is_live(&status.port) || status.reason == crate::message::PortReason::Delete {
+        if !is_live(&status.port) || status.reason == PortReason::Delete {
             network
                 .links
                 .retain(|from, link| *from != at && link.to != at);
             network.hosts.retain(|_, host| host.at != at);
+            self.held.remove(&at);
+            match status.reason {
+                PortReason::Delete => self.down.remove(&at),
+                PortReason::Add | PortReason::Modify => self.down.insert(at),
+            };
             self.changed(handle);
+        } else if self.down.remove(&at) || status.reason == PortReason::Add {
+            let until = handle.now() + self.config.tick() * 2;
+            self.held.insert(at, until);
+            handle.network_mut().held.insert(at);
+            self.announce(switch, |port| port == at, handle);
         }
     }
 
@@ -320,17 +394,29 @@ impl App for Topology {
 
     fn wake(&mut self, handle: &mut Handle<'_>) {
         let now = handle.now();
-        let switches: Vec<Peer> = handle.network().switches().map(|info| info.peer).collect();
-        for &switch in &switches {
-            self.announce(switch, handle);
-        }
-        let (ageing, network) = (self.config.ageing, handle.network_mut());
+        let ageing = self.config.ageing();
+        let network = handle.network_mut();
         let before = network.links.len();
         network.links.retain(|_, link| link.last + ageing > now);
-        if network.links.len() != before {
+        let after = network.links.len();
+        if after != before {
             self.changed(handle);
+        } else if self.unrest.is_some_and(|until| now <= until) {
+            network.rerouted.extend(&self.ends);
         }
-        self.due = (!switches.is_empty()).then(|| now + self.config.interval);
+        if !self.held.is_empty() {
+            self.held.retain(|_, until| *until > now);
+            handle.network_mut().held = self.held.keys().copied().collect();
+        }
+        self.ticks = (self.ticks + 1) % TICKS;
+        let switches: Vec<Peer> = handle.network().switches().map(|info| info.peer).collect();
+        match self.ticks {
+            0 => switches
+                .iter()
+                .for_each(|&switch| self.announce(switch, |_| true, handle)),
+            _ => self.ask_again(handle),
+        }
+        self.due = (!switches.is_empty()).then(|| now + self.config.tick());
     }
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
@@ -389,8 +475,13 @@ mod tests {
         let open = tree(&links);
         assert_eq!(open, [at(1, 1), at(1, 2), at(2, 1), at(3, 2)].into());
         // Two links between the same switches are a ring too.
-        let mut twice = BTreeMap::from([(at(1, 1), link(at(2, 1))), (at(1, 2), link(at(2, 2)))]);
+        let mut twice = BTreeMap::new();
+        for port in [1, 2] {
+            twice.insert(at(1, port), link(at(2, port)));
+            twice.insert(at(2, port), link(at(1, port)));
+        }
         assert_eq!(tree(&twice).len(), 2);
+        // What carries packets one way only is no link.
         twice.remove(&at(1, 1));
         assert_eq!(tree(&twice), [at(1, 2), at(2, 2)].into());
     }

@@ -38,6 +38,8 @@ const EMPTY: u64 = u64::MAX;
 #[derive(Debug)]
 pub struct Table {
     slots: Vec<Slot>,
+    /// Whether a station gave way to another: entries may be there that lead to it.
+    full: bool,
     /// The most slots.
     most: usize,
 }
@@ -47,6 +49,7 @@ impl Table {
     pub fn new(stations: usize) -> Table {
         Table {
             slots: Vec::new(),
+            full: false,
             most: stations.clamp(WINDOW, MOST).next_power_of_two(),
         }
     }
@@ -54,6 +57,18 @@ impl Table {
     /// Forgets all.
     pub fn clear(&mut self) {
         self.slots.clear();
+        self.full = false;
+    }
+
+    /// Forgets the stations at a port; says whether entries may lead there.
+    pub fn forget(&mut self, port: PortNo) -> bool {
+        let mut any = self.full;
+        let there = |slot: &&mut Slot| slot.port == port.0 && slot.address != EMPTY;
+        for slot in self.slots.iter_mut().filter(there) {
+            slot.address = EMPTY;
+            any = true;
+        }
+        any
     }
 
     /// Where a station's window begins. Addresses that follow each other lie apart.
@@ -123,6 +138,7 @@ impl Table {
     }
 
     fn replace_oldest(&mut self, slot: Slot) {
+        self.full = true;
         let window = self.window(slot.address);
         if let Some(at) = window.min_by_key(|&at| self.slots[at].seen) {
             self.slots[at] = slot;
@@ -164,6 +180,14 @@ mod tests {
         assert_eq!(table.learn(256, PortNo(9), now), Learned::Moved);
         assert_eq!(table.find(256), Some(PortNo(9)));
         assert_eq!(table.find(1), None);
+        // Those at one port are forgotten, and no others.
+        assert!(table.forget(PortNo(3)));
+        assert!(!table.forget(PortNo(3)));
+        for address in 2..50_000 {
+            let port = PortNo(address as u32 % 7);
+            let known = Some(port).filter(|port| *port != PortNo(3));
+            assert_eq!(table.find(address << 8), known);
+        }
         table.clear();
         assert_eq!(table.find(256), None);
     }

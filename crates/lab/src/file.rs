@@ -2,6 +2,7 @@
 
 use crate::channel;
 use crate::clocks;
+use crate::datapaths;
 use crate::expand::{copies, fill};
 use crate::fault::{Fault, Faults, nearest};
 use crate::fields::{Fields, OneOrMore};
@@ -164,6 +165,7 @@ impl<'a> Reader<'a> {
                 self.node(&mut lab, name, name_span, section);
             }
         }
+        datapaths::settle(&mut lab, &mut self.faults);
         host_names::resolve(&mut lab, &self.names, &mut self.faults);
         let own = self.list(sections.value("link"), "[[link]]");
         for section in made.links.into_iter().chain(own) {

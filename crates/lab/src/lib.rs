@@ -68,6 +68,7 @@ mod check;
 pub mod clock_reports;
 mod clocks;
 pub mod comparison;
+mod datapaths;
 mod description;
 mod diagram;
 pub mod engine;

@@ -19,6 +19,7 @@ mod ping;
 mod real;
 mod reference;
 mod relays;
+mod sdn;
 mod snmp;
 mod streams;
 mod sweeps;

@@ -162,6 +162,8 @@ pub struct Counters {
     pub strays: u64,
     /// Times that reading was held up by a backlog.
     pub held: u64,
+    /// [Followed](Channels::follow) messages that the far end had not acknowledged when their connection ended.
+    pub unacknowledged: u64,
 }
 
 /// All control channels of a node.
@@ -381,6 +383,14 @@ impl Channels {
         Some(self.connections[peer.index()].outbox())
     }
 
+    /// Counts the message that was written last in [`Counters::unacknowledged`] if the connection ends before the
+    /// far end has taken it.
+    pub fn follow(&mut self, peer: Peer) {
+        if self.get(peer).is_some() {
+            self.connections[peer.index()].follow();
+        }
+    }
+
     /// Bytes that the far end has not acknowledged, sent or not; zero when the connection is over.
     pub fn backlog(&self, peer: Peer) -> usize {
         self.get(peer).map_or(0, Connection::backlog)
@@ -513,6 +523,7 @@ impl Channels {
                 before: connection.last_words(),
             });
         }
+        self.counters.unacknowledged += connection.unacknowledged();
         connection.end();
         self.by_id.remove(&(port, id));
         self.counters.closed += 1;

@@ -11,16 +11,20 @@
 //!   256: packets kept for controllers, for `buffer_life`, 1 s, at least. `miss_send_len`, 128: bytes of a packet without an
 //!   entry that go to the controller. `fail_mode`, secure, or standalone: what the switch does without a controller - goes on
 //!   with the entries that it has, or forwards by learned addresses. `entries`, none: those that are there from the start, in the
-//!   syntax of ovs-ofctl. `rate`, 1 Gb/s: of the data ports, as controllers are
+//!   syntax of ovs-ofctl, and so are `groups` and `meters`, none. `rate`, 1 Gb/s: of the data ports, as controllers are
 //!   told it. `queues`, none: of ports, each with `port`, `queue`, `min_rate` and `max_rate` in tenths of a percent of the
 //!   rate; with a least rate of any queue, the port sends at `rate` and its queues share that: each has its least rate, what
 //!   none was promised is shared by the queues without one and by frames of no queue. `names`, `eth1` and so on. `idle`, 5 s: silence before a controller is asked for an echo.
 //!   `seed`, 0: of hashes.
-//! - **Counters:** `packets`; `messages` and `errors` of controllers; `packet_ins`; `packet_ins_dropped`: a controller does
-//!   not read as fast; `flows`; `connections`: there are.
-//! - **Drops:** `no entry matches`, `the port is down or does not receive`, `the port is down or does not forward`, `output to
-//!   the port of arrival`, `output to a port that there is not`, `no other port`, `a queue is full`, `a fragment`, `shorter than
-//!   an Ethernet header`, `reserved address`, `destination on the port of arrival`.
+//! - **Counters:** `packets`; `messages` and `errors` of controllers; `packet_ins`: packets sent to controllers, one for each;
+//!   `packet_ins_dropped`: not sent, since a controller does not read as fast; `packet_ins_unacknowledged`: of those sent, the
+//!   ones that a controller had not acknowledged when its connection ended; `flows`; `connections`: there are.
+//! - **Drops:** `no entry matches`, `no action outputs it`, `the port is down or does not receive`, `the port is down or does not
+//!   forward`, `output to a port that there is not`, `a queue is full`, `a fragment`, `shorter than an Ethernet header`, `above a
+//!   meter's rate`, `an invalid TTL`. Only for a packet without another output: `output to the port of arrival`, `no other port`,
+//!   `reserved address`, `destination on the port of arrival`. Of packets for controllers: `no controller takes it`, `no controller
+//!   reads`, `the port keeps its packets from controllers`, `too many copies for controllers`. Every copy of a packet leaves by a port,
+//!   is sent to a controller, or is a drop.
 //! - **Paper:** 003 chapter 3, whose switches these figures are to be compared with.
 
 mod async_messages;
@@ -54,12 +58,12 @@ pub use config::{Config, ConfigError, FailMode, QueueConfig};
 
 use crate::channel::{Batch, Channels, Event, Settings};
 use crate::handshake::Handshake;
-use crate::message::{FlowCommand, PortReason};
+use crate::message::{Change, FlowCommand, PortReason};
 use crate::table::Flows;
-use crate::text::Flow;
+use crate::text::{Flow, Group, Meter};
 use crate::version::Version;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::ToString;
 use alloc::vec::Vec;
 use buffers::Buffers;
 use datapath::Datapath;
@@ -141,16 +145,7 @@ impl Switch {
         );
         datapath.evicts = config.eviction;
         datapath.standalone = config.fail_mode == FailMode::Standalone;
-        for text in &config.entries {
-            let wrong = |reason: String| ConfigError {
-                key: "entries",
-                reason: format!("`{text}`: {reason}"),
-            };
-            let flow = Flow::parse(Version::V13, text).map_err(|error| wrong(error.to_string()))?;
-            let add = flow.message(FlowCommand::Add);
-            let added = datapath.flow_mod(Time::ZERO, Version::V13, &add);
-            added.map_err(|fault| wrong(fault.to_string()))?;
-        }
+        prepare(&mut datapath, &config)?;
         let settings = Settings {
             limit: 1 << 30,
             idle: config.idle,
@@ -208,6 +203,41 @@ impl Switch {
             }
         }
     }
+}
+
+/// Puts the meters, groups and entries of a configuration in.
+fn prepare(datapath: &mut Datapath, config: &Config) -> Result<(), ConfigError> {
+    let (start, version) = (Time::ZERO, Version::V13);
+    for text in &config.meters {
+        let read = Meter::parse(text).map_err(|error| error.to_string());
+        let added = read.and_then(|meter| {
+            let added = datapath.meter_mod(start, &meter.message(Change::Add));
+            added.map_err(|fault| fault.to_string())
+        });
+        added.map_err(|reason| refused("meters", text, &reason))?;
+    }
+    for text in &config.groups {
+        let read = Group::parse(text).map_err(|error| error.to_string());
+        let added = read.and_then(|group| {
+            let added = datapath.group_mod(start, &group.message(Change::Add));
+            added.map_err(|fault| fault.to_string())
+        });
+        added.map_err(|reason| refused("groups", text, &reason))?;
+    }
+    for text in &config.entries {
+        let read = Flow::parse(version, text).map_err(|error| error.to_string());
+        let added = read.and_then(|flow| {
+            let added = datapath.flow_mod(start, version, &flow.message(FlowCommand::Add));
+            added.map_err(|fault| fault.to_string())
+        });
+        added.map_err(|reason| refused("entries", text, &reason))?;
+    }
+    Ok(())
+}
+
+fn refused(key: &'static str, text: &str, reason: &str) -> ConfigError {
+    let reason = format!("`{text}`: {reason}");
+    ConfigError { key, reason }
 }
 
 impl Node for Switch {
@@ -296,6 +326,8 @@ impl Node for Switch {
         statistics.counter("errors", errors);
         statistics.counter("packet_ins", packet_ins);
         statistics.counter("packet_ins_dropped", packet_ins_dropped);
+        let unacknowledged = self.channels.counters().unacknowledged;
+        statistics.counter("packet_ins_unacknowledged", unacknowledged);
         statistics.counter("flows", flows as u64);
         statistics.counter("connections", connections as u64);
         statistics

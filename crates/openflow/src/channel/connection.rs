@@ -1,6 +1,7 @@
 //! One connection: the window, and what waits on either side of it.
 
 use super::Reason;
+use alloc::collections::VecDeque;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
@@ -51,6 +52,8 @@ pub struct Connection {
     /// What is to be sent; the first `gone` bytes of it are.
     outbox: Vec<u8>,
     gone: usize,
+    /// Where in the stream messages end that are followed until they are acknowledged.
+    followed: VecDeque<u32>,
     /// Bytes that came, and of these acknowledged to the far end, modulo 2^32.
     received: u32,
     told: u32,
@@ -78,6 +81,7 @@ impl Connection {
             acknowledged: 0,
             outbox: Vec::new(),
             gone: 0,
+            followed: VecDeque::new(),
             received: 0,
             told: 0,
             inbox: Vec::new(),
@@ -97,7 +101,10 @@ impl Connection {
             buffer.clear();
             buffer.shrink_to(KEPT);
         }
+        let mut followed = mem::take(&mut self.followed);
+        followed.clear();
         *self = Connection {
+            followed,
             life: self.life.wrapping_add(1),
             dirty: self.dirty,
             outbox,
@@ -133,7 +140,23 @@ impl Connection {
             return Err(Reason::Acknowledgement);
         }
         self.acknowledged = count;
+        while let Some(&end) = self.followed.front()
+            && (count.wrapping_sub(end) as i32) >= 0
+        {
+            self.followed.pop_front();
+        }
         Ok(())
+    }
+
+    /// Follows the last message of the outbox.
+    pub fn follow(&mut self) {
+        let waits = (self.outbox.len() - self.gone) as u32;
+        self.followed.push_back(self.sent.wrapping_add(waits));
+    }
+
+    /// Followed messages that the far end has not taken.
+    pub fn unacknowledged(&self) -> u64 {
+        self.followed.len() as u64
     }
 
     fn in_flight(&self) -> u32 {

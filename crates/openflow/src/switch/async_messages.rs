@@ -1,8 +1,9 @@
 //! What the switch tells controllers of itself: packets, entries that have gone, ports that have changed.
 
-use super::datapath::{Datapath, PacketInNotice};
+use super::datapath::{Datapath, PacketInNotice, lose_notice};
 use super::field_list::FieldList;
 use super::journal::Removed;
+use super::session::Session;
 use super::{PATIENT, Switch};
 use crate::action::NO_BUFFER;
 use crate::key::Field;
@@ -62,17 +63,30 @@ impl Switch {
         if let Some(meter) = metered
             && meter.measure(now, notice.frame.len()) == super::meters::Verdict::Drop
         {
-            return out.done(notice.frame);
+            return lose_notice(notice.frame, notice.reason, "above a meter's rate", out);
         }
         let reason = notice.reason as u32;
-        let wanted = self.sessions.iter().flatten().any(|session| {
-            let version = session.version;
-            session.wants(session.wanted.packet_in, reason)
-                && version.is_some()
-                && (!notice.unmatched || version == Some(Version::V10))
-        });
-        if !wanted {
-            return out.done(notice.frame);
+        let takes = |session: &Session| {
+            session.version.filter(|&version| {
+                session.wants(session.wanted.packet_in, reason)
+                    && (!notice.unmatched || version == Version::V10)
+                    && (version != Version::V10 || notice.reason != PacketInReason::InvalidTtl)
+            })
+        };
+        let (mut takers, mut readers) = (0, 0);
+        for session in self.sessions.iter().flatten() {
+            if takes(session).is_some() {
+                takers += 1;
+                readers += u64::from(self.channels.backlog(session.peer) <= PATIENT);
+            }
+        }
+        self.counters.packet_ins_dropped += takers - readers;
+        if readers == 0 {
+            let loss = match takers {
+                0 => "no controller takes it",
+                _ => "no controller reads",
+            };
+            return lose_notice(notice.frame, notice.reason, loss, out);
         }
         let total = notice.frame.len();
         let most = notice.max_len.unwrap_or(self.miss_send_len);
@@ -115,23 +129,17 @@ impl Switch {
             data,
         });
         for session in self.sessions.iter().flatten() {
-            let Some(version) = session.version else {
+            let Some(version) = takes(session) else {
                 continue;
             };
-            if !session.wants(session.wanted.packet_in, reason)
-                || (notice.unmatched && version != Version::V10)
-                || (version == Version::V10 && notice.reason == PacketInReason::InvalidTtl)
-            {
-                continue;
-            }
             if self.channels.backlog(session.peer) > PATIENT {
-                self.counters.packet_ins_dropped += 1;
                 continue;
             }
             if let Some(bytes) = self.channels.buffer(session.peer)
                 && message.encode(version, 0, bytes).is_ok()
             {
                 self.counters.packet_ins += 1;
+                self.channels.follow(session.peer);
             }
         }
         if let Some(frame) = whole {

@@ -92,6 +92,10 @@ pub struct Config {
     /// Entries that are there from the start, as texts that ovs-ofctl reads: so that a switch forwards without a controller,
     /// and what is for its controller finds its way in band. Those of OpenFlow 1.3.
     pub entries: Vec<String>,
+    /// Groups that are there from the start, as texts that ovs-ofctl reads: one leads only to those before it.
+    pub groups: Vec<String>,
+    /// Meters that are there from the start, as texts that ovs-ofctl reads.
+    pub meters: Vec<String>,
     /// Of the data ports, as controllers are told it, and queues reckon with.
     pub rate: Rate,
     /// Queues of ports.
@@ -127,6 +131,8 @@ impl Default for Config {
             miss_send_len: 128,
             fail_mode: FailMode::Secure,
             entries: Vec::new(),
+            groups: Vec::new(),
+            meters: Vec::new(),
             rate: GIGABIT,
             queues: Vec::new(),
             names: Vec::new(),

@@ -401,12 +401,16 @@ impl Datapath {
 
     /// Does what is pending, with a copy of the packet.
     fn flush(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
-        if packet.pending.is_some() {
-            let mut copy = packet.copy(out);
-            copy.pending = packet.pending.take();
-            packet.copied = true;
-            self.finish(now, &mut copy, out);
+        let Some((port, max_len)) = packet.pending.take() else {
+            return;
+        };
+        if port.0 == packet.in_port && port.is_physical() {
+            packet.loss = TO_ARRIVAL;
+            return;
         }
+        let mut copy = packet.copy(out);
+        let output = self.output(now, &mut copy, port, max_len, out);
+        packet.settle(copy, output, out);
     }
 
     /// Carries out actions in order.
@@ -516,21 +520,54 @@ impl Datapath {
         bucket.packets += 1;
         bucket.bytes += packet.frame().len() as u64;
         let mut copy = packet.copy(out);
-        packet.copied = true;
         self.apply_set(now, &bucket.actions, &mut copy, out, depth + 1);
-        self.finish(now, &mut copy, out);
+        let output = self.last_output(now, &mut copy, out);
+        packet.settle(copy, output, out);
+    }
+
+    /// Does what is pending with the packet itself, and is done with it.
+    #[inline]
+    fn finish(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
+        if let Err(loss) = self.last_output(now, packet, out) {
+            // What others have taken is not lost.
+            match packet.copied {
+                true => out.done(packet.take_frame()),
+                false => out.drop(packet.take_frame(), loss),
+            }
+        }
     }
 
     /// Does what is pending with the packet itself.
+    ///
+    /// # Errors
+    /// Why it has gone nowhere; the packet still has its frame.
     #[inline]
-    fn finish(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
-        let Some((port, max_len)) = packet.pending.take() else {
-            let frame = packet.take_frame();
-            return match packet.copied {
-                true => out.done(frame),
-                false => out.drop(frame, packet.loss),
-            };
-        };
+    fn last_output(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
+        match packet.pending.take() {
+            Some((port, max_len)) => self.output(now, packet, port, max_len, out),
+            None => Err(packet.loss),
+        }
+    }
+
+    /// Sends a packet by a port.
+    ///
+    /// # Errors
+    /// Why there is no port that it goes to; the packet still has its frame. What a port does not carry is a drop of
+    /// that port.
+    #[inline]
+    fn output(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        port: PortNo,
+        max_len: u16,
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
         match port {
             PortNo::CONTROLLER => {
                 let max_len = match packet.reason {
@@ -544,9 +581,9 @@ impl Datapath {
                 let (number, queue) = (packet.in_port, packet.queue);
                 self.send(now, number, packet.take_frame(), queue, out);
             }
-            PortNo::ALL => self.send_all(now, packet, 0, out),
-            PortNo::FLOOD => self.send_all(now, packet, config::NO_FLOOD, out),
-            PortNo::NORMAL => self.forward(now, packet, out),
+            PortNo::ALL => return self.send_all(now, packet, 0, out),
+            PortNo::FLOOD => return self.send_all(now, packet, config::NO_FLOOD, out),
+            PortNo::NORMAL => return self.forward(now, packet, out),
             PortNo::TABLE => {
                 packet.queue = 0;
                 if packet.stale {
@@ -556,14 +593,13 @@ impl Datapath {
                 packet.copied = false;
                 self.pipeline(now, packet, out);
             }
-            PortNo(number) if number == packet.in_port => {
-                out.drop(packet.take_frame(), "output to the port of arrival");
-            }
+            PortNo(number) if number == packet.in_port => return Err(TO_ARRIVAL),
             PortNo(number) => {
                 let queue = packet.queue;
                 self.send(now, number, packet.take_frame(), queue, out);
             }
         }
+        Ok(())
     }
 
     #[inline]
@@ -575,7 +611,13 @@ impl Datapath {
     }
 
     /// Sends by all ports but that of arrival and those with a bit of their configuration set.
-    fn send_all(&mut self, now: Time, packet: &mut Packet, without: u32, out: &mut Out) {
+    fn send_all(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        without: u32,
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
         let mut last = None;
         for index in 0..self.ports.len() {
             let port = &self.ports[index];
@@ -591,13 +633,19 @@ impl Datapath {
             Some(index) => {
                 let queue = packet.queue;
                 self.ports[index].send(now, packet.take_frame(), queue, out);
+                Ok(())
             }
-            None => out.drop(packet.take_frame(), "no other port"),
+            None => Err("no other port"),
         }
     }
 
     /// The switch's own forwarding: by learned addresses.
-    fn forward(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
+    fn forward(
+        &mut self,
+        now: Time,
+        packet: &mut Packet,
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
         if packet.stale {
             packet.read_again();
         }
@@ -609,15 +657,14 @@ impl Datapath {
         }
         // Frames that a bridge keeps to itself (IEEE 802.1Q table 8-1).
         if destination & !0xF == 0x0180_C200_0000 {
-            return out.drop(packet.take_frame(), "reserved address");
+            return Err("reserved address");
         }
         match self.learning.find(now, vlan, destination) {
-            Some(port) if port == packet.in_port => {
-                out.drop(packet.take_frame(), "destination on the port of arrival");
-            }
+            Some(port) if port == packet.in_port => Err("destination on the port of arrival"),
             Some(port) => {
                 let queue = packet.queue;
                 self.send(now, port, packet.take_frame(), queue, out);
+                Ok(())
             }
             None => self.send_all(now, packet, config::NO_FLOOD, out),
         }
@@ -635,7 +682,11 @@ impl Datapath {
             .port_index(packet.in_port)
             .is_some_and(|index| self.ports[index].config & config::NO_PACKET_IN != 0);
         if silent || self.notices.len() >= MOST_NOTICES {
-            return;
+            let loss = match silent {
+                true => "the port keeps its packets from controllers",
+                false => "too many copies for controllers",
+            };
+            return lose_notice(out.copy(packet.frame()), packet.reason, loss, out);
         }
         let cookie = packet
             .entry
@@ -653,6 +704,18 @@ impl Datapath {
         });
     }
 }
+
+/// A packet goes to no controller. With an invalid TTL the packet itself is the drop, and controllers are only
+/// notified.
+pub(super) fn lose_notice(frame: Frame, reason: PacketInReason, loss: &'static str, out: &mut Out) {
+    match reason {
+        PacketInReason::InvalidTtl => out.done(frame),
+        PacketInReason::NoMatch | PacketInReason::Action => out.drop(frame, loss),
+    }
+}
+
+/// The reason of a drop: the only output is suppressed.
+const TO_ARRIVAL: &str = "output to the port of arrival";
 
 /// Buckets that one packet is carried out by at most: chains of groups could multiply it without end.
 const MOST_BUCKETS: u32 = 4096;

@@ -24,7 +24,7 @@ pub(super) struct Packet {
     pub reason: PacketInReason,
     /// The last output, which need not be a copy if nothing follows.
     pub pending: Option<(PortNo, u16)>,
-    /// Whether copies of it have been output, or taken on by buckets of a group: then its end is no drop.
+    /// Whether copies of it have been output: then its end is no drop.
     pub copied: bool,
     /// Why it is dropped if nothing is pending in the end.
     pub loss: &'static str,
@@ -77,6 +77,18 @@ impl Packet {
             pending: None,
             copied: false,
             ..*self
+        }
+    }
+
+    /// Takes down the end of a copy: whether anything took it, or why not.
+    pub fn settle(&mut self, mut copy: Packet, output: Result<(), &'static str>, out: &mut Out) {
+        match output {
+            Ok(()) => self.copied = true,
+            Err(loss) => {
+                self.loss = loss;
+                self.copied |= copy.copied;
+                out.done(copy.take_frame());
+            }
         }
     }
 

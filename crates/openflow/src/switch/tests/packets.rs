@@ -270,3 +270,94 @@ fn a_packet_that_actions_end_is_a_drop_and_one_that_has_left_before_is_none() {
         assert_eq!(pair.drops(), expected, "{actions:?}");
     }
 }
+
+#[test]
+fn an_output_to_the_port_of_arrival_is_a_drop_only_without_another_output() {
+    const TO_ARRIVAL: &str = "output to the port of arrival";
+    let mut random = node::random::Random::new(7);
+    let (mut alone, mut among) = (0, 0);
+    for _ in 0..300 {
+        let mut pair = Pair::new(Version::V13);
+        // Outputs by themselves, one behind the other, or each in a bucket of a group that has all.
+        let outputs: Vec<Action<'_>> = (0..1 + random.below(4))
+            .map(|_| Action::output(PortNo(1 + random.below(3) as u32)))
+            .collect();
+        let in_group = random.chance(0.5);
+        if in_group {
+            let buckets: Vec<Bucket<'_>> = outputs
+                .iter()
+                .map(|output| Bucket {
+                    weight: 0,
+                    watch_port: PortNo::ANY,
+                    watch_group: ANY_GROUP,
+                    actions: core::slice::from_ref(output).into(),
+                })
+                .collect();
+            let group = GroupMod {
+                command: Change::Add,
+                kind: GroupKind::All,
+                group: 1,
+                buckets: (&buckets[..]).into(),
+            };
+            assert_eq!(pair.fault(&Message::GroupMod(group)), None);
+            enter(&mut pair, 5, &[], &[Action::Group(1)]);
+        } else {
+            enter(&mut pair, 5, &[], &outputs);
+        }
+        let wanted: Vec<u16> = outputs
+            .iter()
+            .filter_map(|output| match output {
+                Action::Output { port, .. } if port.0 != 1 => Some(port.0 as u16),
+                _ => None,
+            })
+            .collect();
+        assert_eq!(pair.ports(1, &frame()), wanted, "{outputs:?}");
+        match wanted.is_empty() {
+            true => {
+                assert_eq!(pair.drops(), [(TO_ARRIVAL, 1)], "{outputs:?}");
+                alone += 1;
+            }
+            false => {
+                assert_eq!(pair.drops(), [], "{outputs:?}");
+                among += usize::from(wanted.len() < outputs.len());
+            }
+        }
+    }
+    assert!(alone > 10 && among > 50, "{alone} {among}");
+}
+
+#[test]
+fn floods_and_the_switchs_own_forwarding_are_drops_only_where_nothing_else_is_output() {
+    for (actions, left, drops) in [
+        (&[PortNo(2), PortNo::FLOOD][..], &[2][..], &[][..]),
+        (&[PortNo::FLOOD, PortNo(2)], &[2], &[]),
+        (&[PortNo::ALL], &[], &[("no other port", 1)]),
+        (&[PortNo(2), PortNo::NORMAL], &[2], &[]),
+        (&[PortNo::NORMAL], &[], &[("no other port", 1)]),
+    ] {
+        let mut pair = Pair::new(Version::V13);
+        let outputs: Vec<Action<'_>> = actions.iter().map(|port| Action::output(*port)).collect();
+        enter(&mut pair, 5, &[], &outputs);
+        // Port 2 carries what is sent there by its number; floods find no port that is up.
+        for port in [3, 4] {
+            pair.link(port, false);
+        }
+        let mut with_two = left.to_vec();
+        if actions.contains(&PortNo::FLOOD)
+            || actions.contains(&PortNo::NORMAL)
+            || actions.contains(&PortNo::ALL)
+        {
+            // Once more by the flood.
+            with_two.push(2);
+        }
+        assert_eq!(pair.ports(1, &frame()), with_two, "{actions:?}");
+        assert_eq!(pair.drops(), [], "{actions:?}");
+        pair.link(2, false);
+        assert_eq!(pair.ports(1, &frame()), [0; 0], "{actions:?}");
+        let mut expected: Vec<(&str, u64)> = drops.to_vec();
+        if !left.is_empty() {
+            expected.push(("the port is down or does not forward", 1));
+        }
+        assert_eq!(pair.drops(), expected, "{actions:?}");
+    }
+}

@@ -1,6 +1,6 @@
 //! Classic BPF: whatever instructions verify, run to their end on whatever frame.
 
-use packet::bpf::{Instruction, Program};
+use packet::bpf::{Instruction, Observed, Program};
 use std::fmt::Write;
 
 pub fn target(data: &[u8]) {
@@ -21,6 +21,14 @@ pub fn target(data: &[u8]) {
     if let Ok(program) = Program::new(instructions.clone()) {
         let result = program.run(frame);
         assert_eq!(program.run(frame), result);
+        // What is known besides the bytes changes nothing for a program that does not ask for it.
+        let known = Observed {
+            packet_type: Some(Observed::SENT),
+            interface: Some(1),
+            ..Observed::whole(frame)
+        };
+        let asks = program.reads_direction() || program.reads_interface();
+        assert!(asks || program.run_on(&known) == result);
 
         let mut text = format!("{}\n", instructions.len());
         for Instruction { code, jt, jf, k } in instructions {

@@ -167,7 +167,7 @@ impl Writer {
         at_ps: impl Fn() -> u128,
         tick: Tick,
     ) -> anyhow::Result<bool> {
-        if self.selector.takes(packet.bytes, &at_ps) {
+        if self.selector.takes(item, &at_ps)? {
             let dated = Packet {
                 stamp: match self.dates {
                     true => Date::from_ps(at_ps()).map(Stamp::Date),

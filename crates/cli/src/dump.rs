@@ -27,7 +27,7 @@ use measure::profile::Config;
 use merge::MergeConsumer;
 use node::{Size, Time};
 use packet::Tick;
-use packet::capture::{ETHERNET, Statistics, has_ethernet, put_ethernet};
+use packet::capture::{ETHERNET, NULL, Statistics};
 use split::{Destination, Split, Splitter};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -136,8 +136,8 @@ struct Writer<'a> {
     selector: Selector,
     splitter: Option<Splitter>,
     fixer: Fixer,
-    /// Of a packet without an Ethernet header, the frame that is looked into.
-    ethernet: Vec<u8>,
+    /// A packet whose family is turned into the byte order of the file that is written.
+    turned: Vec<u8>,
     /// The files of a ring, the oldest first.
     ring: VecDeque<PathBuf>,
     files: Vec<Option<File>>,
@@ -198,7 +198,7 @@ impl Dump {
             selector: self.selection.selector()?,
             splitter,
             fixer: self.fix.fixer(),
-            ethernet: Vec::new(),
+            turned: Vec::new(),
             ring: VecDeque::new(),
             files: Vec::new(),
             read: (0..=files.len())
@@ -424,20 +424,7 @@ impl MergeConsumer for Writer<'_> {
         let of = item.captured.map(|_| (file, item.interface));
         let link_type = item.described().map_or(ETHERNET, |of| of.link_type);
         let foreign = link_type != ETHERNET;
-        ensure!(
-            !foreign || has_ethernet(link_type) || !self.selector.filters(),
-            "--filter looks into Ethernet, and interface {} has link type {link_type}; leave out one of the two",
-            item.interface
-        );
-        let looked_into = match foreign && self.selector.filters() {
-            true => match put_ethernet(link_type, item.bytes, &mut self.ethernet) {
-                Some(_) => &self.ethernet,
-                // No expression fits it.
-                None => return Ok(self.selector.wants_more()),
-            },
-            false => item.bytes,
-        };
-        if self.selector.takes(looked_into, || at_ps) {
+        if self.selector.takes(item, || at_ps)? {
             if let Some(summary) = &mut self.summary {
                 summary.packet(item, at_ps)?;
             }
@@ -449,7 +436,18 @@ impl MergeConsumer for Writer<'_> {
             // What is set right is as long as it was.
             let length = item.bytes.len().min(snap);
             let place = self.place(item.bytes, length, at_ps)?;
+            let is_turned = link_type == NULL && item.described().is_some_and(|of| of.big_endian);
             let fixed = match foreign {
+                // Families have the byte order of their file, and those that are written are
+                // little-endian.
+                true if is_turned => {
+                    self.turned.clear();
+                    self.turned.extend_from_slice(item.bytes);
+                    if let Some(family) = self.turned.first_chunk_mut::<4>() {
+                        family.reverse();
+                    }
+                    &self.turned
+                }
                 true => item.bytes,
                 false => self.fixer.frame(item.bytes),
             };

@@ -83,7 +83,7 @@ impl Consumer for Reader {
             Some(at_ps) => at_ps,
             None => self.epoch_ps + self.departures.ps(item.word.unwrap_or(0)),
         };
-        if self.selector.takes(item.bytes, || at_ps) {
+        if self.selector.takes(item, || at_ps)? {
             self.table.packet(item.bytes, item.original_len, at_ps);
         }
         Ok(self.selector.wants_more())

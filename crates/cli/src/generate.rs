@@ -9,7 +9,7 @@ use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
 use crate::report::{self, Detail};
-use crate::select::Filter;
+use crate::select::{Filter, Network};
 use crate::time::tick;
 use anyhow::Context;
 use lab::{Notes, Replayed};
@@ -89,6 +89,8 @@ pub struct Generate {
     /// Replay only packets that fit an expression as tcpdump has them, such as 'udp port 53'
     #[arg(long, short, value_name = "EXPRESSION", requires = "replay")]
     filter: Option<String>,
+    #[command(flatten)]
+    network: Network,
     /// Replay so many times as fast
     #[arg(long, alias = "scale", value_name = "FACTOR", requires = "replay")]
     speed: Option<f64>,
@@ -357,7 +359,7 @@ impl Generate {
             Some(path) => {
                 let source = Replayed::open(path.clone(), notes.clone());
                 let source = source.map_err(anyhow::Error::msg)?.with_tick(self.tick);
-                let source = match Filter::of(self.filter.clone()).program()? {
+                let source = match Filter::of(self.filter.clone(), self.network).compiled()? {
                     Some(filter) => source.with_filter(filter),
                     None => source,
                 };

@@ -141,11 +141,7 @@ impl Packet {
             word: self.word,
             at_ps: self.at_ps,
             hash: self.hash,
-            original_len: self.bytes.len() as u32,
-            interface: 0,
-            captured: None,
-            options: packet::capture::Options::default(),
-            bytes: &self.bytes,
+            ..Item::of(&self.bytes)
         }
     }
 }

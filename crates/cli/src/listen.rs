@@ -5,11 +5,12 @@ use crate::packets::Consumer;
 use crate::report::{self, put_link};
 use crate::select::Selection;
 use live::clock;
-use live::file::{Captured, Item};
+use live::file::{Captured, IPV4_ADDRESS, Item, Raw};
 use live::port::raw::any::{Any, Metadata};
 use live::port::{self, Options, Port, PortError, PortInfo, PortSpec, Received, RxCounters};
 use packet::Tick;
 use packet::capture::{self, Interface};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long to wait for a packet before looking whether to stop.
@@ -129,7 +130,8 @@ impl Listener {
                 }
                 spec => {
                     let port = port::open(spec, &options)?;
-                    let number = captured.add(described(&port.info));
+                    let index = live::interface::find(&port.info.name).ok().flatten();
+                    let number = captured.add(described(&port.info), index.map(|of| of.index));
                     Kind::Port(port, number)
                 }
             };
@@ -269,24 +271,37 @@ impl Listener {
 
 /// How a capture describes a port.
 fn described(info: &PortInfo) -> Interface {
-    Interface {
+    with_address(Interface {
         name: info.name.clone(),
         mac: info.mac,
         ..Interface::default()
+    })
+}
+
+/// The description of an interface with its first IPv4 address and the mask of that, if it has one.
+fn with_address(mut interface: Interface) -> Interface {
+    let addresses = live::interface::addresses(&interface.name).unwrap_or_default();
+    let first = addresses
+        .into_iter()
+        .find_map(|(address, length)| match address {
+            IpAddr::V4(address) => Some((address, length)),
+            IpAddr::V6(_) => None,
+        });
+    if let Some((address, length)) = first {
+        let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+        let value = [address.octets(), mask.to_be_bytes()].concat();
+        interface.others.push((IPV4_ADDRESS, value));
     }
+    interface
 }
 
 /// A packet as those of a capture are.
 fn item<'a>(bytes: &'a [u8], at_ps: u128, interface: u32, captured: &'a Captured) -> Item<'a> {
     Item {
-        word: None,
         at_ps: Some(at_ps),
-        hash: None,
-        original_len: bytes.len() as u32,
         interface,
         captured: Some(captured),
-        options: capture::Options::default(),
-        bytes,
+        ..Item::of(bytes)
     }
 }
 
@@ -318,13 +333,14 @@ impl Kind {
                 if numbers.len() <= metadata.interface {
                     numbers.resize(metadata.interface + 1, None);
                 }
-                let number = *numbers[metadata.interface]
-                    .get_or_insert_with(|| captured.add(metadata.described()));
+                let number = *numbers[metadata.interface].get_or_insert_with(|| {
+                    captured.add(with_address(metadata.described()), Some(metadata.index))
+                });
                 let at_ps = match metadata.wall_ns {
                     Some(wall_ns) => u128::from(wall_ns) * 1_000,
                     None => dated(frame),
                 };
-                let bytes = match metadata.cooked.filter(|_| verbatim) {
+                let raw = match metadata.cooked {
                     Some(header) => {
                         cooked.clear();
                         cooked.extend(header.bytes());
@@ -334,8 +350,10 @@ impl Kind {
                     }
                     None => frame.bytes,
                 };
+                let bytes = if verbatim { raw } else { frame.bytes };
                 sink(&Item {
                     options,
+                    raw: Raw::whole(raw),
                     ..item(bytes, at_ps, number, captured)
                 });
             }),

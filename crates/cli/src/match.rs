@@ -7,7 +7,7 @@ use crate::complaints::{Complaints, Strictness};
 use crate::confine::{self, Permissions};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
-use crate::select::{Filter, Selector, Span};
+use crate::select::{Filter, Network, Selector, Span};
 use live::file::Next;
 use rules::{Rule, Rules};
 use std::path::PathBuf;
@@ -41,6 +41,8 @@ pub struct Match {
     #[arg(long, value_name = "EXPRESSION")]
     filter: Option<String>,
     #[command(flatten)]
+    network: Network,
+    #[command(flatten)]
     span: Span,
     #[command(flatten)]
     buffering: Buffering,
@@ -56,7 +58,9 @@ impl Match {
         confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules.clone(), self.all, self.invert);
-        let mut selector = self.span.selector(&Filter::of(self.filter.clone()))?;
+        let mut selector = self
+            .span
+            .selector(&Filter::of(self.filter.clone(), self.network))?;
         let mut found = 0;
         let chosen = self.choose(&rules, &mut selector, &mut stdout, &complaints, &mut found);
         if self.count {

@@ -260,7 +260,7 @@ impl<C: Consumer> Consumer for Selecting<'_, C> {
         let words = || self.epoch_ps + self.tick.ps(item.word.unwrap_or(0));
         let taken = self
             .selector
-            .takes(item.bytes, || item.at_ps.unwrap_or_else(words));
+            .takes(item, || item.at_ps.unwrap_or_else(words))?;
         let more = !taken || self.consumer.packet(item)?;
         Ok(more && self.selector.wants_more())
     }

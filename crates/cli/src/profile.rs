@@ -103,11 +103,11 @@ impl ProfileCommand {
                     window: self.within as usize,
                     bytes: self.payload as usize,
                 },
-                filter: self.selection.program()?,
+                filter: self.selection.filter()?,
                 tick: self.tick,
                 complaints: self.strictness.complaints(),
             };
-            return compare::run(&task, &self.plot, self.title.as_deref(), self.json);
+            return compare::run(task, &self.plot, self.title.as_deref(), self.json);
         }
         let config = Config {
             rate: self.rate,

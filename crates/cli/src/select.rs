@@ -1,9 +1,12 @@
 //! Which packets of a stream are wanted: by what they are, when they came, and how many.
 
 use crate::time::Moment;
+use live::bpf::{BpfError, Target};
+use live::file::Item;
+use live::filter::FilterError;
 use node::Time;
-use nodes::filter::Program;
 use packet::LONGEST;
+use std::net::Ipv4Addr;
 
 /// Which packets are taken by what they are.
 #[derive(clap::Args, Default)]
@@ -11,6 +14,30 @@ pub struct Filter {
     /// Only packets that fit an expression as tcpdump has them, such as 'udp port 53'
     #[arg(long, short, value_name = "EXPRESSION")]
     filter: Option<String>,
+    #[command(flatten)]
+    network: Network,
+}
+
+/// What a filter has to know of the network.
+#[derive(clap::Args, Clone, Copy, Default)]
+pub struct Network {
+    /// The mask of the network, for `ip broadcast` where an interface does not have it, such as
+    /// 255.255.255.0
+    #[arg(long, value_name = "MASK", value_parser = netmask)]
+    netmask: Option<Ipv4Addr>,
+}
+
+/// A mask, or the length of its prefix.
+fn netmask(text: &str) -> Result<Ipv4Addr, String> {
+    let bits = text.trim_start_matches('/').parse::<u32>().ok();
+    let mask = match bits.filter(|bits| *bits <= 32) {
+        Some(bits) => Some(Ipv4Addr::from_bits(
+            u32::MAX.checked_shl(32 - bits).unwrap_or(0),
+        )),
+        None => text.parse().ok(),
+    };
+    mask.filter(|mask: &Ipv4Addr| mask.to_bits().leading_ones() == mask.to_bits().count_ones())
+        .ok_or_else(|| "a mask has ones and then zeros, such as 255.255.255.0 or /24".into())
 }
 
 /// Which packets are taken.
@@ -44,7 +71,7 @@ pub struct Span {
 
 /// A selection at work.
 pub struct Selector {
-    filter: Option<Program>,
+    filter: Option<live::filter::Filter>,
     since: Option<Moment>,
     until: Option<Moment>,
     /// ps.
@@ -60,15 +87,16 @@ pub struct Selector {
 
 impl Filter {
     /// That of a command whose option has another short flag.
-    pub fn of(filter: Option<String>) -> Filter {
-        Filter { filter }
+    pub fn of(filter: Option<String>, network: Network) -> Filter {
+        Filter { filter, network }
     }
 
-    /// The program that it is, if there is one.
+    /// The filter at work, if there is one.
     ///
     /// # Errors
     /// When the expression is none.
-    pub fn program(&self) -> anyhow::Result<Option<Program>> {
+    pub fn compiled(&self) -> anyhow::Result<Option<live::filter::Filter>> {
+        let compile = |expression| compile(expression, self.network.netmask);
         self.filter.as_deref().map(compile).transpose()
     }
 }
@@ -90,8 +118,8 @@ impl Selection {
     ///
     /// # Errors
     /// When it is none.
-    pub fn program(&self) -> anyhow::Result<Option<Program>> {
-        self.filter.program()
+    pub fn filter(&self) -> anyhow::Result<Option<live::filter::Filter>> {
+        self.filter.compiled()
     }
 
     /// How long it lasts, if that was said.
@@ -112,7 +140,7 @@ impl Span {
     /// When the filter is none.
     pub fn selector(&self, filter: &Filter) -> anyhow::Result<Selector> {
         Ok(Selector {
-            filter: filter.program()?,
+            filter: filter.compiled()?,
             since: self.since,
             until: self.until,
             duration: self.duration.map(|time| time.as_ps().into()),
@@ -140,16 +168,25 @@ impl Default for Selector {
 }
 
 /// Compiles an expression; what is wrong with one has a caret below it.
-///
-/// # Errors
-/// When it is none.
-pub fn compile(expression: &str) -> anyhow::Result<Program> {
-    let compiled = live::bpf::compile(expression, LONGEST as u32).map_err(|error| {
-        let at = expression[..mistake(expression)].chars().count();
-        let (line, caret) = (expression.replace(['\n', '\t'], " "), " ".repeat(at));
-        anyhow::anyhow!("{error}\n    {line}\n    {caret}^")
-    });
-    Ok(Program::new(compiled?)?)
+fn compile(expression: &str, netmask: Option<Ipv4Addr>) -> anyhow::Result<live::filter::Filter> {
+    live::filter::Filter::new(expression, netmask).map_err(|error| match error {
+        FilterError::Expression(BpfError::Expression { .. }) => {
+            let at = expression[..mistake(expression)].chars().count();
+            let (line, caret) = (expression.replace(['\n', '\t'], " "), " ".repeat(at));
+            anyhow::anyhow!("{error}\n    {line}\n    {caret}^")
+        }
+        error => error.into(),
+    })
+}
+
+/// Why a packet cannot be judged, and the option that helps.
+pub fn unjudged(error: FilterError) -> anyhow::Error {
+    match error {
+        FilterError::Expression(BpfError::Netmask { .. }) => {
+            anyhow::anyhow!("{error}; give it, as in --netmask 255.255.255.0")
+        }
+        error => error.into(),
+    }
 }
 
 /// Where the mistake is in an expression that is none: at the first word behind which nothing makes one. libpcap does not tell.
@@ -171,8 +208,12 @@ fn mistake(expression: &str) -> usize {
             .count()
             .saturating_sub(text.matches(')').count());
         let close = ")".repeat(open);
-        MORE.iter()
-            .any(|more| live::bpf::compile(&format!("{text}{more}{close}"), LONGEST as u32).is_ok())
+        MORE.iter().any(|more| {
+            let whole = format!("{text}{more}{close}");
+            let compiled = live::bpf::compile(&whole, &Target::ETHERNET, LONGEST as u32);
+            // A mask that is not known is no mistake of the text.
+            matches!(compiled, Ok(_) | Err(BpfError::Netmask { .. }))
+        })
     };
     let breaks = |c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']');
     let mut at = 0;
@@ -196,41 +237,39 @@ impl Selector {
     /// When that is none.
     pub fn by(filter: &Filter) -> anyhow::Result<Selector> {
         Ok(Selector {
-            filter: filter.program()?,
+            filter: filter.compiled()?,
             ..Selector::default()
         })
     }
 
     /// Whether a packet is wanted. `at_ps` tells when it came, in ps since 1970, and is asked only where that matters.
+    ///
+    /// # Errors
+    /// When the filter asks for what packets of this link type do not have.
     #[inline]
-    pub fn takes(&mut self, bytes: &[u8], at_ps: impl FnOnce() -> u128) -> bool {
+    pub fn takes(&mut self, item: &Item<'_>, at_ps: impl FnOnce() -> u128) -> anyhow::Result<bool> {
         let timed = self.since.is_some() || self.until.is_some() || self.duration.is_some();
         if timed && !self.in_time(at_ps()) {
-            return false;
+            return Ok(false);
         }
-        if let Some(filter) = &self.filter
-            && filter.run(bytes) == 0
+        if let Some(filter) = &mut self.filter
+            && !filter.takes(item).map_err(unjudged)?
         {
-            return false;
+            return Ok(false);
         }
         if self.skip > 0 {
             self.skip -= 1;
-            return false;
+            return Ok(false);
         }
         let takes = self.left > 0;
         self.left -= u64::from(takes);
-        takes
+        Ok(takes)
     }
 
     /// Whether it leaves out any packet.
     pub fn selects(&self) -> bool {
         let timed = self.since.is_some() || self.until.is_some() || self.duration.is_some();
         timed || self.filter.is_some() || self.counted || self.skip > 0
-    }
-
-    /// Whether packets are looked into, which has to be Ethernet.
-    pub fn filters(&self) -> bool {
-        self.filter.is_some()
     }
 
     /// Whether what comes from now on, ps since 1970, comes too late: for ports, which give packets in the order of time.
@@ -278,7 +317,7 @@ mod tests {
 
     #[test]
     fn a_mistake_in_an_expression_has_a_caret_below_it() {
-        if let Err(error) = compile("ip") {
+        if let Err(error) = compile("ip", None) {
             return println!("skipped: {error:#}");
         }
         for (expression, place) in [
@@ -287,14 +326,29 @@ mod tests {
             ("host", 4),
             ("(udp or tcp) nad ip", 13),
         ] {
-            let Err(error) = compile(expression) else {
+            let Err(error) = compile(expression, None) else {
                 panic!("{expression} is one")
             };
             let told = error.to_string();
             let caret = told.lines().last().unwrap().find('^').unwrap();
             assert_eq!(caret, 4 + place, "{told}");
         }
-        assert!(compile("udp port 53").is_ok());
+        assert!(compile("udp port 53", None).is_ok());
+    }
+
+    #[test]
+    fn a_mask_is_written_as_addresses_or_as_the_length_of_a_prefix() {
+        for (text, mask) in [
+            ("255.255.255.0", Some([255, 255, 255, 0])),
+            ("/20", Some([255, 255, 240, 0])),
+            ("0", Some([0; 4])),
+            ("32", Some([255; 4])),
+            ("/33", None),
+            ("255.0.255.0", None),
+            ("mask", None),
+        ] {
+            assert_eq!(netmask(text).ok(), mask.map(Ipv4Addr::from), "{text}");
+        }
     }
 
     #[test]
@@ -307,12 +361,12 @@ mod tests {
             ..Selection::default()
         };
         let mut file = selection.selector().unwrap();
-        let taken = [100, 105, 110, 95].map(|at| file.takes(&[], || at));
+        let taken = [100, 105, 110, 95].map(|at| file.takes(&Item::of(&[]), || at).unwrap());
         assert_eq!(taken, [true, true, false, true]);
         let mut port = selection.selector().unwrap();
         assert!(!port.is_over(90));
-        assert!(port.takes(&[], || 99));
-        assert!(!port.takes(&[], || 100));
+        assert!(port.takes(&Item::of(&[]), || 99).unwrap());
+        assert!(!port.takes(&Item::of(&[]), || 100).unwrap());
         assert!(port.is_over(100));
     }
 }

@@ -99,8 +99,14 @@ impl Tap {
             let wait = if rest.is_some() { Duration::ZERO } else { WAIT };
             let mut written = Ok(());
             let received = rx.receive(wait, &mut |frame| {
-                if !selector.takes(frame.bytes, || epoch_ps + u128::from(frame.at_ns) * 1_000) {
-                    return;
+                let at_ps = || epoch_ps + u128::from(frame.at_ns) * 1_000;
+                match selector.takes(&Item::of(frame.bytes), at_ps) {
+                    Ok(true) => {}
+                    Ok(false) => return,
+                    Err(error) => {
+                        written = Err(error);
+                        return;
+                    }
                 }
                 let packet = Packet {
                     stamp: Some(Stamp::Word(tick.count(u128::from(frame.at_ns) * 1_000))),

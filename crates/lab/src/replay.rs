@@ -2,8 +2,8 @@
 
 use crate::lock::lock;
 use live::file::{Counters, FileError, Item, Next};
+use live::filter::Filter;
 use node::{Frame, Time};
-use nodes::filter::Program;
 use nodes::generator::Source;
 use packet::Tick;
 use std::collections::BTreeMap;
@@ -80,7 +80,7 @@ pub struct Replayed {
     tick: Tick,
     first_ps: Option<u128>,
     /// Which packets are replayed.
-    filter: Option<Program>,
+    filter: Option<Filter>,
     /// It has been read to its end once, so that what is wrong with it is known.
     known: bool,
     notes: Notes,
@@ -128,7 +128,7 @@ impl Replayed {
 
     /// With those packets alone that a filter lets through; the first of them begins the replay.
     #[must_use]
-    pub fn with_filter(self, filter: Program) -> Replayed {
+    pub fn with_filter(self, filter: Filter) -> Replayed {
         let filter = Some(filter);
         Replayed { filter, ..self }
     }
@@ -142,7 +142,7 @@ impl Replayed {
         }
     }
 
-    fn ended_early(&self, error: &FileError) {
+    fn ended_early(&self, error: &dyn std::error::Error) {
         if !self.known {
             self.notes
                 .lost(1, format!("the replay ended early: {error}"));
@@ -178,9 +178,14 @@ impl Source for Replayed {
         loop {
             match self.source.next() {
                 Ok(Next::Item(item)) => {
-                    let filter = self.filter.as_ref();
-                    if filter.is_some_and(|filter| filter.run(item.bytes) == 0) {
-                        continue;
+                    let takes = self.filter.as_mut().map(|filter| filter.takes(&item));
+                    match takes.transpose() {
+                        Ok(None | Some(true)) => {}
+                        Ok(Some(false)) => continue,
+                        Err(error) => {
+                            self.ended_early(&error);
+                            break;
+                        }
                     }
                     frame.extend(item.bytes);
                     let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);

@@ -26,6 +26,19 @@ fn a_good_file_has_none() {
 }
 
 #[test]
+fn a_filter_that_asks_for_the_direction_of_frames_is_refused() {
+    // `inbound`, by tcpdump -ddd.
+    let program = "4\n40 0 0 4294963204\n21 0 1 4\n6 0 0 0\n6 0 0 1\n";
+    let filter = format!("[node.f]\nkind = 'filter'\nprogram = \"\"\"{program}\"\"\"\n");
+    let found = faults(&format!("{filter}{PAIR}"));
+    let first = found.first().map(String::as_str).unwrap_or_default();
+    assert!(
+        first.starts_with("3:") && first.contains("no direction"),
+        "{found:?}"
+    );
+}
+
+#[test]
 fn several_faults_are_told_in_one_run_in_the_order_of_the_file() {
     let found = faults(
         "\

@@ -91,13 +91,14 @@ fn main() {
     let packets = packets();
     println!("{:<76} {:>4}  ours, libpcap's, ratio", "expression", "len");
     for expression in EXPRESSIONS {
-        let instructions = match live::bpf::compile(expression, 65_535) {
-            Ok(instructions) => instructions,
-            Err(error) => {
-                println!("skipped: {error}");
-                return;
-            }
-        };
+        let instructions =
+            match live::bpf::compile(expression, &live::bpf::Target::ETHERNET, 65_535) {
+                Ok(instructions) => instructions,
+                Err(error) => {
+                    println!("skipped: {error}");
+                    return;
+                }
+            };
         let raw: Vec<_> = instructions
             .iter()
             .map(|&Instruction { code, jt, jf, k }| RawInstruction { code, jt, jf, k })

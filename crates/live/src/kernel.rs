@@ -8,6 +8,7 @@ pub mod datagram;
 pub mod ebpf;
 pub mod file;
 pub mod file_system;
+pub mod filter;
 pub mod interface;
 pub mod netlink;
 pub mod netns;

@@ -19,6 +19,7 @@
 //! | [`datagram`] | UDP in bulk, with stamps of arrival |
 //! | [`ebpf`] | programs that run in the kernel, and their maps |
 //! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
+//! | [`filter`] | filter expressions at work on packets of any link type |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`netlink`] | the messages of rtnetlink, nf_tables and netfilter queues |
 //! | [`netns`] | network namespaces and veth pairs |
@@ -46,6 +47,6 @@ pub mod port;
 pub mod world;
 
 pub use kernel::{
-    bpf, clock, datagram, ebpf, file, interface, netlink, netns, nfqueue, output, page, scheduling,
-    signal, statistics, thread,
+    bpf, clock, datagram, ebpf, file, filter, interface, netlink, netns, nfqueue, output, page,
+    scheduling, signal, statistics, thread,
 };

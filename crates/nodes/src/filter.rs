@@ -8,8 +8,8 @@
 //! - **Counters:** `packets`; `bytes`, without FCS; `matched`; `passed`.
 //! - **Drops:** `filtered out`.
 //!
-//! A node has no compiler: whoever makes the filter turns the expression into a [`Program`]. It is
-//! verified when it is made, so that running it always ends, within its length in steps.
+//! A node has no compiler: the caller turns the expression into a [`Program`]. It is verified when
+//! it is made, so that running it always ends.
 
 pub use packet::bpf::{Instruction, Program, ProgramError};
 

@@ -32,7 +32,9 @@ mod pcapng;
 mod stamp;
 mod write;
 
-pub use cooked::{Cooked, LINUX_SLL2, has_ethernet, put_ethernet};
+pub use cooked::{
+    Cooked, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW, has_ethernet, is_raw_ip, put_ethernet,
+};
 pub use error::CaptureError;
 pub use options::{Direction, Flags, Options, Other};
 pub use pcap::PcapWriter;
@@ -260,6 +262,16 @@ impl Reader {
         }
     }
 
+    /// Whether the file, or its section, is big-endian: so are families of the link type [`NULL`]
+    /// in it.
+    pub fn is_big_endian(&self) -> bool {
+        match &self.state {
+            State::Start => false,
+            State::Pcap(header) => header.order == Order::Big,
+            State::Pcapng(section) => section.order == Order::Big,
+        }
+    }
+
     /// The offset in the file, in bytes, of the next block.
     pub fn offset(&self) -> u64 {
         self.offset
@@ -318,7 +330,7 @@ enum Found<'a> {
 
 /// `bytes` without an FCS of `fcs_len` bytes at the end of a packet that was `original_len` bytes
 /// long, and the length without it.
-fn without_fcs(bytes: &[u8], original_len: u32, fcs_len: u8) -> (&[u8], u32) {
+pub fn without_fcs(bytes: &[u8], original_len: u32, fcs_len: u8) -> (&[u8], u32) {
     let length = original_len.saturating_sub(fcs_len.into());
     let keep = usize::try_from(length)
         .unwrap_or(usize::MAX)

@@ -1,7 +1,7 @@
 //! Packets of several files, in the order of their times.
 
 use crate::packets::{Consumer, Ended, Packets};
-use live::file::Item;
+use live::file::{Item, Raw};
 use packet::capture::Options;
 
 /// A packet that waits for its turn.
@@ -114,6 +114,11 @@ impl Input {
             captured: self.packets.captured(),
             options: pending.order.over(&pending.options),
             bytes: &pending.bytes,
+            // The packets are read verbatim.
+            raw: Raw {
+                bytes: &pending.bytes,
+                original_len: pending.original_len,
+            },
         }
     }
 

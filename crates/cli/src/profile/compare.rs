@@ -7,12 +7,13 @@ use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::output::{self, Buffering, Output};
 use crate::packets::{Consumer, Packets};
+use crate::select;
 use crate::stream::name;
 use anyhow::{Context, bail};
 use lab::table::{Table, cells, number, time};
 use live::file::Item;
+use live::filter::Filter;
 use measure::compare::{Comparison, Config, Delays, LONGEST_EXTENT, Side};
-use nodes::filter::Program;
 use packet::Tick;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use serde_json::{Value, json};
@@ -29,7 +30,7 @@ const NAMED: usize = 8;
 pub struct Task<'a> {
     pub sources: &'a [OsString],
     pub config: Config,
-    pub filter: Option<Program>,
+    pub filter: Option<Filter>,
     pub tick: Tick,
     pub complaints: Complaints,
 }
@@ -104,9 +105,15 @@ impl Capture {
     }
 
     /// Gives the next packet that is wanted; false at the end.
-    fn next(&mut self, give: &mut dyn FnMut(u128, &[u8])) -> anyhow::Result<bool> {
+    fn next(
+        &mut self,
+        filter: &mut Option<Filter>,
+        give: &mut dyn FnMut(u128, &[u8]),
+    ) -> anyhow::Result<bool> {
         let mut reader = Reader {
             wanted: &self.wanted,
+            filter,
+            found: &mut self.found,
             departures: &mut self.departures,
             unit_ps: &mut self.unit_ps,
             give,
@@ -117,12 +124,10 @@ impl Capture {
         while !reader.given {
             if self.packets.read(1, &mut reader)?.is_some() {
                 let given = reader.given;
-                self.found |= given;
                 self.check()?;
                 return Ok(given);
             }
         }
-        self.found = true;
         Ok(true)
     }
 }
@@ -132,6 +137,8 @@ const LISTED: usize = 20;
 
 struct Reader<'a> {
     wanted: &'a Wanted,
+    filter: &'a mut Option<Filter>,
+    found: &'a mut bool,
     departures: &'a mut Departures,
     unit_ps: &'a mut u64,
     give: &'a mut dyn FnMut(u128, &[u8]),
@@ -150,7 +157,9 @@ impl Consumer for Reader<'_> {
             let name = || item.described().map_or(String::new(), |of| of.name.clone());
             self.seen.entry(item.interface).or_insert_with(name);
         }
-        if wanted {
+        *self.found |= wanted;
+        let takes = |filter: &mut Filter| filter.takes(item).map_err(select::unjudged);
+        if wanted && self.filter.as_mut().map_or(Ok(true), takes)? {
             if let Some(described) = item.described() {
                 *self.unit_ps = described.resolution.to_ps(1, 0) as u64;
             }
@@ -171,7 +180,7 @@ impl Consumer for Reader<'_> {
 
 /// Compares, and tells.
 pub fn run(
-    task: &Task<'_>,
+    task: Task<'_>,
     plots: &[PathBuf],
     title: Option<&str>,
     as_json: bool,
@@ -185,16 +194,14 @@ pub fn run(
             before.to_string_lossy()
         );
     }
-    let mut sides = [Capture::open(before, task)?, Capture::open(behind, task)?];
+    let mut sides = [Capture::open(before, &task)?, Capture::open(behind, &task)?];
+    let mut filter = task.filter;
     let mut comparison = Comparison::new(task.config);
     while let Some(side) = comparison.turn() {
         let capture = &mut sides[side as usize];
-        let filter = task.filter.as_ref();
         let more = capture
-            .next(&mut |at_ps, frame| {
-                if filter.is_none_or(|filter| filter.run(frame) > 0) {
-                    comparison.give(side, at_ps, frame);
-                }
+            .next(&mut filter, &mut |at_ps, frame| {
+                comparison.give(side, at_ps, frame);
             })
             .with_context(|| capture.name.clone())?;
         if !more {

@@ -101,7 +101,7 @@ impl Subjects {
         } else {
             self.epoch_ps
         };
-        if !self.selector.takes(item.bytes, || epoch_ps + at_ps) {
+        if !self.selector.takes(item, || epoch_ps + at_ps)? {
             return Ok(!self.enough());
         }
         let index = match self.last {
@@ -200,7 +200,7 @@ impl Subjects {
     /// Takes a packet of a port; false if no more are wanted. Of all interfaces together each is by itself, and each direction.
     pub fn heard(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
         let at_ps = item.at_ps.unwrap_or(0);
-        if self.selector.takes(item.bytes, || at_ps) {
+        if self.selector.takes(item, || at_ps)? {
             let way = (item.interface, item.options.direction());
             let index = match self.heard.get(&way) {
                 Some(index) => *index,

@@ -159,12 +159,7 @@ mod tests {
             let item = Item {
                 word: *word,
                 at_ps: *at_ps,
-                hash: None,
-                original_len: 60,
-                interface: 0,
-                captured: None,
-                options: packet::capture::Options::default(),
-                bytes: &[0; 60],
+                ..Item::of(&[0; 60])
             };
             match schedule.departure(&item, Tick::EIGHT_NS).unwrap() {
                 Departure::At(ticks) => ticks,
@@ -206,14 +201,8 @@ mod tests {
         // What is past leaves when its turn comes; the pacer counts it.
         let mut schedule = Schedule::new(Pace::AtDate(u128::MAX), false);
         let item = Item {
-            word: None,
             at_ps: Some(9_000_000),
-            hash: None,
-            original_len: 60,
-            interface: 0,
-            captured: None,
-            options: packet::capture::Options::default(),
-            bytes: &[0; 60],
+            ..Item::of(&[0; 60])
         };
         assert!(schedule.is_stamped(&item));
         let departure = schedule.departure(&item, Tick::EIGHT_NS);

@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::kind::{Context, Kind, Made};
 use crate::tree::Value;
+use live::bpf::Target;
 use nodes::filter::{Config, Filter, Program};
 
 /// What a matching program returns: the whole frame.
@@ -31,7 +32,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             Err(error) => return at("program", error.to_string()),
         },
         None if read.expression.is_empty() || context.folder.is_none() => Program::everything(),
-        None => match live::bpf::compile(&read.expression, WHOLE) {
+        None => match live::bpf::compile(&read.expression, &Target::ETHERNET, WHOLE) {
             Err(error) => return at("expression", error.to_string()),
             Ok(instructions) => match Program::new(instructions) {
                 Err(error) => return at("expression", error.to_string()),
@@ -39,5 +40,16 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             },
         },
     };
+    if program.reads_direction() || program.reads_interface() {
+        let key = match read.program {
+            Some(_) => "program",
+            None => "expression",
+        };
+        return at(
+            key,
+            "a node's frames have no direction and no number of an interface; leave `inbound`, `outbound` and `ifindex` out, and use `back`"
+                .into(),
+        );
+    }
     Ok(Box::new(Filter::new(read, program)))
 }

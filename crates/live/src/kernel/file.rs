@@ -18,7 +18,7 @@ mod input;
 mod window;
 
 pub use bytes::{Bytes, Next, text};
-pub use captured::{Captured, Described};
+pub use captured::{Captured, Described, IPV4_ADDRESS};
 
 use crate::kernel::signal;
 use input::Input;
@@ -61,6 +61,29 @@ pub struct Item<'a> {
     /// The frame, 14 to 262,144 bytes without FCS; shorter ones where [that](Source::any_length) was asked for, and
     /// [any](Source::verbatim) kind and length.
     pub bytes: &'a [u8],
+    /// The packet that the frame was made of.
+    pub raw: Raw<'a>,
+}
+
+/// A packet as its capture has it, or its interface: of its own link type, with its FCS if there is
+/// one.
+#[derive(Clone, Copy, Debug)]
+pub struct Raw<'a> {
+    /// The packet from its link-layer header on.
+    pub bytes: &'a [u8],
+    /// Its length in bytes before the capture cut it short.
+    pub original_len: u32,
+}
+
+impl<'a> Raw<'a> {
+    /// A packet that is all there.
+    pub fn whole(bytes: &'a [u8]) -> Raw<'a> {
+        let original_len = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
+        Raw {
+            bytes,
+            original_len,
+        }
+    }
 }
 
 /// Something in the input that makes no sense.
@@ -208,6 +231,9 @@ struct Head {
     original_len: u32,
     /// Where the options are in the window, and their byte order.
     options: (Range<usize>, capture::Options<'static>),
+    /// Where the packet is in the window of which the frame was made, and its length; `None` where
+    /// it is the frame.
+    raw: Option<(Range<usize>, u32)>,
 }
 
 impl Head {
@@ -221,10 +247,34 @@ impl Head {
 }
 
 impl<'a> Item<'a> {
+    /// A frame that is all there, of which nothing else is known.
+    pub fn of(bytes: &'a [u8]) -> Item<'a> {
+        let raw = Raw::whole(bytes);
+        Item {
+            word: None,
+            at_ps: None,
+            hash: None,
+            original_len: raw.original_len,
+            interface: 0,
+            captured: None,
+            options: capture::Options::default(),
+            bytes,
+            raw,
+        }
+    }
+
     /// What the capture tells about the packet's interface.
     #[inline]
     pub fn described(&self) -> Option<&'a Described> {
         self.captured?.described(self.interface)
+    }
+
+    /// Whether the packet was received or sent: as the options say; and what a port gives was
+    /// received.
+    pub fn direction(&self) -> Option<capture::Direction> {
+        let heard = self.captured.is_some_and(Captured::is_here);
+        let received = heard.then_some(capture::Direction::In);
+        self.options.direction().or(received)
     }
 
     /// How the capture describes its first interface that carries Ethernet; or empty.
@@ -389,6 +439,16 @@ impl Source {
                         Location::Window(range) => self.window.taken(range),
                         Location::Frame => &self.frame,
                     };
+                    let raw = match head.raw {
+                        None => Raw {
+                            bytes,
+                            original_len: head.original_len,
+                        },
+                        Some((place, original_len)) => Raw {
+                            bytes: self.window.taken(place),
+                            original_len,
+                        },
+                    };
                     self.counters.cut += u64::from(head.original_len as usize > bytes.len());
                     let captured = match &self.parser {
                         Parser::Capture(captured) => {
@@ -407,6 +467,7 @@ impl Source {
                         captured,
                         options: head.options.1.over(self.window.taken(head.options.0)),
                         bytes,
+                        raw,
                     }));
                 }
             }

@@ -30,14 +30,14 @@ pub use crate::kernel::nfqueue::{Fail, QueueError};
 pub use counters::{Counters, Monitor, Snapshot};
 pub use rules::Rules;
 
-use crate::kernel::bpf::{self, BpfError};
+use crate::kernel::bpf::{self, BpfError, Target};
 use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::{MARK, Mode, Queue};
 use crate::kernel::statistics::StatisticsError;
 use crate::kernel::{signal, wait};
 use interfaces::Interfaces;
 use node::Node;
-use packet::bpf::Instruction;
+use packet::bpf::{Instruction, Program, ProgramError};
 use rules::Plan;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -149,11 +149,21 @@ impl Default for Config {
 
 impl Config {
     /// The filter's program; `None` for all packets.
-    fn program(&self) -> Result<Option<Vec<Instruction>>, BpfError> {
-        match self.filter.trim() {
-            "" => Ok(None),
-            expression => bpf::compile_ip(expression, 65_535).map(Some),
+    fn program(&self) -> Result<Option<Vec<Instruction>>, HookError> {
+        let expression = self.filter.trim();
+        if expression.is_empty() {
+            return Ok(None);
         }
+        let program = Program::new(bpf::compile(expression, &Target::IP, 65_535)?)?;
+        let reason = if program.has_loops() {
+            "the kernel does not follow chains of headers; leave `protochain` out"
+        } else if program.reads_direction() || program.reads_interface() {
+            "a hook has a direction and interfaces of its own; leave `inbound`, `outbound` and `ifindex` out"
+        } else {
+            return Ok(Some(program.instructions().to_vec()));
+        };
+        let expression = expression.into();
+        Err(HookError::AtHook { expression, reason })
     }
 }
 
@@ -191,6 +201,15 @@ pub enum HookError {
     /// No filter.
     #[error(transparent)]
     Filter(#[from] BpfError),
+    /// What libpcap made is not a program.
+    #[error(transparent)]
+    Program(#[from] ProgramError),
+    /// A filter that has no meaning at a hook.
+    #[error("filter `{expression}`: {reason}")]
+    AtHook {
+        expression: String,
+        reason: &'static str,
+    },
     /// A filter that the kernel does not take.
     #[error("the filter has {count} instructions, of which the kernel takes 64; ask for less")]
     LongFilter {
@@ -457,5 +476,34 @@ impl Runner {
 impl Drop for Runner {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_that_has_no_meaning_at_a_hook_is_refused() {
+        for (filter, reason) in [
+            ("ip6 protochain 6", "chains of headers"),
+            ("inbound", "a direction"),
+            ("udp and ifindex 2", "ifindex"),
+            ("ip broadcast", "mask"),
+            ("ether host 2:0:0:0:0:1", "ethernet addresses"),
+        ] {
+            let filter = filter.into();
+            let config = Config {
+                filter,
+                ..Config::default()
+            };
+            match config.program() {
+                Err(HookError::Filter(BpfError::NoLibrary(error))) => {
+                    return println!("skipped: libpcap is not installed: {error}");
+                }
+                Err(error) => assert!(error.to_string().contains(reason), "{error}"),
+                Ok(_) => panic!("`{}` has a program", config.filter),
+            }
+        }
     }
 }

@@ -4,7 +4,11 @@
 //! the frame, compare with a constant - is one step.
 
 use super::instruction::{Instruction, MEMORY, op};
+use super::observed::Observed;
 use alloc::vec::Vec;
+
+/// Bytes of the shortest header in a chain: extension headers of IPv6, and authentication headers.
+const SHORTEST_EXTENSION: usize = 8;
 
 /// One step. Places are indices of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +20,8 @@ pub(super) enum Step {
     IndexedWord(u32),
     IndexedHalf(u32),
     IndexedByte(u32),
+    /// Loads a value that is not in the packet's bytes.
+    Metadata(Metadata),
     Constant(u32),
     Length,
     Recall(u8),
@@ -71,6 +77,29 @@ pub(super) enum Step {
     ReturnAccumulator,
     /// What verification has let nobody write: no match.
     Nothing,
+}
+
+/// A value that is not in the packet's bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Metadata {
+    /// The kernel's packet type, from `PACKET_HOST` (0) to `PACKET_OUTGOING` (4).
+    PacketType,
+    /// The number of the interface.
+    Interface,
+    /// Another, which is not known here.
+    Unknown,
+}
+
+impl Metadata {
+    /// What a load at an offset reads, if that is beyond all packets: `SKF_AD_OFF` of Linux, and
+    /// what is behind it.
+    pub(super) fn at(offset: u32) -> Option<Metadata> {
+        Some(match offset.checked_sub(0xFFFF_F000)? {
+            4 => Metadata::PacketType,
+            8 => Metadata::Interface,
+            _ => Metadata::Unknown,
+        })
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -133,8 +162,8 @@ pub(super) fn prepare(instructions: &[Instruction]) -> Vec<Step> {
 }
 
 fn step(at: usize, &Instruction { code, jt, jf, k }: &Instruction) -> Step {
-    // A verified program has at most 4096 instructions and jumps only inside.
-    let place = |skip: u32| (at as u32).saturating_add(1).saturating_add(skip) as u16;
+    // A verified program has at most 4096 instructions and jumps only inside, forward or back.
+    let place = |skip: u32| (at as u32 + 1).wrapping_add(skip) as u16;
     let (then, otherwise) = (place(jt.into()), place(jf.into()));
     let word = (k as usize % MEMORY) as u8;
     let compare = |how| Step::Compare {
@@ -148,6 +177,15 @@ fn step(at: usize, &Instruction { code, jt, jf, k }: &Instruction) -> Step {
         then,
         otherwise,
     };
+    // libpcap writes it as an offset from a header of variable length, too, such as radiotap's; it
+    // is that of no byte.
+    if let (
+        op::LD_ABS_W | op::LD_ABS_H | op::LD_ABS_B | op::LD_IND_W | op::LD_IND_H | op::LD_IND_B,
+        Some(metadata),
+    ) = (code, Metadata::at(k))
+    {
+        return Step::Metadata(metadata);
+    }
     match code {
         op::LD_ABS_W => Step::Word(k),
         op::LD_ABS_H => Step::Half(k),
@@ -202,12 +240,15 @@ fn arithmetic(code: u16) -> Option<Arithmetic> {
     })
 }
 
-/// Runs prepared steps. `None` for what ends a program early: a read beyond the frame, a division by
-/// zero.
-pub(super) fn run(steps: &[Step], frame: &[u8]) -> Option<u32> {
+/// Runs prepared steps. `None` for what ends a program early: a read beyond the packet, a division
+/// by zero, a value that is not known of it, more turns of a loop than a chain of headers has.
+pub(super) fn run(steps: &[Step], packet: &Observed<'_>) -> Option<u32> {
+    let frame = packet.bytes;
     let (mut a, mut x, mut memory) = (0u32, 0u32, [0u32; MEMORY]);
     let mut place = 0;
-    // Places only grow, so this ends; they stay inside, or `get` ends it.
+    // Each turn of a loop passes over a header, of which none is shorter.
+    let mut turns = frame.len() / SHORTEST_EXTENSION + 1;
+    // Places grow but for these turns, so this ends; they stay inside, or `get` ends it.
     loop {
         let branch = |holds: bool, then: u16, otherwise: u16| {
             usize::from(if holds { then } else { otherwise })
@@ -222,10 +263,13 @@ pub(super) fn run(steps: &[Step], frame: &[u8]) -> Option<u32> {
             Step::IndexedHalf(at) => a = half(frame, x.checked_add(at)?)?,
             Step::IndexedByte(at) => a = byte(frame, x.checked_add(at)?)?,
             Step::Constant(k) => a = k,
-            Step::Length => a = frame.len() as u32,
+            Step::Metadata(Metadata::PacketType) => a = packet.packet_type?.into(),
+            Step::Metadata(Metadata::Interface) => a = packet.interface?,
+            Step::Metadata(Metadata::Unknown) => return None,
+            Step::Length => a = packet.length,
             Step::Recall(word) => a = memory[usize::from(word) % MEMORY],
             Step::IndexConstant(k) => x = k,
-            Step::IndexLength => x = frame.len() as u32,
+            Step::IndexLength => x = packet.length,
             Step::IndexRecall(word) => x = memory[usize::from(word) % MEMORY],
             Step::IndexHeader(at) => x = (byte(frame, at)? & 15) * 4,
             Step::Store(word) => memory[usize::from(word) % MEMORY] = a,
@@ -235,7 +279,12 @@ pub(super) fn run(steps: &[Step], frame: &[u8]) -> Option<u32> {
             Step::Negate => a = a.wrapping_neg(),
             Step::Arithmetic(how, k) => a = calculate(how, a, k)?,
             Step::ArithmeticIndex(how) => a = calculate(how, a, x)?,
-            Step::Jump(to) => place = to.into(),
+            Step::Jump(to) => {
+                if usize::from(to) < place {
+                    turns = turns.checked_sub(1)?;
+                }
+                place = to.into();
+            }
             Step::Equal { k, then, otherwise } => place = branch(a == k, then, otherwise),
             Step::WordEqual {
                 at,

@@ -1,7 +1,8 @@
 //! What makes instructions a program.
 
 use super::instruction::{Instruction, MEMORY, op};
-use super::machine::{self, Step};
+use super::machine::{self, Metadata, Step};
+use super::observed::Observed;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
@@ -24,7 +25,7 @@ pub enum ProgramError {
         code: u16,
     },
     /// A jump that leaves the program.
-    #[error("instruction {at} jumps behind the end of the program")]
+    #[error("instruction {at} jumps out of the program")]
     Jump {
         /// Which instruction.
         at: usize,
@@ -100,11 +101,45 @@ impl Program {
         &self.instructions
     }
 
-    /// Runs the program on a frame. 0 means no match; a match gives how many bytes to keep.
+    /// Runs the program on a whole frame, of which nothing else is known. 0 means no match; a match
+    /// gives how many bytes to keep.
     ///
     /// A read beyond the end of the frame, or a division by an index of zero, is no match.
     pub fn run(&self, frame: &[u8]) -> u32 {
-        machine::run(&self.steps, frame).unwrap_or(0)
+        self.run_on(&Observed::whole(frame))
+    }
+
+    /// Runs the program on a packet as it was observed. The result is that of
+    /// [`run`](Program::run).
+    ///
+    /// A read of what is not known of the packet is no match: see
+    /// [`reads_direction`](Program::reads_direction) and
+    /// [`reads_interface`](Program::reads_interface). A loop, which libpcap makes for `protochain`
+    /// alone, ends without a match after as many turns as the packet has room for headers.
+    pub fn run_on(&self, packet: &Observed<'_>) -> u32 {
+        machine::run(&self.steps, packet).unwrap_or(0)
+    }
+
+    /// Whether it reads the kernel's packet type, as libpcap compiles `inbound` and `outbound`.
+    pub fn reads_direction(&self) -> bool {
+        self.reads(Metadata::PacketType)
+    }
+
+    /// Whether it reads the number of the interface, as libpcap compiles `ifindex`.
+    pub fn reads_interface(&self) -> bool {
+        self.reads(Metadata::Interface)
+    }
+
+    /// Whether it jumps back, as libpcap compiles `protochain`. The kernel takes no such program.
+    pub fn has_loops(&self) -> bool {
+        let jumps = self.instructions.iter();
+        jumps
+            .filter(|instruction| instruction.code == op::JMP)
+            .any(|instruction| instruction.k.cast_signed() < 0)
+    }
+
+    fn reads(&self, metadata: Metadata) -> bool {
+        self.steps.contains(&Step::Metadata(metadata))
     }
 }
 
@@ -134,8 +169,11 @@ fn verify(at: usize, instruction: &Instruction, len: usize) -> Result<(), Progra
             constant("a word of memory, 0 to 15")
         }
         op::LD_MEM | op::LDX_MEM | op::ST | op::STX => Ok(()),
-        op::JMP if k as usize >= behind => Err(ProgramError::Jump { at }),
-        op::JMP => Ok(()),
+        // From the instruction behind this one, forward or back.
+        op::JMP => match (at + 1).checked_add_signed(k.cast_signed() as isize) {
+            Some(to) if to < len => Ok(()),
+            _ => Err(ProgramError::Jump { at }),
+        },
         op::JEQ_K
         | op::JGT_K
         | op::JGE_K

@@ -5,10 +5,14 @@ use alloc::vec::Vec;
 /// The link type of cooked packets: [`Cooked`].
 pub const LINUX_SLL2: u16 = 276;
 /// The older form of it, which does not name the interface.
-const LINUX_SLL: u16 = 113;
-const NULL: u16 = 0;
-const LOOP: u16 = 108;
-const RAW: u16 = 101;
+pub const LINUX_SLL: u16 = 113;
+/// The link type of packets behind the family of their addresses, in the byte order of the machine
+/// that wrote them.
+pub const NULL: u16 = 0;
+/// The same in the order of networks.
+pub const LOOP: u16 = 108;
+/// The link type of packets that begin with their IP header, of either version.
+pub const RAW: u16 = 101;
 const IPV4: u16 = 228;
 const IPV6: u16 = 229;
 
@@ -16,6 +20,8 @@ const ETHERTYPE_IPV4: u16 = 0x0800;
 const ETHERTYPE_IPV6: u16 = 0x86DD;
 /// What Linux calls 802.2 behind a length in place of a type.
 const LLC: u16 = 4;
+/// The same without 802.2, as Novell sent IPX.
+const NOVELL: u16 = 1;
 
 /// Bytes of an Ethernet header.
 const HEADER: usize = 14;
@@ -54,12 +60,19 @@ impl Cooked {
     }
 }
 
+/// Whether packets of a link type begin with their IP header, of either version: [`RAW`], or the
+/// numbers 12 and 14 that systems have for it themselves, and that some programs wrote to files.
+pub const fn is_raw_ip(link_type: u16) -> bool {
+    matches!(link_type, RAW | 12 | 14)
+}
+
 /// Whether packets of a link type may have an Ethernet frame made of them.
 pub const fn has_ethernet(link_type: u16) -> bool {
-    matches!(
-        link_type,
-        NULL | LOOP | RAW | IPV4 | IPV6 | LINUX_SLL | LINUX_SLL2
-    )
+    is_raw_ip(link_type)
+        || matches!(
+            link_type,
+            NULL | LOOP | IPV4 | IPV6 | LINUX_SLL | LINUX_SLL2
+        )
 }
 
 /// Makes an Ethernet frame of a packet of another link type, in `frame`: with the sender's address if that is known, and zeros in
@@ -68,11 +81,13 @@ pub fn put_ethernet(link_type: u16, packet: &[u8], frame: &mut Vec<u8>) -> Optio
     let half = |at: usize| Some(u16::from_be_bytes([*packet.get(at)?, *packet.get(at + 1)?]));
     let mut source = [0; 6];
     let (header, protocol) = match link_type {
-        RAW | IPV4 | IPV6 => match packet.first()? >> 4 {
-            4 => (0, ETHERTYPE_IPV4),
-            6 => (0, ETHERTYPE_IPV6),
-            _ => return None,
-        },
+        _ if is_raw_ip(link_type) || matches!(link_type, IPV4 | IPV6) => {
+            match packet.first()? >> 4 {
+                4 => (0, ETHERTYPE_IPV4),
+                6 => (0, ETHERTYPE_IPV6),
+                _ => return None,
+            }
+        }
         // The family in the byte order of the machine that wrote it, and as its system counts.
         NULL | LOOP => match (packet.first()?, packet.get(3)?) {
             (2, 0) | (0, 2) => (4, ETHERTYPE_IPV4),
@@ -95,7 +110,7 @@ pub fn put_ethernet(link_type: u16, packet: &[u8], frame: &mut Vec<u8>) -> Optio
     };
     let content = packet.get(header..)?;
     let kind = match protocol {
-        LLC => u16::try_from(content.len())
+        LLC | NOVELL => u16::try_from(content.len())
             .ok()
             .filter(|&len| len <= 1500)?,
         // Numbers below are Linux's own, of CAN and others that no Ethernet carries.
@@ -151,6 +166,10 @@ mod tests {
         assert_eq!(of(RAW, &[0x60, 0]), v6);
         assert_eq!(of(NULL, &[2, 0, 0, 0, 0x45]), v4);
         assert_eq!(of(LOOP, &[0, 0, 0, 30, 0x60]), v6);
+        for number in [12, 14] {
+            assert_eq!(of(number, &[0x45, 0]), v4);
+            assert_eq!(of(number, &[0x60, 0]), v6);
+        }
         assert_eq!(of(RAW, &[0x25, 0]), None);
         assert_eq!(of(RAW, &[]), None);
         assert_eq!(of(NULL, &[7, 0, 0, 0]), None);
@@ -171,5 +190,11 @@ mod tests {
         };
         let packet = [&llc.bytes()[..], &[0x42; 38]].concat();
         assert_eq!(made(LINUX_SLL2, &packet).unwrap()[12..14], [0, 38]);
+        let novell = Cooked {
+            protocol: NOVELL,
+            ..Cooked::default()
+        };
+        let packet = [&novell.bytes()[..], &[0xFF; 30]].concat();
+        assert_eq!(made(LINUX_SLL2, &packet).unwrap()[12..14], [0, 30]);
     }
 }

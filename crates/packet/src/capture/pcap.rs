@@ -19,7 +19,7 @@ const HAS_FCS: u32 = 1 << 26;
 /// What a file's header says.
 #[derive(Debug)]
 pub struct Header {
-    order: Order,
+    pub order: Order,
     /// Picoseconds of the unit of the stamps' lower half.
     unit: u128,
     fcs_len: u8,

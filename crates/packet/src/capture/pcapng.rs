@@ -46,7 +46,7 @@ impl Known {
 /// What the blocks of a section share.
 #[derive(Debug, Default)]
 pub struct Section {
-    order: Order,
+    pub order: Order,
     /// Interfaces of earlier sections.
     before: u32,
     interfaces: Vec<Known>,

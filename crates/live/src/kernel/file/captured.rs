@@ -4,12 +4,16 @@ use super::window::Window;
 use super::{Complaint, Found, Head, Input, Location};
 use packet::capture::{self, Block, CaptureError, Interface, Other, Reader, Statistics, Step};
 use packet::{Date, LONGEST};
+use std::net::Ipv4Addr;
 use std::ops::Range;
 
 /// The longest name or description of an interface that is kept, in bytes.
 const LONGEST_DESCRIPTION: usize = 256;
 /// The most bytes of options that are kept of a file.
 const ROOM: usize = 16 << 20;
+
+/// The option of an interface that has an IPv4 address and its mask.
+pub const IPV4_ADDRESS: u16 = 4;
 
 /// What a capture says beside its packets.
 #[derive(Debug)]
@@ -29,6 +33,8 @@ pub struct Captured {
     headed: u64,
     /// Bytes of options that may still be kept.
     room: usize,
+    /// Packets are captured here, by the ports of this process.
+    here: bool,
 }
 
 /// What a capture tells about one of its interfaces.
@@ -42,15 +48,24 @@ pub struct Described {
     pub speed: u64,
     /// The kind of its frames: a LINKTYPE number.
     pub link_type: u16,
+    /// Whether the file or the section is big-endian, and so are families of link types that have
+    /// them.
+    pub big_endian: bool,
+    /// Bytes of FCS behind each packet.
+    pub fcs_len: u8,
+    /// The mask of its first IPv4 address, if it is known.
+    pub netmask: Option<Ipv4Addr>,
+    /// Its number in this system, of an interface that is listened to.
+    pub index: Option<u32>,
     /// All that its block says, where a capture is read [verbatim](super::Source::verbatim).
     pub whole: Option<Box<Interface>>,
 }
 
 impl Captured {
     pub(super) fn new(verbatim: bool, least: usize) -> Captured {
-        let reader = Reader::default();
         Captured {
-            reader: if verbatim { reader.keep_fcs() } else { reader },
+            // A filter looks into packets with their FCS; from frames it is taken here.
+            reader: Reader::default().keep_fcs(),
             verbatim,
             least,
             interfaces: Vec::new(),
@@ -60,6 +75,7 @@ impl Captured {
             unkept: 0,
             headed: 0,
             room: ROOM,
+            here: false,
         }
     }
 
@@ -86,12 +102,24 @@ impl Captured {
 
     /// The same of what is captured here: interfaces are [added](Captured::add) as they are met.
     pub fn here() -> Captured {
-        Captured::new(true, 0)
+        Captured {
+            here: true,
+            ..Captured::new(true, 0)
+        }
     }
 
-    /// Takes note of an interface, and tells its number.
-    pub fn add(&mut self, interface: Interface) -> u32 {
+    /// Whether packets are captured [here](Captured::here).
+    pub fn is_here(&self) -> bool {
+        self.here
+    }
+
+    /// Takes note of an interface, with its number in this system if it has one, and tells its
+    /// number here.
+    pub fn add(&mut self, interface: Interface, index: Option<u32>) -> u32 {
         self.interface(interface);
+        if let Some(described) = self.interfaces.last_mut() {
+            described.index = index;
+        }
         self.interfaces.len() as u32 - 1
     }
 
@@ -144,6 +172,12 @@ impl Captured {
                 let known = self.interfaces.get(interface as usize);
                 let link_type = known.map_or(capture::ETHERNET, |known| known.link_type);
                 let foreign = link_type != capture::ETHERNET && !self.verbatim;
+                let fcs_len = match self.verbatim {
+                    true => 0,
+                    false => known.map_or(0, |known| known.fcs_len),
+                };
+                let (raw, raw_len) = (bytes, original_len);
+                let (bytes, original_len) = capture::without_fcs(raw, raw_len, fcs_len);
                 let header = foreign.then(|| capture::put_ethernet(link_type, bytes, frame));
                 let before = bytes.len();
                 let bytes = if foreign { &frame[..] } else { bytes };
@@ -162,7 +196,8 @@ impl Captured {
                         false => (within(options.bytes()), options.over(&[])),
                     };
                     let bytes = (!foreign).then(|| within(bytes));
-                    places = Some((bytes, place));
+                    let raw = (foreign || fcs_len > 0).then(|| within(raw));
+                    places = Some((bytes, place, raw.map(|raw| (raw, raw_len))));
                     let cut = (original_len as usize).saturating_sub(before) as u32;
                     self.headed += u64::from(foreign);
                     let head = Head {
@@ -205,8 +240,9 @@ impl Captured {
         let taken = window.take(used);
         let moved = |place: Range<usize>| taken.start + place.start..taken.start + place.end;
         Ok(match (found, places) {
-            (Found::Packet(_, mut head), Some((bytes, options))) => {
+            (Found::Packet(_, mut head), Some((bytes, options, raw))) => {
                 head.options.0 = moved(options);
+                head.raw = raw.map(|(place, length)| (moved(place), length));
                 let place = bytes.map_or(Location::Frame, |bytes| Location::Window(moved(bytes)));
                 Found::Packet(place, head)
             }
@@ -246,6 +282,11 @@ impl Captured {
             interface.resolution,
             interface.speed,
         );
+        let netmask = interface.others.iter().find_map(|(code, value)| {
+            let mask = value.get(4..)?.try_into().ok().map(<[u8; 4]>::into);
+            mask.filter(|_| *code == IPV4_ADDRESS)
+        });
+        let fcs_len = interface.fcs_len;
         let whole = self.verbatim.then(|| {
             interface.others = self.keep(std::mem::take(&mut interface.others));
             Box::new(interface)
@@ -255,6 +296,10 @@ impl Captured {
             resolution,
             speed,
             link_type,
+            big_endian: self.reader.is_big_endian(),
+            fcs_len,
+            netmask,
+            index: None,
             whole,
         });
         let skipped = foreign && !self.verbatim && !capture::has_ethernet(link_type);

@@ -47,6 +47,8 @@ pub struct Metadata<'a> {
     pub interface: usize,
     /// Its name.
     pub name: &'a str,
+    /// Its number in its namespace.
+    pub index: u32,
     /// When the packet came, as the kernel stamped it, ns since 1970; `None` where it did not.
     pub wall_ns: Option<u64>,
     /// For an interface without Ethernet, what a capture says in place of its header.
@@ -157,6 +159,7 @@ impl Any {
         let metadata = Metadata {
             interface,
             name: &self.interfaces[interface].name,
+            index: address.sll_ifindex.unsigned_abs(),
             wall_ns: self.buffers.wall_ns(index),
             cooked: (!ethernet).then(|| cooked(&address)),
             flags: Flags::new(

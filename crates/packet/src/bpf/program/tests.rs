@@ -84,7 +84,9 @@ fn what_could_run_astray_is_refused() {
         instruction(op::JEQ_K, 1, 0, 0),
         instruction(op::JSET_X, 0, 255, 0),
         instruction(op::JMP, 0, 0, 1),
-        instruction(op::JMP, 0, 0, u32::MAX),
+        instruction(op::JMP, 0, 0, u32::MAX - 1),
+        instruction(op::JMP, 0, 0, i32::MAX as u32),
+        instruction(op::JMP, 0, 0, i32::MIN as u32),
     ] {
         assert_eq!(error(&[jump, RETURN]), ProgramError::Jump { at: 0 });
     }
@@ -123,6 +125,7 @@ fn the_compiled_form_reads_as_tcpdump_prints_it() {
 /// steps must agree with.
 fn plainly(instructions: &[Instruction], frame: &[u8]) -> Option<u32> {
     let (mut a, mut x, mut memory, mut at) = (0u32, 0u32, [0u32; 16], 0);
+    let mut back = 0;
     let load = |at: u64, len: usize| {
         let bytes = frame.get(at as usize..at as usize + len)?;
         Some(
@@ -168,7 +171,12 @@ fn plainly(instructions: &[Instruction], frame: &[u8]) -> Option<u32> {
             5 => {
                 let holds = match code >> 4 {
                     0 => {
-                        at += k as usize;
+                        let jump = k.cast_signed() as isize;
+                        back += usize::from(jump < 0);
+                        if back > frame.len() / 8 + 1 {
+                            return None;
+                        }
+                        at = at.checked_add_signed(jump)?;
                         continue;
                     }
                     1 => a == operand,
@@ -206,7 +214,7 @@ fn prepared_steps_agree_with_the_plain_machine_on_random_programs() {
             .wrapping_add(1);
         (random >> 33) % below
     };
-    let (mut ran, mut matched) = (0, 0);
+    let (mut ran, mut matched, mut loops) = (0, 0, 0);
     while ran < 50_000 {
         let len = 2 + draw(12);
         let mut instructions: Vec<_> = (0..len)
@@ -217,7 +225,11 @@ fn prepared_steps_agree_with_the_plain_machine_on_random_programs() {
                     code,
                     draw(4) as u8,
                     draw(4) as u8,
-                    [0, 1, 2, 3, 14, 31][draw(6) as usize],
+                    match code {
+                        // Also to itself, and further back.
+                        op::JMP => (draw(8) as u32).wrapping_sub(5),
+                        _ => [0, 1, 2, 3, 14, 31][draw(6) as usize],
+                    },
                 )
             })
             .collect();
@@ -234,6 +246,96 @@ fn prepared_steps_agree_with_the_plain_machine_on_random_programs() {
         );
         ran += 1;
         matched += u32::from(expected != 0);
+        loops += u32::from(program.has_loops() && expected != 0);
     }
     assert!(matched > 10_000, "{matched} matches: a test of nothing");
+    assert!(loops > 100, "{loops} matches behind loops");
+}
+
+#[test]
+fn a_program_asks_for_what_is_known_besides_the_bytes() {
+    let reads = |k| {
+        let load = instruction(op::LD_ABS_H, 0, 0, k);
+        Program::new(vec![load, RETURN]).unwrap()
+    };
+    // `SKF_AD_OFF` with `SKF_AD_PKTTYPE`, `SKF_AD_IFINDEX`, and one that nothing here knows.
+    let [direction, interface, other] = [0xFFFF_F004, 0xFFFF_F008, 0xFFFF_F010].map(reads);
+    assert!(direction.reads_direction() && !direction.reads_interface());
+    assert!(interface.reads_interface() && !interface.reads_direction());
+    assert!(!other.reads_direction() && !other.reads_interface());
+    let indexed = instruction(op::LD_IND_H, 0, 0, 0xFFFF_F004);
+    let index = instruction(op::LDX_IMM, 0, 0, 8);
+    let indexed = Program::new(vec![index, indexed, RETURN]).unwrap();
+    assert!(indexed.reads_direction());
+    let bare = Observed::whole(&[7; 20]);
+    let known = Observed {
+        packet_type: Some(Observed::SENT),
+        interface: Some(9),
+        ..bare
+    };
+    let on = |program: &Program| [&bare, &known].map(|packet| program.run_on(packet));
+    assert_eq!(on(&direction), [0, 4]);
+    assert_eq!(on(&indexed), [0, 4]);
+    assert_eq!(on(&interface), [0, 9]);
+    assert_eq!(on(&other), [0, 0]);
+}
+
+#[test]
+fn the_length_is_that_on_the_wire() {
+    for load in [op::LD_LEN, op::LDX_LEN] {
+        let give = if load == op::LD_LEN { op::TAX } else { op::TXA };
+        let program = Program::new(vec![
+            instruction(load, 0, 0, 0),
+            instruction(give, 0, 0, 0),
+            RETURN,
+        ]);
+        let packet = Observed {
+            length: 1500,
+            ..Observed::whole(&[7; 20])
+        };
+        assert_eq!(program.unwrap().run_on(&packet), 1500);
+    }
+}
+
+#[test]
+fn a_chain_of_headers_is_followed_to_its_end_and_no_further() {
+    // The loop of `ip6 protochain 6` as libpcap compiles it for packets that begin with their IP
+    // header, of destination options.
+    let program = Program::new(vec![
+        instruction(op::LD_ABS_B, 0, 0, 6),
+        instruction(op::LDX_IMM, 0, 0, 40),
+        instruction(op::JEQ_K, 10, 0, 6),
+        instruction(op::JEQ_K, 0, 10, 60),
+        instruction(op::LD_IND_B, 0, 0, 0),
+        instruction(op::ST, 0, 0, 0),
+        instruction(op::LD_IND_B, 0, 0, 1),
+        instruction(op::ADD, 0, 0, 1),
+        instruction(op::MUL, 0, 0, 8),
+        instruction(op::ADD | op::BY_X, 0, 0, 0),
+        instruction(op::TAX, 0, 0, 0),
+        instruction(op::LD_MEM, 0, 0, 0),
+        instruction(op::JMP, 0, 0, (-11i32).cast_unsigned()),
+        instruction(op::RET_K, 0, 0, 1),
+        instruction(op::RET_K, 0, 0, 0),
+    ])
+    .unwrap();
+    assert!(program.has_loops());
+    let chain = |headers: usize, last: u8| {
+        let mut packet = [
+            [0x60, 0, 0, 0, 0, 0, if headers > 0 { 60 } else { last }, 64].to_vec(),
+            vec![0; 32],
+        ]
+        .concat();
+        for at in 0..headers {
+            let next = if at + 1 < headers { 60 } else { last };
+            packet.extend([next, 0, 0, 0, 0, 0, 0, 0]);
+        }
+        packet
+    };
+    for headers in [0, 1, 2, 100, 5_000] {
+        assert_eq!(program.run(&chain(headers, 6)), 1, "{headers}");
+        assert_eq!(program.run(&chain(headers, 17)), 0, "{headers}");
+        // A chain that the packet does not hold.
+        assert_eq!(program.run(&chain(headers, 60)), 0, "{headers}");
+    }
 }

@@ -31,6 +31,9 @@ pub struct Block<'a> {
     pub text: &'a [u8],
     /// The number of the first line, from 1.
     pub line: u64,
+    /// How long the packet of each line was before a capture cut it short; empty where that is not
+    /// known.
+    pub lengths: &'a [u32],
 }
 
 impl<R: Source> Blocks<R> {
@@ -89,7 +92,11 @@ impl<R: Source> Blocks<R> {
                     }
                 }
                 self.line += memchr::memchr_iter(b'\n', text).count() as u64;
-                return Ok(Next::Item(Block { text, line }));
+                return Ok(Next::Item(Block {
+                    text,
+                    line,
+                    lengths: &[],
+                }));
             }
             if self.ended {
                 return Ok(Next::End);

@@ -6,7 +6,7 @@ use crate::confine::Permissions;
 use crate::dump::{Dump, Written};
 use crate::epoch::{Words, in_words};
 use crate::fix::{Fix, Fixer};
-use crate::form::{Form, FormOptions, InterfaceDirection};
+use crate::form::{Extra, Form, FormOptions};
 use crate::import;
 use crate::listen::{Directions, Listener};
 use crate::output::{Buffering, Output};
@@ -176,9 +176,9 @@ impl Writer {
                 bytes: self.fixer.frame(packet.bytes),
                 ..*packet
             };
-            let seen = || InterfaceDirection::of(item);
+            let extra = || Extra::of(item);
             self.form
-                .append_with(&dated, tick, seen, self.stdout.buffer())?;
+                .append_with(&dated, tick, extra, self.stdout.buffer())?;
             self.stdout.relieve()?;
         }
         Ok(self.selector.wants_more())

@@ -164,9 +164,9 @@ fn extract(
             if let Cutting::Columns(columns) = selection {
                 columns.cut(block.text, stdout.buffer());
             } else {
-                for (number, line) in block.lines() {
+                for (index, (number, line)) in block.lines().enumerate() {
                     let out = stdout.buffer();
-                    if selection.append(line, out)? {
+                    if selection.append(line, block.lengths.get(index), out)? {
                         out.push(b'\n');
                     } else {
                         complaints.bad(place(&path, number), NO_LINE)?;
@@ -196,8 +196,9 @@ fn choose(
                 Next::End => break,
                 Next::Stopped => break 'inputs,
             };
-            for (number, line) in block.lines() {
-                let found = filter.add(line, |out| selection.append(line, out))?;
+            for (index, (number, line)) in block.lines().enumerate() {
+                let length = block.lengths.get(index);
+                let found = filter.add(line, |out| selection.append(line, length, out))?;
                 if !found {
                     complaints.bad(place(&path, number), NO_LINE)?;
                 }
@@ -210,17 +211,22 @@ fn choose(
 
 impl Cutting {
     /// Appends what is selected of a line, without a newline; false, and nothing is appended, if
-    /// it is no line.
+    /// it is no line. `length` is that of the packet before it was cut short, if it is known.
     ///
     /// # Errors
     /// When the packet has no time in the form that is asked for.
-    fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<bool> {
+    fn append(
+        &mut self,
+        text: &[u8],
+        length: Option<&u32>,
+        out: &mut Vec<u8>,
+    ) -> anyhow::Result<bool> {
         match self {
             Cutting::Columns(columns) => {
                 columns.cut_line(text, out);
                 Ok(true)
             }
-            Cutting::Fields(extract) => extract.append(text, out),
+            Cutting::Fields(extract) => extract.append(text, length.copied(), out),
         }
     }
 }

@@ -67,19 +67,25 @@ impl FormOptions {
     }
 }
 
-/// The interface by which a packet came or went.
-pub struct InterfaceDirection<'a> {
-    interface: &'a str,
-    direction: Direction,
+/// What is known of a packet besides its bytes and its time.
+#[derive(Default)]
+pub struct Extra<'a> {
+    /// The interface by which it came or went, where the direction is known.
+    seen: Option<(&'a str, Direction)>,
+    /// Its length before the capture cut it short.
+    original_len: Option<u32>,
 }
 
-impl<'a> InterfaceDirection<'a> {
-    /// That of a packet whose direction is known.
-    pub fn of(item: &Item<'a>) -> Option<InterfaceDirection<'a>> {
-        Some(InterfaceDirection {
-            direction: item.options.direction()?,
-            interface: &item.described()?.name,
-        })
+impl<'a> Extra<'a> {
+    /// That of a packet of a capture or a port.
+    pub fn of(item: &Item<'a>) -> Extra<'a> {
+        let direction = item.options.direction();
+        let name = item.described().map(|of| of.name.as_str());
+        let is_cut = item.original_len as usize > item.bytes.len();
+        Extra {
+            seen: name.zip(direction),
+            original_len: is_cut.then_some(item.original_len),
+        }
     }
 }
 
@@ -95,10 +101,10 @@ impl Form {
         tick: Tick,
         out: &mut Vec<u8>,
     ) -> anyhow::Result<()> {
-        self.append_with(packet, tick, || None, out)
+        self.append_with(packet, tick, Extra::default, out)
     }
 
-    /// The same of one whose interface `seen` tells, which is asked only where that is written.
+    /// The same of one of which `extra` has more, which is asked only where that is written.
     ///
     /// # Errors
     /// As those of [`append`](Form::append).
@@ -107,39 +113,34 @@ impl Form {
         &mut self,
         packet: &Packet<'_>,
         tick: Tick,
-        seen: impl FnOnce() -> Option<InterfaceDirection<'a>>,
+        extra: impl FnOnce() -> Extra<'a>,
         out: &mut Vec<u8>,
     ) -> anyhow::Result<()> {
         match self {
             Form::Lines(form) => line::encode(packet, *form, out)?,
             Form::Records => record::encode(packet, out)?,
-            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, seen(), out),
-            Form::Json(times) => json(packet, tick, times, seen(), out)?,
+            Form::Text(times) => text(packet, &times.next(packet.stamp, tick)?, &extra(), out),
+            Form::Json(times) => json(packet, tick, times, &extra(), out)?,
         }
         Ok(())
     }
 }
 
 /// `12.345678904 001122334455 > 66778899AABB 60 bytes: 10.0.0.1:53 > 10.0.0.2:4096 UDP, 18 bytes`; behind the time `eth0 in`
-/// where that is known.
-fn text(
-    packet: &Packet<'_>,
-    time: &Time<'_>,
-    seen: Option<InterfaceDirection<'_>>,
-    out: &mut Vec<u8>,
-) {
+/// where that is known, and `60 of 1514 bytes` of a packet that was cut short.
+fn text(packet: &Packet<'_>, time: &Time<'_>, extra: &Extra<'_>, out: &mut Vec<u8>) {
     let [dst, src, _] = ether(packet.bytes);
     let (len, told) = (packet.bytes.len(), Payload(packet.bytes));
     // Writing to a Vec does not fail.
     let _ = write!(out, "{time} ");
-    if let Some(InterfaceDirection {
-        interface,
-        direction,
-    }) = seen
-    {
+    if let Some((interface, direction)) = extra.seen {
         let _ = write!(out, "{} {} ", printable::word(interface), direction.name());
     }
-    let _ = writeln!(out, "{src} > {dst} {len} bytes: {told}");
+    let _ = write!(out, "{src} > {dst} {len} ");
+    if let Some(original) = extra.original_len {
+        let _ = write!(out, "of {original} ");
+    }
+    let _ = writeln!(out, "bytes: {told}");
 }
 
 /// An object with the date, or the word and its nanoseconds; the time as people read it, the header's fields, and all
@@ -148,7 +149,7 @@ fn json(
     packet: &Packet<'_>,
     tick: Tick,
     times: &mut Times,
-    seen: Option<InterfaceDirection<'_>>,
+    extra: &Extra<'_>,
     out: &mut Vec<u8>,
 ) -> anyhow::Result<()> {
     let time = match times.next(packet.stamp, tick)? {
@@ -171,11 +172,10 @@ fn json(
         out,
         r#"{head},{stamp},"time":{time},"hash":"{hash:08X}","dst":"{dst}","src":"{src}","ethertype":"{ethertype}","length":{len}"#
     );
-    if let Some(InterfaceDirection {
-        interface,
-        direction,
-    }) = seen
-    {
+    if let Some(original) = extra.original_len {
+        let _ = write!(out, r#","original_length":{original}"#);
+    }
+    if let Some((interface, direction)) = extra.seen {
         let name = serde_json::Value::from(interface);
         let _ = write!(
             out,

@@ -4,7 +4,7 @@ use crate::packets::{Consumer, Ended};
 use crate::stream::{Pausing, Stream};
 use crate::time::Moment;
 use anyhow::{Context, bail, ensure};
-use live::file::Item;
+use live::file::{Item, Raw};
 use live::signal::{self, Stopped};
 use packet::hexdump::Hexdump;
 use packet::{Date, LONGEST, SHORTEST};
@@ -30,6 +30,7 @@ struct Object {
     date: Option<String>,
     word: Option<String>,
     hash: Option<String>,
+    original_length: Option<u32>,
     bytes: String,
 }
 
@@ -39,6 +40,8 @@ struct Packet {
     word: Option<u64>,
     at_ps: Option<u128>,
     hash: Option<u32>,
+    /// The length before a capture cut it short, if that is known.
+    original_len: u32,
     bytes: Vec<u8>,
 }
 
@@ -137,11 +140,18 @@ fn give(consumer: &mut impl Consumer, at_ps: Option<u128>, bytes: &[u8]) -> anyh
 
 impl Packet {
     fn item(&self) -> Item<'_> {
+        let whole = Item::of(&self.bytes);
+        let original_len = self.original_len.max(whole.original_len);
         Item {
             word: self.word,
             at_ps: self.at_ps,
             hash: self.hash,
-            ..Item::of(&self.bytes)
+            original_len,
+            raw: Raw {
+                original_len,
+                ..whole.raw
+            },
+            ..whole
         }
     }
 }
@@ -201,6 +211,7 @@ fn object(text: &str) -> anyhow::Result<Packet> {
         at_ps: part(&object.date, "date", Date::DIGITS)?,
         word: part(&object.word, "word", 16)?.map(|word| word as u64),
         hash: part(&object.hash, "hash", 8)?.map(|hash| hash as u32),
+        original_len: object.original_length.unwrap_or(0),
         bytes: bytes.with_context(|| {
             format!("`bytes` is {SHORTEST} to {LONGEST} bytes in hexadecimal digits")
         })?,

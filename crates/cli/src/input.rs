@@ -44,6 +44,7 @@ pub fn all<'a>(
 pub struct Heard {
     listener: Listener,
     text: Vec<u8>,
+    lengths: Vec<u32>,
     line: u64,
     epoch_ps: u128,
     /// Lines were given, which may lie in a buffer.
@@ -55,6 +56,7 @@ pub struct Heard {
 pub struct Converted {
     packets: Packets,
     text: Vec<u8>,
+    lengths: Vec<u32>,
     line: u64,
     ended: Option<Ended>,
 }
@@ -62,12 +64,14 @@ pub struct Converted {
 /// Appends packets as lines.
 struct LineWriter<'a, F> {
     text: &'a mut Vec<u8>,
+    lengths: &'a mut Vec<u32>,
     idle: F,
 }
 
 impl<F: FnMut() -> anyhow::Result<()>> Consumer for LineWriter<'_, F> {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
         line::encode(&item.packet(), line::Form::default(), self.text)?;
+        self.lengths.push(item.original_len);
         Ok(true)
     }
 
@@ -79,6 +83,7 @@ impl<F: FnMut() -> anyhow::Result<()>> Consumer for LineWriter<'_, F> {
 /// Appends packets of ports as lines.
 struct PortTypist<'a> {
     heard: (&'a mut Vec<u8>, &'a mut bool, u128),
+    lengths: &'a mut Vec<u32>,
     idle: &'a mut dyn FnMut() -> anyhow::Result<()>,
 }
 
@@ -87,6 +92,7 @@ impl Consumer for PortTypist<'_> {
         let (text, _, epoch_ps) = &mut self.heard;
         let packet = in_words(item, *epoch_ps, Tick::EIGHT_NS);
         line::encode(&packet, line::Form::default(), text)?;
+        self.lengths.push(item.original_len);
         Ok(true)
     }
 
@@ -105,6 +111,7 @@ impl Input {
         Input::Heard(Box::new(Heard {
             listener,
             text: Vec::new(),
+            lengths: Vec::new(),
             line: 1,
             epoch_ps: u128::from(clock::epoch_ns()) * 1_000,
             waits: false,
@@ -124,6 +131,7 @@ impl Input {
         Ok(Input::Converted(Box::new(Converted {
             packets: Packets::new(stream, name(path), complaints)?,
             text: Vec::new(),
+            lengths: Vec::new(),
             line: 1,
             ended: None,
         })))
@@ -155,9 +163,11 @@ impl Heard {
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Next<Block<'_>>> {
         self.text.clear();
+        self.lengths.clear();
         while self.text.is_empty() && !self.over {
             let mut writer = PortTypist {
                 heard: (&mut self.text, &mut self.waits, self.epoch_ps),
+                lengths: &mut self.lengths,
                 idle: &mut *idle,
             };
             let mut selecting = Selecting::new(selector, Tick::EIGHT_NS, &mut writer);
@@ -170,7 +180,12 @@ impl Heard {
         self.waits = true;
         let (text, line) = (&self.text[..], self.line);
         self.line += memchr::memchr_iter(b'\n', text).count() as u64;
-        Ok(Next::Item(Block { text, line }))
+        let lengths = &self.lengths;
+        Ok(Next::Item(Block {
+            text,
+            line,
+            lengths,
+        }))
     }
 }
 
@@ -181,9 +196,11 @@ impl Converted {
         idle: &mut dyn FnMut() -> anyhow::Result<()>,
     ) -> anyhow::Result<Next<Block<'_>>> {
         self.text.clear();
+        self.lengths.clear();
         while self.text.is_empty() && self.ended.is_none() {
             let mut writer = LineWriter {
                 text: &mut self.text,
+                lengths: &mut self.lengths,
                 idle: &mut *idle,
             };
             let mut selecting = Selecting::new(selector, Tick::EIGHT_NS, &mut writer);
@@ -192,7 +209,11 @@ impl Converted {
         let (text, line) = (&self.text[..], self.line);
         self.line += memchr::memchr_iter(b'\n', text).count() as u64;
         Ok(match self.ended {
-            _ if !text.is_empty() => Next::Item(Block { text, line }),
+            _ if !text.is_empty() => Next::Item(Block {
+                text,
+                line,
+                lengths: &self.lengths,
+            }),
             Some(Ended::Stopped) => Next::Stopped,
             _ => Next::End,
         })

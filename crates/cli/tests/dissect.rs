@@ -65,7 +65,7 @@ fn names(place: &Place, not: &[&str]) -> Vec<String> {
         .lines()
         .map(|line| line.split([',', ' ']).next().unwrap());
     names
-        .skip_while(|name| *name != "frame.cap_len")
+        .skip_while(|name| *name != "frame.len")
         .filter(|name| !OWN.contains(name) && !not.iter().any(|not| name.starts_with(not)))
         .map(String::from)
         .collect()
@@ -134,6 +134,112 @@ fn fields_of_captures_are_those_of_tshark() {
         Some("100,5 0x8100,0x0800 - - - 64"),
         "{tags}"
     );
+}
+
+/// A capture of IPv4 packets with a payload and, where they are given, another total length and the
+/// length of the frame on the wire.
+fn odd(packets: &[(u8, Vec<u8>, Option<u16>, usize, usize)]) -> Vec<u8> {
+    let mut file = Vec::new();
+    file.extend(0xA1B2_C3D4_u32.to_le_bytes());
+    file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    file.extend([65_535_u32, 1].map(u32::to_le_bytes).concat());
+    for (protocol, payload, total, cut, missing) in packets {
+        let mut packet = vec![2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0];
+        packet.extend(total.unwrap_or(20 + payload.len() as u16).to_be_bytes());
+        packet.extend([0, 1, 0, 0, 64, *protocol, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2]);
+        packet.extend(payload);
+        let length = (packet.len() + missing) as u32;
+        packet.truncate(packet.len() - cut);
+        for field in [1, 0, packet.len() as u32, length] {
+            file.extend(field.to_le_bytes());
+        }
+        file.extend(packet);
+    }
+    file
+}
+
+#[test]
+fn lengths_that_make_no_sense_are_read_as_tshark_reads_them() {
+    if !has("tshark", "fields are compared with it") {
+        return;
+    }
+    let tcp = |words: u8| {
+        let mut header = vec![4, 0xD2, 0, 99, 0, 0, 0, 7, 0, 0, 0, 9];
+        header.extend([words << 4, 0x18, 3, 0xE8, 0, 0, 0, 0]);
+        [header, b"abcd".to_vec()].concat()
+    };
+    let udp = |length: u8| [&[0, 5, 0, 6, 0, length, 0, 0][..], b"abcd"].concat();
+    let mut packets: Vec<_> = (0..16).map(|words| (6, tcp(words), None, 0, 0)).collect();
+    for total in [0, 20, 30, 40, 44, 1_000] {
+        packets.push((6, tcp(5), Some(total), 0, 0));
+        // Cut by the capture, and the frame was longer than that.
+        packets.push((6, tcp(5), Some(total), 2, 0));
+        packets.push((6, tcp(5), Some(total), 0, 500));
+    }
+    for cut in [5, 14, 19] {
+        packets.push((6, tcp(5), None, cut, 0));
+    }
+    for length in [0, 4, 7, 8, 10, 12, 200] {
+        packets.push((17, udp(length), None, 0, 0));
+    }
+    packets.push((17, udp(12), Some(0), 0, 0));
+    packets.push((17, udp(12), Some(0), 0, 1_000));
+    packets.push((1, vec![8, 0, 0, 0, 0, 1, 0, 2, 9, 9], Some(0), 0, 0));
+    let place = Place::new("dissect-odd");
+    place.write("odd.pcap", odd(&packets));
+    compare(&place, "odd.pcap", &[], "frame");
+}
+
+#[test]
+fn strings_are_those_of_tshark() {
+    if !has("tshark", "fields are compared with it") {
+        return;
+    }
+    let strings: [&[u8]; 9] = [
+        b"plain",
+        b"a b c",
+        b"quote\"s and 'these'",
+        b"back\\slash",
+        b"comma,semicolon;",
+        b"caf\xC3\xA9",
+        b"\xC3\xFF\xFE\x80",
+        b"zero\0behind",
+        b"",
+    ];
+    let mut packets = Vec::new();
+    for text in strings {
+        let request = [
+            b"GET /",
+            text,
+            b" HTTP/1.1\r\nHost: ",
+            text,
+            b"\r\nServer: ",
+            text,
+            b"\r\n\r\n",
+        ];
+        let mut header = vec![4, 0xD2, 0, 80, 0, 0, 0, 7, 0, 0, 0, 9];
+        header.extend([0x50, 0x18, 3, 0xE8, 0, 0, 0, 0]);
+        packets.push((6, [header, request.concat()].concat(), None, 0, 0));
+        let length = text.len() as u8;
+        let mut answer = vec![0, 1, 0x81, 0x80, 0, 1, 0, 1, 0, 0, 0, 0];
+        answer.extend([
+            1, b'a', 0, 0, 16, 0, 1, 0xC0, 12, 0, 16, 0, 1, 0, 0, 0, 1, 0,
+        ]);
+        answer.extend([&[length + 1, length][..], text].concat());
+        let mut datagram = vec![0, 53, 4, 0, 0, 8 + answer.len() as u8, 0, 0];
+        datagram.extend(answer);
+        packets.push((17, datagram, None, 0, 0));
+        if !text.is_empty() && !text.contains(&0) {
+            let mut question = vec![0, 1, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0, length];
+            question.extend([text, &[3, b'o', b'r', b'g', 0, 0, 1, 0, 1]].concat());
+            let mut datagram = vec![4, 0, 0, 53, 0, 8 + question.len() as u8, 0, 0];
+            datagram.extend(question);
+            packets.push((17, datagram, None, 0, 0));
+        }
+    }
+    let place = Place::new("dissect-strings");
+    place.write("strings.pcap", odd(&packets));
+    compare(&place, "strings.pcap", &[], "frame");
 }
 
 #[test]

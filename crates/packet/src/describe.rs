@@ -8,7 +8,8 @@ use crate::arp::{Arp, Operation};
 use crate::ethernet::{EthernetView, ethertype};
 use crate::icmp::{Icmp, IcmpView};
 use crate::icmpv6::{Icmpv6, Icmpv6View};
-use crate::layers::{Header, Layers, Next, layers};
+use crate::ipv4::protocol;
+use crate::layers::{Header, Layers, Next, layers, ports};
 use crate::tcp::{TcpView, flag};
 use core::fmt::{self, Display, Write};
 use core::net::{IpAddr, SocketAddr};
@@ -102,7 +103,8 @@ impl<'a, 'o> Describer<'a, 'o> {
                 Header::Udp(view) => {
                     self.addresses(Some((view.source_port(), view.destination_port())))?;
                     if walk.next_header() == Next::Data {
-                        write!(self.out, "UDP, {} bytes", view.length() - 8)?;
+                        let length = view.length().saturating_sub(8);
+                        write!(self.out, "UDP, {length} bytes")?;
                     }
                 }
                 header => {
@@ -182,7 +184,12 @@ impl<'a, 'o> Describer<'a, 'o> {
         if !matches!(next, Next::Ethertype(ethertype::IPV4 | ethertype::IPV6)) {
             self.macs()?;
         }
-        self.addresses(None)?;
+        // Ports come first in a header that is cut off.
+        let ports = match (walk.bad(), next) {
+            (Some(_), Next::Protocol(protocol::TCP | protocol::UDP)) => ports(walk.rest()),
+            _ => None,
+        };
+        self.addresses(ports)?;
         match (walk.bad(), next) {
             (Some(bad), _) => write!(self.out, "[{bad}]"),
             (None, Next::Ethertype(length @ ..ethertype::LOWEST)) => {

@@ -24,11 +24,13 @@ mod headers;
 use crate::dhcp::{self, DhcpView};
 use crate::dns::{self, DnsView};
 use crate::http::HttpView;
-use crate::layers::{Header, Next, layers};
+use crate::ipv4::protocol;
+use crate::layers::{Header, Next, layers, ports};
+use crate::tcp::TcpView;
 use crate::tls;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::fmt::{Display, Write};
+use core::fmt::{self, Display, Write};
 
 /// A field by its name.
 pub struct Field {
@@ -65,12 +67,13 @@ impl Dissection {
         }
     }
 
-    /// Looks at a frame, which may be cut off anywhere.
-    pub fn read(&mut self, frame: &[u8]) {
+    /// Looks at a frame, which may be cut off anywhere. `length` is that of the frame before it was
+    /// cut short, if it is known.
+    pub fn read(&mut self, frame: &[u8], length: Option<usize>) {
         for (_, text) in &mut self.fields {
             text.clear();
         }
-        walk(frame, &mut |layer| {
+        walk(frame, length, &mut |layer| {
             for (field, text) in &mut self.fields {
                 (field.take)(layer, &mut Values(text));
             }
@@ -103,17 +106,32 @@ impl Values<'_> {
         self.put(u8::from(value));
     }
 
-    /// Text from outside.
+    /// Text from outside, as Wireshark takes it: ASCII up to a zero byte, with U+FFFD for each byte
+    /// that is none.
     fn text(&mut self, value: &[u8]) {
-        self.put(String::from_utf8_lossy(value));
+        let text = value.split(|byte| *byte == 0).next().unwrap_or_default();
+        self.put(fmt::from_fn(|f| {
+            let shown = |byte: &u8| match byte.is_ascii() {
+                true => char::from(*byte),
+                false => char::REPLACEMENT_CHARACTER,
+            };
+            text.iter().map(shown).try_for_each(|c| f.write_char(c))
+        }));
     }
 }
 
 /// A layer of a packet.
 enum Layer<'a> {
-    Frame(&'a [u8]),
+    /// A frame, and how long it was before it was cut short.
+    Frame(&'a [u8], usize),
     /// A header, and what follows it.
     Of(Header<'a>, Next),
+    /// The length of an IPv4 packet, header included.
+    Length(usize),
+    /// A header of TCP whose length is below that of any: the first fields alone make sense.
+    BadTcp(TcpView<'a>),
+    /// The ports of a header of this protocol that is cut off behind them.
+    Ports(u8, u16, u16),
     /// How many bytes of payload a TCP segment has by its IP header, or as many as are there if these are more.
     Segment(usize),
     Dns(DnsView<'a>),
@@ -123,21 +141,43 @@ enum Layer<'a> {
     Tls(&'a [u8]),
 }
 
-fn walk(frame: &[u8], see: &mut dyn FnMut(&Layer<'_>)) {
-    see(&Layer::Frame(frame));
-    let mut walk = layers(frame);
+fn walk(frame: &[u8], length: Option<usize>, see: &mut dyn FnMut(&Layer<'_>)) {
+    see(&Layer::Frame(frame, length.unwrap_or(frame.len())));
+    let mut walk = match length {
+        Some(length) => layers(frame).of_length(length),
+        None => layers(frame),
+    };
     let mut last = None;
     while let Some(layer) = walk.next() {
-        see(&Layer::Of(layer.header, walk.next_header()));
+        if let Header::Ipv4(ip) = layer.header {
+            let there = ip.header_length() + ip.payload().len() + walk.beyond();
+            let told = ip.total_length().into();
+            see(&Layer::Length(if told == 0 { there } else { told }));
+        }
+        match layer.header {
+            Header::Tcp(tcp) if tcp.header_length() < 20 => see(&Layer::BadTcp(tcp)),
+            header => see(&Layer::Of(header, walk.next_header())),
+        }
         last = Some(layer.header);
     }
     let payload = walk.rest();
-    if let Some(Header::Tcp(_)) = last {
-        see(&Layer::Segment(payload.len() + walk.beyond()));
+    if let Some(Header::Tcp(tcp)) = last {
+        let length = tcp.segment_length() + walk.beyond();
+        if let Some(payload) = length.checked_sub(tcp.header_length()) {
+            see(&Layer::Segment(payload));
+        }
+    }
+    if let (Some(_), Next::Protocol(number @ (protocol::TCP | protocol::UDP))) =
+        (walk.bad(), walk.next_header())
+        && let Some((source, destination)) = ports(payload)
+    {
+        see(&Layer::Ports(number, source, destination));
     }
     let application = match last {
         Some(Header::Udp(udp)) => datagram([udp.source_port(), udp.destination_port()], payload),
-        Some(Header::Tcp(tcp)) => stream([tcp.source_port(), tcp.destination_port()], payload),
+        Some(Header::Tcp(tcp)) if tcp.bad_length().is_none() => {
+            stream([tcp.source_port(), tcp.destination_port()], payload)
+        }
         _ => None,
     };
     application.iter().for_each(see);

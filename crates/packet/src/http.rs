@@ -57,14 +57,16 @@ impl<'a> HttpView<'a> {
                 }
             }
             _ if METHODS.contains(&begin) => {
-                let at = rest.iter().rposition(|byte| *byte == b' ')?;
-                let version = &rest[at + 1..];
-                if !version.starts_with(b"HTTP/1.") {
+                let last = rest.iter().rposition(|byte| *byte == b' ')?;
+                if !rest[last + 1..].starts_with(b"HTTP/1.") {
                     return None;
                 }
+                // A target has no blanks. Of one that does, Wireshark takes the rest for the
+                // version.
+                let (target, version) = split(rest)?;
                 First::Request {
                     method: begin,
-                    target: &rest[..at],
+                    target,
                     version,
                 }
             }
@@ -116,8 +118,8 @@ mod tests {
             view.first,
             First::Request {
                 method: b"GET",
-                target: b"/a b?c",
-                version: b"HTTP/1.1"
+                target: b"/a",
+                version: b"b?c HTTP/1.1"
             }
         );
         let hosts: Vec<_> = view.header("Host").collect();

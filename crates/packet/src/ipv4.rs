@@ -140,12 +140,13 @@ impl<'a> Ipv4View<'a> {
         field::u16::<2, 20>(self.header)
     }
 
-    /// The packet's length, header included; `None` of a TCP segment with a total length of 0. Such a one was captured before
-    /// the network card cut it, or is longer than 65,535 bytes (Linux' BIG TCP).
+    /// The packet's length, header included; `None` for a total length of 0. Such a packet was
+    /// captured before the network card cut it into segments or datagrams, or is longer than 65,535
+    /// bytes (Linux' BIG TCP); Wireshark reads it in the same way.
     #[inline]
     pub fn stated_length(&self) -> Option<usize> {
         let length = usize::from(self.total_length());
-        (length > 0 || self.protocol() != protocol::TCP).then_some(length)
+        (length > 0).then_some(length)
     }
 
     /// What fragments of one packet share.

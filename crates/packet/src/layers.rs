@@ -43,6 +43,12 @@ pub fn layers(frame: &[u8]) -> Layers<'_> {
     Layers::new(Next::Ethernet, frame)
 }
 
+/// The ports at the beginning of a header of TCP or UDP, which may be cut off behind them.
+pub fn ports(header: &[u8]) -> Option<(u16, u16)> {
+    let [a, b, c, d] = *header.first_chunk()?;
+    Some((u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])))
+}
+
 /// A header, and where it is.
 #[derive(Clone, Copy, Debug)]
 pub struct Layer<'a> {
@@ -52,7 +58,8 @@ pub struct Layer<'a> {
     pub header: Header<'a>,
 }
 
-/// A header whose own bytes are all there. The payload of its view may end early: see [`Layers::cut`].
+/// A header whose own bytes are all there, but for the options of TCP. They and the payload of its
+/// view may end early, and a length of IPv4, TCP or UDP may make no sense: see [`Layers::cut`].
 #[derive(Clone, Copy, Debug)]
 pub enum Header<'a> {
     /// Ethernet, without tags.
@@ -119,6 +126,8 @@ pub struct Layers<'a> {
     cut: Option<BadHeader>,
     /// What the innermost IP packet claims behind the end of `rest`.
     beyond: usize,
+    /// How many bytes of the innermost packet the capture has cut off, if that is known.
+    missing: Option<usize>,
 }
 
 impl<'a> Layers<'a> {
@@ -133,7 +142,16 @@ impl<'a> Layers<'a> {
             bad: None,
             cut: None,
             beyond: 0,
+            missing: None,
         }
+    }
+
+    /// The same over bytes that were `length` before the capture cut them short: what a packet
+    /// claims beyond that was on no wire.
+    #[must_use]
+    pub fn of_length(self, length: usize) -> Layers<'a> {
+        let missing = Some(length.saturating_sub(self.rest.len()));
+        Layers { missing, ..self }
     }
 
     /// What is behind the headers taken so far.
@@ -156,12 +174,14 @@ impl<'a> Layers<'a> {
         self.bad
     }
 
-    /// The outermost packet whose own length claims more bytes than there are.
+    /// The outermost packet whose own length claims more bytes than there are, or fewer than its
+    /// header has.
     pub fn cut(&self) -> Option<BadHeader> {
         self.cut
     }
 
-    /// How many bytes the innermost IP packet claims behind [`rest`](Layers::rest).
+    /// How many bytes the innermost IP packet claims behind [`rest`](Layers::rest): no more than
+    /// the capture has cut off, where that is [known](Layers::of_length).
     pub fn beyond(&self) -> usize {
         self.beyond
     }
@@ -218,15 +238,31 @@ impl<'a> Layers<'a> {
 
     /// Compares the length that an IP packet states with what is there.
     fn claim(&mut self, stated: Option<usize>, cut: &'static str) {
-        let stated = stated.unwrap_or(0);
-        self.beyond = stated.saturating_sub(self.rest.len());
-        if self.beyond > 0 {
+        let there = self.rest.len();
+        if stated.is_some_and(|stated| stated > there) {
             self.cut = self.cut.or(Some(BadHeader(cut)));
         }
+        // A packet without a length goes to the end of what there was.
+        let claimed = stated.map_or(self.missing.unwrap_or(0), |stated| {
+            stated.saturating_sub(there)
+        });
+        self.beyond = claimed.min(self.missing.unwrap_or(claimed));
+        self.missing = self.missing.map(|_| self.beyond);
     }
 
     fn ipv4(&mut self) -> Result<Step<'a>, BadHeader> {
-        let view = Ipv4View::new_cut(self.rest)?;
+        let view = match Ipv4View::new_cut(self.rest) {
+            Ok(view) => view,
+            // By its own length there is nothing behind the header, which is all there.
+            Err(bad) => {
+                let view = Ipv4View::new_any_length(self.rest)?;
+                let length = view.header_length();
+                self.cut = self.cut.or(Some(bad));
+                self.beyond = 0;
+                let nothing = &self.rest[length..length];
+                return Ok(Step::new(Header::Ipv4(view), length, Next::Data, nothing));
+            }
+        };
         (self.six, self.fragment) = (false, view.is_fragment());
         self.claim(view.stated_length(), "IPv4 packet cut off");
         let next = match view.fragment_offset() {
@@ -267,12 +303,13 @@ impl<'a> Layers<'a> {
         }
         Ok(Some(match number {
             protocol::TCP => {
-                let view = TcpView::new(rest)?;
+                let view = TcpView::new_cut(rest)?;
+                self.cut = self.cut.or(view.bad_length());
                 Step::over(Header::Tcp(view), Next::Data, view.payload(), rest)
             }
             protocol::UDP => {
-                let view = UdpView::new_cut(rest)?;
-                if !self.fragment {
+                let view = UdpView::new_any_length(rest)?;
+                if !self.fragment || view.length() < 8 {
                     self.cut = self.cut.or(UdpView::new(rest).err());
                 }
                 let is_vxlan = view.destination_port() == vxlan::PORT

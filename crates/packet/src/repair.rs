@@ -165,6 +165,10 @@ impl Repair {
                 Header::Tcp(_) => (Kind::Tcp, 16),
                 Header::Udp(udp) if udp.checksum() != 0 => {
                     let told = at + usize::from(udp.length());
+                    if whole && udp.length() < 8 {
+                        whole = self.counts.is_whole(false, false);
+                        continue;
+                    }
                     if whole && told > end {
                         whole = self.counts.is_whole(false, false);
                     }

@@ -62,18 +62,45 @@ impl<'a> TcpView<'a> {
     /// # Errors
     /// When the header is cut off, or its length makes no sense.
     pub fn new(bytes: &'a [u8]) -> Result<TcpView<'a>, BadHeader> {
+        let view = TcpView::new_cut(bytes)?;
+        view.bad_length().map_or(Ok(view), Err)
+    }
+
+    /// As [`new`](TcpView::new), for segments that are cut off, or whose header length makes no
+    /// sense: see [`bad_length`](TcpView::bad_length). The options may end early; those of a header
+    /// length below 20 are none, and the payload is then what is behind the first 20 bytes.
+    ///
+    /// # Errors
+    /// When there are fewer than 20 bytes.
+    pub fn new_cut(bytes: &'a [u8]) -> Result<TcpView<'a>, BadHeader> {
         let (header, rest) = field::split::<20>(bytes, "TCP header cut off")?;
-        let options = (usize::from(header[12] >> 4) * 4)
-            .checked_sub(20)
-            .ok_or(BadHeader("TCP header length below 20"))?;
-        let (options, payload) = rest
-            .split_at_checked(options)
-            .ok_or(BadHeader("TCP options cut off"))?;
+        let options = (usize::from(header[12] >> 4) * 4).saturating_sub(20);
+        let (options, payload) = rest.split_at(options.min(rest.len()));
         Ok(TcpView {
             header,
             options,
             payload,
         })
+    }
+
+    /// The header's length in bytes as it says itself, options included: 20 to 60, or less where
+    /// that makes no sense.
+    pub fn header_length(&self) -> usize {
+        usize::from(self.header[12] >> 4) * 4
+    }
+
+    /// What is wrong with the header's length, if anything is.
+    pub fn bad_length(&self) -> Option<BadHeader> {
+        match self.header_length() {
+            0..20 => Some(BadHeader("TCP header length below 20")),
+            length if length > 20 + self.options.len() => Some(BadHeader("TCP options cut off")),
+            _ => None,
+        }
+    }
+
+    /// The segment's length in bytes, as far as it is there: header, options and payload.
+    pub fn segment_length(&self) -> usize {
+        self.header.len() + self.options.len() + self.payload.len()
     }
 
     /// Source port.
@@ -123,9 +150,8 @@ impl<'a> TcpView<'a> {
 
     /// Whether the checksum is right.
     pub fn is_checksum_valid(&self, pseudo: Pseudo) -> bool {
-        let length = 20 + self.options.len() + self.payload.len();
         pseudo
-            .sum(length)
+            .sum(self.segment_length())
             .plus(self.header)
             .plus(self.options)
             .plus(self.payload)

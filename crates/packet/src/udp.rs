@@ -31,10 +31,21 @@ impl<'a> UdpView<'a> {
     /// # Errors
     /// When the header is cut off, or the length is below that of the header.
     pub fn new_cut(bytes: &'a [u8]) -> Result<UdpView<'a>, BadHeader> {
+        let view = UdpView::new_any_length(bytes)?;
+        match view.length() {
+            0..8 => Err(BadHeader("UDP length below 8")),
+            _ => Ok(view),
+        }
+    }
+
+    /// As [`new_cut`](UdpView::new_cut), also for a length below that of the header: the payload is
+    /// then empty.
+    ///
+    /// # Errors
+    /// When the header is cut off.
+    pub fn new_any_length(bytes: &'a [u8]) -> Result<UdpView<'a>, BadHeader> {
         let (header, payload) = field::split::<8>(bytes, "UDP header cut off")?;
-        let length = usize::from(field::u16::<4, 8>(header))
-            .checked_sub(8)
-            .ok_or(BadHeader("UDP length below 8"))?;
+        let length = usize::from(field::u16::<4, 8>(header)).saturating_sub(8);
         Ok(UdpView {
             header,
             payload: payload.get(..length).unwrap_or(payload),

@@ -86,11 +86,17 @@ impl Extract {
         Ok(self)
     }
 
-    /// Appends the fields of a line; false, and nothing is appended, if it is none.
+    /// Appends the fields of a line; false, and nothing is appended, if it is none. `length` is
+    /// that of the packet before it was cut short, if it is known.
     ///
     /// # Errors
     /// When the packet has no time in the form that is asked for.
-    pub fn append(&mut self, text: &[u8], out: &mut Vec<u8>) -> anyhow::Result<bool> {
+    pub fn append(
+        &mut self,
+        text: &[u8],
+        length: Option<u32>,
+        out: &mut Vec<u8>,
+    ) -> anyhow::Result<bool> {
         let mut line = match Line::new(text) {
             Some(line) => line,
             None => {
@@ -103,7 +109,9 @@ impl Extract {
         };
         if let Some(dissection) = &mut self.dissection {
             match line::decode(text, &mut self.frame) {
-                Ok(Some(_)) => dissection.read(&self.frame),
+                Ok(Some(_)) => {
+                    dissection.read(&self.frame, length.map(|length| length as usize));
+                }
                 Ok(None) | Err(_) => return Ok(false),
             }
         }
@@ -230,7 +238,7 @@ mod tests {
     fn cut(names: &str, json: bool) -> String {
         let mut out = Vec::new();
         let mut extract = Extract::parse(names, json).unwrap();
-        assert!(extract.append(QUERY.as_bytes(), &mut out).unwrap());
+        assert!(extract.append(QUERY.as_bytes(), None, &mut out).unwrap());
         String::from_utf8(out).unwrap()
     }
 
@@ -238,7 +246,7 @@ mod tests {
     fn fields_of_the_line_and_of_the_packet_stand_side_by_side() {
         assert_eq!(
             cut("sport,ip.ttl,dns.qry.name,dns.qtype,tcp.seq,sport", false),
-            r#"4096 3 a\032" 28 - 4096"#
+            r#"4096 3 a\u0020" 28 - 4096"#
         );
     }
 
@@ -250,7 +258,7 @@ mod tests {
             let mut out = Vec::new();
             let later = QUERY.replacen("10", "11", 1);
             for line in [QUERY, &later] {
-                assert!(extract.append(line.as_bytes(), &mut out)?);
+                assert!(extract.append(line.as_bytes(), None, &mut out)?);
                 out.push(b'\n');
             }
             anyhow::Ok(String::from_utf8(out).unwrap())
@@ -269,7 +277,7 @@ mod tests {
             serde_json::from_str(&cut("dns.qname,type,dns.qname,dns.id,http.host", true)).unwrap();
         let object = object.as_object().unwrap();
         assert_eq!(object.len(), 6);
-        assert_eq!(object["dns.qname"], r#"a\032""#);
+        assert_eq!(object["dns.qname"], "a \"");
         assert_eq!(
             (&object["ethertype"], &object["http.host"]),
             (&"0800".into(), &"-".into())

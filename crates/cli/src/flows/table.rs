@@ -124,7 +124,7 @@ impl Table {
         };
         let tcp = match (self.by, protocol) {
             (By::FiveTuple, protocol::TCP) => layers(frame).find_map(|layer| match layer.header {
-                Header::Tcp(view) => Some(view),
+                Header::Tcp(view) if view.bad_length().is_none() => Some(view),
                 _ => None,
             }),
             _ => None,
@@ -142,7 +142,7 @@ impl Table {
                     directions: Default::default(),
                     first: at,
                     last: at,
-                    tcp: tcp.is_some().then(Box::default),
+                    tcp: None,
                 });
                 self.flows.len() - 1
             }
@@ -152,8 +152,9 @@ impl Table {
         (flow.first, flow.last) = (flow.first.min(at), flow.last.max(at));
         let way = usize::from(flow.ends[0] != source);
         count(&mut flow.directions[way]);
-        if let (Some(connection), Some(tcp)) = (&mut flow.tcp, tcp) {
-            connection.segment(way, &tcp, payload_length(frame), at);
+        if let Some(tcp) = tcp {
+            let connection = flow.tcp.get_or_insert_default();
+            connection.segment(way, &tcp, payload_length(frame, length), at);
         }
     }
 
@@ -182,9 +183,10 @@ impl Table {
     }
 }
 
-/// The bytes of a segment's payload by its IP header, as the capture may have cut it short.
-fn payload_length(frame: &[u8]) -> u32 {
-    let mut walk = layers(frame);
+/// The bytes of a segment's payload by its IP header, of a frame that was `length` before the
+/// capture cut it short.
+fn payload_length(frame: &[u8], length: u32) -> u32 {
+    let mut walk = layers(frame).of_length(length as usize);
     walk.by_ref().for_each(drop);
     (walk.rest().len() + walk.beyond()) as u32
 }

@@ -10,6 +10,7 @@ use crate::vlan::Tag;
 use crate::vxlan::{self, Vxlan};
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
+use std::format;
 use std::string::ToString;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -40,6 +41,57 @@ fn udp(to: u16, out: &mut Vec<u8>, payload: impl FnOnce(&mut Vec<u8>)) {
 
 fn told(frame: &[u8]) -> std::string::String {
     Description(frame).to_string()
+}
+
+#[test]
+fn addresses_and_ports_are_told_of_lengths_that_make_no_sense() {
+    let tcp = Tcp {
+        source_port: 80,
+        destination_port: 4000,
+        sequence: 7,
+        acknowledgement: 0,
+        flags: flag::SYN,
+        window: 100,
+        urgent: 0,
+        options: &[],
+    };
+    let whole = frame(&[], ethertype::IPV4, |out| {
+        let ip = Ipv4::new(A, B, protocol::TCP);
+        ip.build(out, |out| {
+            tcp.build(ip.pseudo(), out, |out| out.extend([0; 4]))
+        });
+    });
+    let with = |at: usize, value: u8| {
+        let mut frame = whole.clone();
+        frame[at] = value;
+        told(&frame)
+    };
+    let syn = "10.0.0.1:80 > 10.0.0.2:4000 TCP S seq 7 win 100";
+    assert_eq!(with(17, 0), format!("{syn}, 4 bytes"));
+    assert_eq!(
+        with(46, 0x70),
+        format!("{syn}, 0 bytes [TCP options cut off]")
+    );
+    assert_eq!(
+        with(46, 0x30),
+        format!("{syn}, 4 bytes [TCP header length below 20]")
+    );
+    assert_eq!(
+        with(17, 10),
+        "10.0.0.1 > 10.0.0.2  [IPv4 total length below the header's]"
+    );
+    assert_eq!(
+        told(&whole[..44]),
+        "10.0.0.1:80 > 10.0.0.2:4000 [TCP header cut off]"
+    );
+    let mut datagram = frame(&[], ethertype::IPV4, |out| {
+        udp(53, out, |out| out.extend([0; 12]))
+    });
+    datagram[39] = 3;
+    assert_eq!(
+        told(&datagram),
+        "10.0.0.1:4000 > 10.0.0.2:53 UDP, 0 bytes [UDP length below 8]"
+    );
 }
 
 #[test]

@@ -7,7 +7,8 @@ use crate::dns::{Data, DnsView, Name, Record, Section, kind};
 use crate::ethernet::Mac;
 use crate::http::{First, HttpView};
 use crate::tls::{self, Hello};
-use core::fmt::{self, Display};
+use alloc::string::String;
+use core::fmt::{self, Display, Write};
 use core::net::Ipv4Addr;
 
 pub const FIELDS: &[Field] = &[
@@ -80,15 +81,21 @@ pub const FIELDS: &[Field] = &[
     field!("tls.handshake.extensions.supported_version", ["tls.versions"], "TLS versions offered, or the one chosen: 0x0304 is 1.3", |out| Layer::Tls(payload) => hellos(payload, |hello| hello.versions().for_each(|version| hex16(out, version)))),
 ];
 
-/// A name as Wireshark has it: the root is `<Root>`.
+/// A name as Wireshark has it: labels as UTF-8, without escapes, and the root is `<Root>`.
 struct Shown<'a>(Name<'a>);
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0.labels().next() {
-            None => f.write_str("<Root>"),
-            Some(_) => self.0.fmt(f),
+        let mut labels = self.0.labels();
+        match labels.next() {
+            None => f.write_str("<Root>")?,
+            Some(first) => f.write_str(&String::from_utf8_lossy(first))?,
         }
+        for label in labels {
+            f.write_char('.')?;
+            f.write_str(&String::from_utf8_lossy(label))?;
+        }
+        Ok(())
     }
 }
 

@@ -1,17 +1,19 @@
 //! The fields of headers up to TCP and UDP.
 
-use super::Layer::{Frame, Of, Segment};
+use super::Layer::{BadTcp, Frame, Length, Of, Ports, Segment};
 use super::{Field, Values};
 use crate::arp::Operation;
 use crate::ethernet::ethertype;
 use crate::icmp::Icmp;
 use crate::icmpv6::Icmpv6;
+use crate::ipv4::protocol;
 use crate::layers::{Header, Next};
 use crate::tcp::{TcpOption, TcpView, flag};
 use core::fmt::LowerHex;
 
 pub const FIELDS: &[Field] = &[
-    field!("frame.cap_len", ["length"], "Bytes of the frame that are there", |out| Frame(frame) => out.put(frame.len())),
+    field!("frame.len", [], "Bytes of the frame before the capture cut it short, as far as that is known", |out| Frame(_, length) => out.put(length)),
+    field!("frame.cap_len", ["length"], "Bytes of the frame that are there", |out| Frame(frame, _) => out.put(frame.len())),
     field!("eth.dst", [], "Destination MAC address, with colons", |out| Of(Header::Ethernet(eth), _) => out.put(eth.destination())),
     field!("eth.src", [], "Source MAC address, with colons", |out| Of(Header::Ethernet(eth), _) => out.put(eth.source())),
     field!("eth.type", [], "EtherType, outside of tags", |out| Of(Header::Ethernet(eth), _) if eth.ethertype() >= ethertype::LOWEST => hex16(out, eth.ethertype())),
@@ -40,7 +42,7 @@ pub const FIELDS: &[Field] = &[
         Of(Header::Ipv4(ip), _) => out.put(ip.traffic_class() & 3), Of(Header::Ipv6(ip), _) => out.put(ip.traffic_class() & 3)),
     field!("ip.dsfield.dscp", ["ip.dscp"], "IPv4 differentiated services code point", |out| Of(Header::Ipv4(ip), _) => out.put(ip.traffic_class() >> 2)),
     field!("ip.dsfield.ecn", ["ip.ecn"], "IPv4 explicit congestion notification", |out| Of(Header::Ipv4(ip), _) => out.put(ip.traffic_class() & 3)),
-    field!("ip.len", [], "IPv4 total length", |out| Of(Header::Ipv4(ip), _) => out.put(ip.total_length())),
+    field!("ip.len", [], "IPv4 total length; of a packet that says 0, as one before segmentation offload does, the length it has", |out| Length(length) => out.put(length)),
     field!("ip.id", [], "IPv4 identification", |out| Of(Header::Ipv4(ip), _) => hex16(out, ip.identification())),
     field!("ip.flags.df", [], "IPv4: do not fragment", |out| Of(Header::Ipv4(ip), _) => out.flag(ip.dont_fragment())),
     field!("ip.flags.mf", [], "IPv4: more fragments follow", |out| Of(Header::Ipv4(ip), _) => out.flag(ip.more_fragments())),
@@ -85,16 +87,20 @@ pub const FIELDS: &[Field] = &[
     field!("gre.proto", [], "EtherType of what GRE carries", |out| Of(Header::Gre(gre), _) => hex16(out, gre.protocol())),
     field!("gre.key", [], "GRE key", |out| Of(Header::Gre(gre), _) => if let Some(key) = gre.key() { hex32(out, key); }),
     field!("vxlan.vni", [], "VXLAN network identifier", |out| Of(Header::Vxlan(vxlan), _) => out.put(vxlan.network())),
-    field!("udp.srcport", [], "UDP source port", |out| Of(Header::Udp(udp), _) => out.put(udp.source_port())),
-    field!("udp.dstport", [], "UDP destination port", |out| Of(Header::Udp(udp), _) => out.put(udp.destination_port())),
+    field!("udp.srcport", [], "UDP source port", |out|
+        Of(Header::Udp(udp), _) => out.put(udp.source_port()), Ports(protocol::UDP, source, _) => out.put(source)),
+    field!("udp.dstport", [], "UDP destination port", |out|
+        Of(Header::Udp(udp), _) => out.put(udp.destination_port()), Ports(protocol::UDP, _, destination) => out.put(destination)),
     field!("udp.length", [], "UDP length, header included", |out| Of(Header::Udp(udp), _) => out.put(udp.length())),
-    field!("udp.checksum", [], "UDP checksum", |out| Of(Header::Udp(udp), _) => hex16(out, udp.checksum())),
-    field!("tcp.srcport", [], "TCP source port", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.source_port())),
-    field!("tcp.dstport", [], "TCP destination port", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.destination_port())),
-    field!("tcp.seq_raw", ["tcp.seq", "seq"], "TCP sequence number as it stands", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.sequence())),
+    field!("udp.checksum", [], "UDP checksum", |out| Of(Header::Udp(udp), _) if udp.length() >= 8 => hex16(out, udp.checksum())),
+    field!("tcp.srcport", [], "TCP source port", |out|
+        Of(Header::Tcp(tcp), _) | BadTcp(tcp) => out.put(tcp.source_port()), Ports(protocol::TCP, source, _) => out.put(source)),
+    field!("tcp.dstport", [], "TCP destination port", |out|
+        Of(Header::Tcp(tcp), _) | BadTcp(tcp) => out.put(tcp.destination_port()), Ports(protocol::TCP, _, destination) => out.put(destination)),
+    field!("tcp.seq_raw", ["tcp.seq", "seq"], "TCP sequence number as it stands", |out| Of(Header::Tcp(tcp), _) | BadTcp(tcp) => out.put(tcp.sequence())),
     field!("tcp.ack_raw", ["tcp.ack", "ack"], "TCP acknowledgement number as it stands", |out| Of(Header::Tcp(tcp), _) => out.put(tcp.acknowledgement())),
     field!("tcp.len", [], "Bytes of TCP payload, also of a segment that is cut short", |out| Segment(length) => out.put(length)),
-    field!("tcp.hdr_len", [], "TCP header length, options included", |out| Of(Header::Tcp(tcp), _) => out.put(20 + tcp.option_bytes().len())),
+    field!("tcp.hdr_len", [], "TCP header length, options included", |out| Of(Header::Tcp(tcp), _) | BadTcp(tcp) => out.put(tcp.header_length())),
     field!("flags", [], "TCP flags in tcpdump's letters: S, S., P., F., R", |out| Of(Header::Tcp(tcp), _) => letters(out, tcp)),
     field!("tcp.flags", [], "TCP flags and the bits before them", |out| Of(Header::Tcp(tcp), _) => hex16(out, u16::from(tcp.reserved()) << 8 | u16::from(tcp.flags()))),
     field!("tcp.flags.syn", [], "TCP: the first segment", |out| Of(Header::Tcp(tcp), _) => flag(out, tcp, flag::SYN)),

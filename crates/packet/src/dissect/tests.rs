@@ -44,8 +44,8 @@ fn values(names: &[&str], frame: &[u8]) -> Vec<String> {
     let fields = names.iter().map(|name| field(name).expect("it is known"));
     let mut dissection = Dissection::new(fields);
     // What came before leaves nothing behind.
-    dissection.read(&syn());
-    dissection.read(frame);
+    dissection.read(&syn(), None);
+    dissection.read(frame, None);
     (0..names.len())
         .map(|at| dissection.value(at).into())
         .collect()
@@ -161,8 +161,52 @@ fn segments_without_a_length_and_segments_cut_short_have_all_their_fields() {
             "{text}"
         );
     }
-    // Only TCP is left to network cards in this way.
+    // UDP is left to network cards in this way too, and the length shown is that which it has.
     let mut datagram = frame("ip/udp(dport=80)/\"abcd\"");
     datagram[16..18].fill(0);
-    assert_eq!(values(&["ip.proto", "udp.dstport"], &datagram), ["", ""]);
+    let names = ["ip.proto", "ip.len", "udp.dstport"];
+    assert_eq!(values(&names, &datagram), ["17", "32", "80"]);
+}
+
+#[test]
+fn texts_are_ascii_up_to_a_zero_byte_and_names_have_no_escapes() {
+    let http = |text: &[u8]| {
+        let ip = Ipv4::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 6);
+        let tcp = Tcp {
+            source_port: 4000,
+            destination_port: 80,
+            sequence: 7,
+            acknowledgement: 1,
+            flags: flag::ACK,
+            window: 1,
+            urgent: 0,
+            options: &[],
+        };
+        let request = [b"GET / HTTP/1.1\r\nHost: ", text, b"\r\n"].concat();
+        ethernet(|out| {
+            ip.build(out, |out| {
+                tcp.build(ip.pseudo(), out, |out| out.extend(request))
+            })
+        })
+    };
+    for (text, shown) in [
+        (&b"a b,c"[..], "a b,c"),
+        (b"caf\xC3\xA9", "caf\u{FFFD}\u{FFFD}"),
+        (b"zero\0behind", "zero"),
+        (b"back\\slash", "back\\slash"),
+    ] {
+        assert_eq!(values(&["http.host"], &http(text)), [shown]);
+    }
+    let ip = Ipv4::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 17);
+    let udp = Udp {
+        source_port: 4000,
+        destination_port: 53,
+    };
+    let question = b"\0\x01\x01\0\0\x01\0\0\0\0\0\0\x04a b\\\x02\xC3\xA9\0\0\x01\0\x01";
+    let query = ethernet(|out| {
+        ip.build(out, |out| {
+            udp.build(ip.pseudo(), out, |out| out.extend(question))
+        })
+    });
+    assert_eq!(values(&["dns.qry.name"], &query), ["a b\\.é"]);
 }

@@ -216,6 +216,126 @@ fn what_is_cut_off_or_malformed_is_told_with_its_place() {
     assert_eq!((walk.by_ref().count(), walk.cut()), (4, None));
 }
 
+/// A frame of TCP with four bytes of payload, whose IPv4 total length and whose header length in
+/// words are these.
+fn tcp_with(total: Option<u16>, words: u8) -> Vec<u8> {
+    let ip = Ipv4::new(A, B, protocol::TCP);
+    let tcp = Tcp {
+        source_port: 80,
+        destination_port: 4000,
+        sequence: 1,
+        acknowledgement: 2,
+        flags: 0,
+        window: 3,
+        urgent: 0,
+        options: &[],
+    };
+    let mut frame = frame(&[], ethertype::IPV4, |out| {
+        ip.build(out, |out| {
+            tcp.build(ip.pseudo(), out, |out| out.extend(b"data"))
+        });
+    });
+    if let Some(total) = total {
+        frame[16..18].copy_from_slice(&total.to_be_bytes());
+    }
+    frame[46] = words << 4;
+    frame
+}
+
+#[test]
+fn a_header_length_of_tcp_that_makes_no_sense_leaves_the_ports() {
+    for (words, wrong, payload) in [
+        (5, None, 4),
+        (6, None, 0),
+        (7, Some("TCP options cut off"), 0),
+        (15, Some("TCP options cut off"), 0),
+        (4, Some("TCP header length below 20"), 4),
+        (0, Some("TCP header length below 20"), 4),
+    ] {
+        let bytes = tcp_with(None, words);
+        let mut walk = layers(&bytes);
+        let tcp = walk.find_map(|layer| match layer.header {
+            Header::Tcp(tcp) => Some(tcp),
+            _ => None,
+        });
+        let tcp = tcp.expect("the header is there");
+        assert_eq!((tcp.source_port(), tcp.destination_port()), (80, 4000));
+        assert_eq!(tcp.header_length(), usize::from(words) * 4);
+        assert_eq!(tcp.payload().len(), payload, "{words}");
+        let wrong = wrong.map(BadHeader);
+        assert_eq!(
+            (tcp.bad_length(), walk.cut(), walk.bad()),
+            (wrong, wrong, None)
+        );
+        assert_eq!(TcpView::new(&bytes[34..]).err(), wrong);
+    }
+}
+
+#[test]
+fn a_total_length_of_zero_goes_to_the_end_and_one_below_the_header_nowhere() {
+    for protocol in [protocol::TCP, protocol::UDP, protocol::ICMP] {
+        let mut bytes = frame(&[], ethertype::IPV4, |out| {
+            Ipv4::new(A, B, protocol).build(out, |out| out.extend([0; 60]));
+        });
+        bytes[16..18].fill(0);
+        let mut walk = layers(&bytes);
+        let ip = walk.find_map(|layer| match layer.header {
+            Header::Ipv4(ip) => Some(ip.payload().len()),
+            _ => None,
+        });
+        assert_eq!((ip, walk.cut()), (Some(60), None));
+    }
+    let bytes = tcp_with(Some(19), 5);
+    let mut walk = layers(&bytes);
+    assert_eq!(walk.by_ref().count(), 2);
+    let wrong = Some(BadHeader("IPv4 total length below the header's"));
+    assert_eq!(
+        (walk.cut(), walk.bad(), walk.rest().len()),
+        (wrong, None, 0)
+    );
+}
+
+#[test]
+fn a_length_of_udp_below_its_header_leaves_the_ports() {
+    for length in 0..8 {
+        let mut bytes = frame(&[], ethertype::IPV4, udp_over_ipv4);
+        bytes[39] = length;
+        let mut walk = layers(&bytes);
+        let udp = walk.find_map(|layer| match layer.header {
+            Header::Udp(udp) => Some((udp.source_port(), udp.payload().len())),
+            _ => None,
+        });
+        assert_eq!(udp, Some((4000, 0)));
+        assert_eq!(walk.cut(), Some(BadHeader("UDP length below 8")));
+    }
+}
+
+#[test]
+fn a_packet_claims_no_more_than_there_was_on_the_wire() {
+    // Of 44 bytes, 24 behind the header; the claim is in bytes beyond them.
+    for (total, captured, length, beyond) in [
+        (Some(144), 58, None, 100),
+        (Some(144), 58, Some(58), 0),
+        (Some(144), 58, Some(98), 40),
+        (Some(144), 58, Some(1000), 100),
+        (None, 56, Some(58), 2),
+        (None, 58, Some(1000), 0),
+        (Some(0), 58, Some(1000), 942),
+        (Some(0), 58, None, 0),
+    ] {
+        let bytes = tcp_with(total, 5);
+        let walk = layers(&bytes[..captured]);
+        let mut walk = match length {
+            Some(length) => walk.of_length(length),
+            None => walk,
+        };
+        walk.by_ref().for_each(drop);
+        assert_eq!(walk.beyond(), beyond, "{total:?} {captured} {length:?}");
+        let claims = total.is_some_and(|total| usize::from(total) > captured - 14);
+        assert_eq!(walk.cut().is_some(), claims || captured < 58);
+    }
+}
+
 #[test]
 fn what_is_not_known_is_left_with_its_number() {
     let other = frame(&[], 0x88F7, |out| out.extend([1; 46]));

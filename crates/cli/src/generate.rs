@@ -208,8 +208,9 @@ impl Generate {
             "--dry tells what a whole schedule is, and this one never ends: add --count N or --duration TIME"
         );
         let mut stdout = Output::open(&self.buffering)?;
+        let filter = self.compiled()?;
         confine::reader(Permissions::default())?;
-        let schedule = self.make(Time::from_us(1), complaints, |_, _| Ok(()))?;
+        let schedule = self.make(filter, complaints, |_, _| Ok(()))?;
         let told = match self.form.json() {
             true => schedule::object(&schedule).to_string(),
             false => schedule::table(&schedule),
@@ -222,13 +223,14 @@ impl Generate {
     /// To standard output.
     fn write(&self, complaints: &Complaints) -> anyhow::Result<Verdict> {
         let mut stdout = Output::open(&self.buffering)?;
+        let filter = self.compiled()?;
         confine::reader(Permissions::default())?;
         let mut form = self.form.form();
         // A word with a mode is for a port; where words are times, they count from zero.
         let departures = matches!(form, Form::Lines(_) | Form::Records);
         let mut first = None;
         let mut short = 0;
-        let schedule = self.make(Time::from_us(1), complaints, |at, bytes| {
+        let schedule = self.make(filter, complaints, |at, bytes| {
             if bytes.len() < packet::SHORTEST {
                 short += 1;
                 return Ok(());
@@ -283,6 +285,7 @@ impl Generate {
             name = port.info.name;
             ways.push(port.tx);
         }
+        let filter = self.compiled()?;
         confine::ports([spec], self.replay.is_some())?;
         let end = match (self.count, self.duration) {
             (Some(count), None) => format!("{count} packets, or until Ctrl-C"),
@@ -295,7 +298,7 @@ impl Generate {
         let mut lots: Vec<Lot> = pacers.iter().map(|_| Lot::default()).collect();
         // A run's time begins at zero; the port's counter has been going since boot.
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
-        let made = self.make(Time::from_us(1), complaints, |at, bytes| {
+        let made = self.make(filter, complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
             let departure = Departure::At(self.tick.count(at));
             if let [pacer] = &pacers[..] {
@@ -345,13 +348,19 @@ impl Generate {
         }
     }
 
-    /// Makes packets, the first to leave at `start`, until there are enough or somebody asks to stop.
+    /// The filter of what is replayed: before the command gives up what compiling it needs.
+    fn compiled(&self) -> anyhow::Result<Option<live::filter::Filter>> {
+        Filter::of(self.filter.clone(), self.network).compiled()
+    }
+
+    /// Makes packets, the first to leave at 1 us, until there are enough or a signal asks to stop.
     fn make(
         &self,
-        start: Time,
+        filter: Option<live::filter::Filter>,
         complaints: &Complaints,
         mut take: impl FnMut(Time, &[u8]) -> anyhow::Result<()>,
     ) -> anyhow::Result<Schedule> {
+        let start = Time::from_us(1);
         let config = self.config(start);
         let notes = Notes::default();
         let generator = match &self.replay {
@@ -359,7 +368,7 @@ impl Generate {
             Some(path) => {
                 let source = Replayed::open(path.clone(), notes.clone());
                 let source = source.map_err(anyhow::Error::msg)?.with_tick(self.tick);
-                let source = match Filter::of(self.filter.clone(), self.network).compiled()? {
+                let source = match filter {
                     Some(filter) => source.with_filter(filter),
                     None => source,
                 };

@@ -55,12 +55,11 @@ impl Match {
     pub fn run(self) -> anyhow::Result<Verdict> {
         live::signal::install();
         let mut stdout = Output::reading(&self.file, &self.buffering)?;
-        confine::reader(Permissions::default())?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules.clone(), self.all, self.invert);
-        let mut selector = self
-            .span
-            .selector(&Filter::of(self.filter.clone(), self.network))?;
+        let filter = Filter::of(self.filter.clone(), self.network);
+        let mut selector = self.span.selector(&filter)?;
+        confine::reader(Permissions::default())?;
         let mut found = 0;
         let chosen = self.choose(&rules, &mut selector, &mut stdout, &complaints, &mut found);
         if self.count {

@@ -167,7 +167,8 @@ impl Default for Selector {
     }
 }
 
-/// Compiles an expression; what is wrong with one has a caret below it.
+/// Compiles an expression; what is wrong with one has a caret below it. A command does so before it
+/// confines itself: libpcap has to be loaded, and names may have to be looked up.
 fn compile(expression: &str, netmask: Option<Ipv4Addr>) -> anyhow::Result<live::filter::Filter> {
     live::filter::Filter::new(expression, netmask).map_err(|error| match error {
         FilterError::Expression(BpfError::Expression { .. }) => {

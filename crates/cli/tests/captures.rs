@@ -792,3 +792,41 @@ fn a_broadcast_needs_a_mask_and_a_chain_of_headers_none() {
         assert_eq!(found(shown).lines().count(), count, "{filter}");
     }
 }
+
+#[test]
+fn a_filter_is_compiled_before_a_command_gives_up_its_rights() {
+    let place = Place::new("filter-confined");
+    if !has_libpcap(&place) {
+        return;
+    }
+    let ip = datagram(53);
+    place.write("raw.pcap", pcap(101, false, &[(&ip, 32)]));
+    // The names of a host and a service.
+    for filter in ["udp port 53", "udp port domain or host localhost"] {
+        for command in [
+            "match proto=17 --file raw.pcap",
+            "cat raw.pcap",
+            "cut dport raw.pcap",
+            "flows raw.pcap",
+            "profile raw.pcap",
+            "undump raw.pcap",
+            "gen --replay raw.pcap",
+            "gen --dry --replay raw.pcap",
+            "phy encode raw.pcap -o out",
+            "covert decode raw.pcap",
+            "relay train raw.pcap -o out",
+        ] {
+            let ended = place.run(&format!("wire {command} --filter '{filter}' >/dev/null"));
+            assert!(
+                !ended.err.contains("system call"),
+                "{command}: {}",
+                ended.err
+            );
+            assert!(
+                !ended.err.contains("unexpected argument"),
+                "{command}: {}",
+                ended.err
+            );
+        }
+    }
+}

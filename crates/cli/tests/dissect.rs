@@ -136,9 +136,12 @@ fn fields_of_captures_are_those_of_tshark() {
     );
 }
 
-/// A capture of IPv4 packets with a payload and, where they are given, another total length and the
-/// length of the frame on the wire.
-fn odd(packets: &[(u8, Vec<u8>, Option<u16>, usize, usize)]) -> Vec<u8> {
+/// An IPv4 packet: its protocol and payload, another total length if one is given, how many bytes
+/// the capture cuts off, and how many more the frame had behind them.
+type Odd = (u8, Vec<u8>, Option<u16>, usize, usize);
+
+/// A capture of such packets.
+fn odd(packets: &[Odd]) -> Vec<u8> {
     let mut file = Vec::new();
     file.extend(0xA1B2_C3D4_u32.to_le_bytes());
     file.extend([2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
@@ -206,7 +209,7 @@ fn strings_are_those_of_tshark() {
         b"zero\0behind",
         b"",
     ];
-    let mut packets = Vec::new();
+    let mut packets: Vec<Odd> = Vec::new();
     for text in strings {
         let request = [
             b"GET /",

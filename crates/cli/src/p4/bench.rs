@@ -6,7 +6,7 @@ use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
-use crate::select::Filter;
+use crate::select::{Filter, Selector};
 use ::pipeline::architecture::{Config, Drop, Output as Leaves};
 use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
@@ -79,13 +79,14 @@ fn elapsed(since: u64) -> Duration {
 impl Bench {
     /// Measures.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let selector = Selector::by(&self.filter)?;
         confine::reader(Permissions {
             compiles: true,
             ..Permissions::default()
         })?;
         let mut packets: Vec<Vec<u8>> = Vec::new();
         let complaints = self.strictness.complaints();
-        super::packets::each(&self.packets, &self.filter, &complaints, &mut |_, bytes| {
+        super::packets::each(&self.packets, selector, &complaints, &mut |_, bytes| {
             packets.push(bytes.to_vec());
         })?;
         let verdict = complaints.finish();

@@ -3,7 +3,7 @@
 use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::packets::{Consumer, Packets};
-use crate::select::{Filter, Selector};
+use crate::select::Selector;
 use live::file::Item;
 use node::Time;
 use packet::Tick;
@@ -15,7 +15,7 @@ use std::path::Path;
 /// When it cannot be read.
 pub fn each(
     path: &Path,
-    filter: &Filter,
+    mut selector: Selector,
     complaints: &Complaints,
     take: &mut dyn FnMut(Time, &[u8]),
 ) -> anyhow::Result<()> {
@@ -24,7 +24,6 @@ pub fn each(
         departures: Departures::new(Tick::EIGHT_NS),
         first: None,
     };
-    let mut selector = Selector::by(filter)?;
     let mut packets = Packets::open(path, complaints)?.any_length();
     packets.choose(&mut selector, Tick::EIGHT_NS, &mut reader)?;
     Ok(())

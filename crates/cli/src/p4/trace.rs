@@ -5,7 +5,7 @@ use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
-use crate::select::Filter;
+use crate::select::{Filter, Selector};
 use ::pipeline::architecture::{Collected, Config, Pipeline};
 use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
@@ -81,6 +81,7 @@ fn packet(text: &str) -> Result<(u32, Vec<u8>), String> {
 impl Trace {
     /// Runs the packets.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        let selector = Selector::by(&self.filter)?;
         confine::reader(Permissions::default())?;
         // What happens is told of the program as it was written, without what the passes make of it.
         let options = p4::compile::Options {
@@ -153,7 +154,7 @@ impl Trace {
             packets.push((Time::from_us(packets.len() as u64), *port, bytes.clone()));
         }
         if let Some(path) = &self.packets {
-            super::packets::each(path, &self.filter, &complaints, &mut |time, bytes| {
+            super::packets::each(path, selector, &complaints, &mut |time, bytes| {
                 packets.push((time, self.port, bytes.to_vec()))
             })?;
         }

@@ -113,6 +113,7 @@ impl Encode {
             !(self.json && standard),
             "--json reports on standard output, where the stream goes; use -o FILE"
         );
+        let mut selector = self.selection.selector()?;
         confine::reader(Permissions {
             writes: !standard,
             ..Permissions::default()
@@ -142,7 +143,6 @@ impl Encode {
             counters: Counters::default(),
             encode: &self,
         };
-        let mut selector = self.selection.selector()?;
         let mut copy = |work: &mut Work<'_>| -> anyhow::Result<()> {
             for path in &self.files {
                 let mut packets = Packets::open(path, &complaints)?;

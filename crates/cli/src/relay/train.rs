@@ -81,12 +81,12 @@ impl Train {
         );
         let inputs = self.files.iter().map(|path| path.as_path());
         live::output::apart(&self.output, inputs)?;
+        let mut selector = self.selection.selector()?;
         confine::reader(Permissions {
             writes: true,
             ..Permissions::default()
         })?;
         let complaints = self.strictness.complaints();
-        let mut selector = self.selection.selector()?;
         let mut sorted = Sorted::default();
         for path in &self.files {
             let mut packets = Packets::open(path, &complaints)?;

@@ -189,6 +189,8 @@ impl<'a, 'o> Describer<'a, 'o> {
             (Some(_), Next::Protocol(protocol::TCP | protocol::UDP)) => ports(walk.rest()),
             _ => None,
         };
+        // Of an IPv4 packet that is shorter than its header there is nothing behind the addresses.
+        let is_bare = self.addresses.is_some() && next == Next::Data;
         self.addresses(ports)?;
         match (walk.bad(), next) {
             (Some(bad), _) => write!(self.out, "[{bad}]"),
@@ -212,6 +214,7 @@ impl<'a, 'o> Describer<'a, 'o> {
             self.out.write_str(", first fragment")?;
         }
         match walk.cut() {
+            Some(cut) if is_bare => write!(self.out, "[{cut}]"),
             Some(cut) => write!(self.out, " [{cut}]"),
             None => Ok(()),
         }

@@ -78,11 +78,11 @@ fn addresses_and_ports_are_told_of_lengths_that_make_no_sense() {
     );
     assert_eq!(
         with(17, 10),
-        "10.0.0.1 > 10.0.0.2  [IPv4 total length below the header's]"
+        "10.0.0.1 > 10.0.0.2 [IPv4 total length below the header's]"
     );
     assert_eq!(
         told(&whole[..44]),
-        "10.0.0.1:80 > 10.0.0.2:4000 [TCP header cut off]"
+        "10.0.0.1:80 > 10.0.0.2:4000 [TCP header cut off] [IPv4 packet cut off]"
     );
     let mut datagram = frame(&[], ethertype::IPV4, |out| {
         udp(53, out, |out| out.extend([0; 12]))

@@ -407,8 +407,13 @@ fn expressions_match_what_tcpdump_matches_in_captures_of_others() {
             };
             match (ended, theirs) {
                 (Ok(()), Ok(theirs)) => {
-                    let theirs = theirs.iter().map(|(_, bytes)| bytes);
-                    assert!(ours.iter().eq(theirs), "`{text}` on {}", path.display());
+                    // libpcap cuts packets to the length that the file's header says.
+                    let is_same = ours.len() == theirs.len()
+                        && ours
+                            .iter()
+                            .zip(&theirs)
+                            .all(|(ours, (_, theirs))| ours.starts_with(theirs));
+                    assert!(is_same, "`{text}` on {}", path.display());
                     compared += 1;
                 }
                 (Err(_), Err(_)) => {}

@@ -174,52 +174,140 @@ fn gaps_are_of_twelve_bytes_on_average_and_the_deficit_never_exceeds_three() {
     }
 }
 
+/// The inputs of the transmitter with a word of a frame: data, `keep` and `last`.
+fn word_of_a_frame(word: Option<(u64, u64, u64)>) -> [u64; mac10g_tx::LAYOUT.inputs] {
+    let mut inputs = [0; mac10g_tx::LAYOUT.inputs];
+    if let Some((data, keep, last)) = word {
+        inputs[mac10g_tx::S_AXIS_TDATA] = data;
+        inputs[mac10g_tx::S_AXIS_TKEEP] = keep;
+        inputs[mac10g_tx::S_AXIS_TLAST] = last;
+        inputs[mac10g_tx::S_AXIS_TVALID] = 1;
+    }
+    inputs
+}
+
+/// Transmits frames word by word, one behind the other; before word `late.0` of the first the source is so many cycles late.
+/// Gives the line, and in how many cycles a frame was broken off.
+fn transmit_words(
+    mac: &mut Module,
+    frames: &[&[(u64, u64, u64)]],
+    late: Option<(usize, u32)>,
+) -> (Vec<Character>, u64) {
+    let mut outputs = [0; mac10g_tx::LAYOUT.outputs];
+    let (mut line, mut underruns) = (Vec::new(), 0);
+    let mut step = |word: Option<(u64, u64, u64)>| {
+        let taken = outputs[mac10g_tx::S_AXIS_TREADY] == 1;
+        mac.run(&word_of_a_frame(word), &mut outputs);
+        underruns += outputs[mac10g_tx::UNDERRUN];
+        let (data, control) = (outputs[mac10g_tx::XGMII_TXD], outputs[mac10g_tx::XGMII_TXC]);
+        line.extend(characters(data, control));
+        taken
+    };
+    step(None);
+    for (number, words) in frames.iter().enumerate() {
+        for (place, &word) in words.iter().enumerate() {
+            if let Some((at, cycles)) = late.filter(|late| number == 0 && late.0 == place) {
+                assert!(at > 0, "a frame has begun with its first word");
+                (0..cycles).for_each(|_| {
+                    step(None);
+                });
+            }
+            while !step(Some(word)) {}
+        }
+    }
+    (0..8).for_each(|_| {
+        step(None);
+    });
+    (line, underruns)
+}
+
+/// The frames that are whole on a line, without those that were broken off by error characters.
+fn whole_frames(line: &[Character]) -> Vec<Vec<u8>> {
+    let starts = (0..line.len()).filter(|&place| line[place] == (START, true));
+    let frames = starts.filter_map(|start| {
+        let behind = &line[start + 1..];
+        let length = behind.iter().position(|(_, control)| *control)?;
+        let bytes = behind[..length].iter().map(|(byte, _)| *byte);
+        (behind[length] == (TERMINATE, true)).then(|| bytes.skip(7).collect())
+    });
+    frames.collect()
+}
+
 #[test]
 fn a_frame_whose_words_do_not_come_in_time_ends_with_errors_and_the_next_is_whole() {
     let Some(mut mac) = crate::module(mac10g_tx::LAYOUT) else {
         return;
     };
-    let mut outputs = [0; mac10g_tx::LAYOUT.outputs];
-    let mut step = |word: Option<(u64, u64, u64)>| {
-        let mut inputs = [0; mac10g_tx::LAYOUT.inputs];
-        if let Some((data, keep, last)) = word {
-            inputs[mac10g_tx::S_AXIS_TDATA] = data;
-            inputs[mac10g_tx::S_AXIS_TKEEP] = keep;
-            inputs[mac10g_tx::S_AXIS_TLAST] = last;
-            inputs[mac10g_tx::S_AXIS_TVALID] = 1;
+    let next: Vec<u8> = (0..70).collect();
+    let last = [9; 61];
+    for length in [1, 9, 57, 64, 68, 72, 100] {
+        let broken: Vec<u8> = (0..length).collect();
+        let frames = [&broken[..], &next, &last].map(words);
+        for place in 1..frames[0].len() {
+            for cycles in [1, 2, 3, 9] {
+                let each = frames.each_ref().map(Vec::as_slice);
+                let (line, underruns) = transmit_words(&mut mac, &each, Some((place, cycles)));
+                let what = format!("{length} bytes, {cycles} cycles late before word {place}");
+                assert_eq!(underruns, 1, "{what}");
+                let errors = line.iter().filter(|&&character| character == (0xFE, true));
+                assert_eq!(errors.count(), 8, "{what}");
+                assert_eq!(
+                    whole_frames(&line),
+                    [on_line(&next), on_line(&last)],
+                    "{what}"
+                );
+            }
         }
-        let taken = outputs[mac10g_tx::S_AXIS_TREADY] == 1;
-        mac.run(&inputs, &mut outputs);
-        let line: Vec<Character> =
-            characters(outputs[mac10g_tx::XGMII_TXD], outputs[mac10g_tx::XGMII_TXC]).collect();
-        (taken, outputs[mac10g_tx::UNDERRUN] == 1, line)
+    }
+}
+
+#[test]
+fn a_last_word_without_bytes_ends_the_frame_with_the_word_before_it() {
+    let Some(mut mac) = crate::module(mac10g_tx::LAYOUT) else {
+        return;
     };
-    step(None);
-    let (mut line, mut underruns) = (Vec::new(), 0);
-    let frame: Vec<u8> = (0..100).collect();
-    for (missing, frame) in [(true, &frame), (false, &frame)] {
-        let words = words(frame);
-        let mut next = 0;
-        while next < words.len() {
-            // At the fourth word the source is a cycle late.
-            let late = missing && next == 3 && underruns == 0;
-            let (taken, underrun, now) = step(Some(words[next]).filter(|_| !late));
-            next += usize::from(taken && !late);
-            underruns += u32::from(underrun);
-            line.extend(now);
-        }
+    let next: Vec<u8> = (0..70).collect();
+    // Padded ones, one that pads half of its last word, and whole ones.
+    for count in [1, 6, 7, 8, 9, 20] {
+        let frame: Vec<u8> = (0..8 * count).collect();
+        let mut first = words(&frame);
+        first.last_mut().unwrap().2 = 0;
+        first.push((0xEEEE_EEEE_EEEE_EEEE, 0, 1));
+        let second = words(&next);
+        let (line, underruns) = transmit_words(&mut mac, &[&first, &second, &second], None);
+        let expected = [on_line(&frame), on_line(&next), on_line(&next)];
+        let left = frames_of(&line).into_iter().map(|(bytes, ..)| bytes);
+        assert_eq!(left.collect::<Vec<_>>(), expected, "{count} words");
+        assert_eq!(underruns, 0);
     }
-    for _ in 0..8 {
-        line.extend(step(None).2);
+}
+
+#[test]
+fn a_frame_with_a_word_that_is_not_whole_is_broken_off() {
+    let Some(mut mac) = crate::module(mac10g_tx::LAYOUT) else {
+        return;
+    };
+    let (frame, next) = ([5; 96], [6; 77]);
+    let second = words(&next);
+    // All but the last have eight bytes; the last has its lowest ones.
+    for (place, keep) in [
+        (0, 0x7F),
+        (3, 0),
+        (4, 0xFE),
+        (10, 0x0F),
+        (11, 0xF0),
+        (11, 0x5F),
+    ] {
+        let mut first = words(&frame);
+        first[place].1 = keep;
+        let (line, underruns) = transmit_words(&mut mac, &[&first, &second], None);
+        assert_eq!(underruns, 1, "word {place}, {keep:#x}");
+        assert_eq!(
+            whole_frames(&line),
+            [on_line(&next)],
+            "word {place}, {keep:#x}"
+        );
     }
-    assert_eq!(underruns, 1);
-    let errors = line.iter().filter(|character| **character == (0xFE, true));
-    assert_eq!(errors.count(), 8);
-    let at = line
-        .iter()
-        .rposition(|character| *character == (START, true));
-    let whole = frames_of(&line[at.unwrap() / 8 * 8..]);
-    assert_eq!(whole[0].0, on_line(&frame));
 }
 
 /// A frame that is to come out, and whether it is bad.
@@ -279,15 +367,18 @@ fn lines(random: &mut Random, count: usize) -> (Vec<Character>, Vec<Wanted>, u32
     (line, expected, fragments)
 }
 
-#[test]
-fn frames_of_either_lane_are_received_and_bad_ones_are_told() {
-    let Some(mut mac) = crate::module(mac10g_rx::LAYOUT) else {
-        return;
-    };
-    let mut random = Random::new(3);
-    let (line, expected, expected_fragments) = lines(&mut random, 20_000);
-    let (mut frames, mut frame, mut fragments) = (Vec::new(), Vec::new(), 0);
-    let (mut begins, mut outputs) = ([0; 2], [0; mac10g_rx::LAYOUT.outputs]);
+/// What a receiver has made of a line.
+#[derive(Default)]
+struct Received {
+    frames: Vec<Wanted>,
+    fragments: u64,
+    /// By the half of a column in which they began.
+    begins: [u64; 2],
+}
+
+fn receive(mac: &mut Module, line: &[Character]) -> Received {
+    let (mut received, mut frame) = (Received::default(), Vec::new());
+    let mut outputs = [0; mac10g_rx::LAYOUT.outputs];
     for column in line.chunks(8) {
         let mut inputs = [0; mac10g_rx::LAYOUT.inputs];
         for (lane, (byte, control)) in column.iter().enumerate() {
@@ -295,25 +386,111 @@ fn frames_of_either_lane_are_received_and_bad_ones_are_told() {
             inputs[mac10g_rx::XGMII_RXC] |= u64::from(*control) << lane;
         }
         mac.run(&inputs, &mut outputs);
-        fragments += outputs[mac10g_rx::FRAGMENT];
+        received.fragments += outputs[mac10g_rx::FRAGMENT];
         if outputs[mac10g_rx::BEGINS] == 1 {
-            begins[outputs[mac10g_rx::BEGINS_HIGH] as usize] += 1;
+            received.begins[outputs[mac10g_rx::BEGINS_HIGH] as usize] += 1;
         }
         if outputs[mac10g_rx::M_AXIS_TVALID] == 1 {
             let count = outputs[mac10g_rx::M_AXIS_TKEEP].count_ones() as usize;
             frame.extend(&outputs[mac10g_rx::M_AXIS_TDATA].to_le_bytes()[..count]);
             if outputs[mac10g_rx::M_AXIS_TLAST] == 1 {
                 let bad = outputs[mac10g_rx::M_AXIS_TUSER] == 1;
-                frames.push((std::mem::take(&mut frame), bad));
+                received.frames.push((std::mem::take(&mut frame), bad));
             }
         }
     }
+    received
+}
+
+#[test]
+fn frames_of_either_lane_are_received_and_bad_ones_are_told() {
+    let Some(mut mac) = crate::module(mac10g_rx::LAYOUT) else {
+        return;
+    };
+    let mut random = Random::new(3);
+    let (line, expected, expected_fragments) = lines(&mut random, 20_000);
+    let Received {
+        frames,
+        fragments,
+        begins,
+    } = receive(&mut mac, &line);
     for (n, (seen, expected)) in frames.iter().zip(&expected).enumerate() {
         assert_eq!(seen, expected, "frame {n}");
     }
     assert_eq!(frames.len(), expected.len());
     assert_eq!(fragments, u64::from(expected_fragments));
     assert!(begins.iter().all(|&count| count > 5_000), "{begins:?}");
+}
+
+/// A start with preamble, and a frame behind it, without a terminate character.
+fn begun(frame: &[u8]) -> Vec<Character> {
+    let data = PREAMBLE[1..].iter().chain(frame).map(|&byte| (byte, false));
+    std::iter::once((START, true)).chain(data).collect()
+}
+
+#[test]
+fn a_start_within_a_frame_ends_it_as_bad_and_begins_another_in_either_lane() {
+    let Some(mut mac) = crate::module(mac10g_rx::LAYOUT) else {
+        return;
+    };
+    let whole: Vec<u8> = (0..70).collect();
+    let idles = |count| vec![(IDLE, true); count];
+    for first_lane in [0, 4] {
+        // From a start straight behind another to one in a frame of many words: always in lane 0 or 4.
+        for length in (0..120).step_by(4) {
+            let cut: Vec<u8> = (0..length).collect();
+            let mut line = idles(16 + first_lane);
+            line.extend(begun(&cut));
+            line.extend(begun(&on_line(&whole)));
+            line.push((TERMINATE, true));
+            line.resize(line.len().next_multiple_of(8) + 4, (IDLE, true));
+            line.extend(begun(&on_line(&whole)));
+            line.push((TERMINATE, true));
+            line.resize(line.len().next_multiple_of(8) + 32, (IDLE, true));
+            let received = receive(&mut mac, &line);
+            let what = format!("{length} bytes from lane {first_lane}");
+            // Fewer bytes than a word, or a word that would be none without the FCS, are a fragment.
+            let mut expected = vec![(whole.clone(), false); 2];
+            match length {
+                0..8 => assert_eq!(received.fragments, 1, "{what}"),
+                _ => expected.insert(0, (cut[..cut.len() - 4].to_vec(), true)),
+            }
+            assert_eq!(received.frames, expected, "{what}");
+            assert_eq!(received.begins.iter().sum::<u64>(), 3, "{what}");
+        }
+    }
+}
+
+#[test]
+fn what_a_line_says_is_received_the_same_half_a_column_later() {
+    let Some(mut mac) = crate::module(mac10g_rx::LAYOUT) else {
+        return;
+    };
+    let mut random = Random::new(5);
+    let whole: Vec<u8> = (0..64).collect();
+    let mut bad = 0;
+    for _ in 0..2_000 {
+        // Starts, ends, errors and pieces of frames in any order, each in lane 0 or 4.
+        let mut line = vec![(IDLE, true); 16];
+        for _ in 0..1 + random.below(6) {
+            let bytes = random.below(30);
+            match random.below(6) {
+                0 => line.extend(begun(&on_line(&whole))),
+                1 | 2 => line.extend(begun(&whole[..bytes as usize])),
+                3 => line.push((TERMINATE, true)),
+                4 => line.extend((0..bytes).map(|byte| (byte as u8, false))),
+                _ => line.extend([(0xFE, true); 3]),
+            }
+            let fill = [(IDLE, true), (0x55, false), (TERMINATE, true)][random.below(3) as usize];
+            line.resize(line.len().next_multiple_of(4), fill);
+        }
+        line.resize(line.len().next_multiple_of(8) + 32, (IDLE, true));
+        let later: Vec<_> = [vec![(IDLE, true); 4], line.clone(), vec![(IDLE, true); 4]].concat();
+        let [now, later] = [&line, &later].map(|line| receive(&mut mac, line));
+        assert_eq!(now.frames, later.frames, "{line:?}");
+        bad += now.frames.iter().filter(|(_, bad)| *bad).count();
+    }
+    assert!(bad > 1_000, "{bad}");
 }
 
 #[test]

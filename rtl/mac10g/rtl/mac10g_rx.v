@@ -1,5 +1,5 @@
 // 10 Gb/s MAC, receive: eight XGMII characters a cycle to frames as a stream of eight bytes a cycle, without preamble and FCS (IEEE 802.3
-// clauses 4 and 46). Frames start in lane 0 or in lane 4.
+// clauses 4 and 46). Frames start in lane 0 or in lane 4. A start within a frame, in either lane, ends that one as bad and begins another.
 //
 // Latency: a word of a frame that starts in lane 0 is on the stream behind the next edge after the one at which it is taken from
 // the XGMII; of one that starts in lane 4, behind the edge after that, counted from its first half. `begins` is high behind the edge
@@ -27,7 +27,7 @@ module mac10g_rx (
     // High for a cycle when a frame has begun, and whether it starts in lane 4
     output reg         begins,
     output reg         begins_high,
-    // High for a cycle when something began that has no SFD, or fewer than 8 bytes
+    // High for a cycle when something began that has no SFD, or fewer than 8 bytes: at most one a cycle is told
     output reg         fragment,
     // Nothing is here, and nothing comes
     output wire        idle
@@ -85,7 +85,11 @@ wire       whole = controls == 8'h00;
 wire [7:0] character = word[8*place +: 8];
 wire       starts_low = xgmii_rxc[0] && xgmii_rxd[7:0] == 8'hFB;
 wire       starts_high = xgmii_rxc[4] && xgmii_rxd[39:32] == 8'hFB;
-wire       is_preamble = controls == 8'h01 && word[63:56] == 8'hD5;
+wire       low_preamble = xgmii_rxc == 8'h01 && xgmii_rxd[63:56] == 8'hD5;
+wire       high_preamble = controls == 8'h01 && word[63:56] == 8'hD5;
+// A frame in lane 4 is cut behind this word; one in lane 0 has the start in its word.
+wire       cut = whole && starts_high;
+wire       over = !whole || cut;
 
 wire [31:0] crc_next;
 // What it was for the frame before stays until then: that may not have been told yet.
@@ -120,15 +124,16 @@ always @(posedge clk) begin
             first_reg <= 1'b0;
             m_axis_tvalid <= full_reg;
             if (place != 3'd0 || whole) crc_reg <= crc_next;
-            if (!whole) begin
+            if (over) begin
                 state_reg <= STATE_IDLE;
                 full_reg <= 1'b0;
                 high_reg <= 1'b0;
                 zeros_reg <= 3'd0 - place;
-                error_reg <= character != 8'hFD;
+                error_reg <= cut || character != 8'hFD;
+                // Behind a whole word, whose place is 0, that is 4.
                 rest_bytes_reg <= place - 3'd4;
-                fragment <= !full_reg;
-                if (place > 3'd4) rest_reg <= full_reg;
+                fragment <= !full_reg && !cut;
+                if (place > 3'd4 || cut) rest_reg <= full_reg || cut;
                 else begin
                     m_axis_tkeep <= ~(8'hF0 << place);
                     m_axis_tlast <= full_reg;
@@ -136,23 +141,25 @@ always @(posedge clk) begin
             end
         end
         STATE_HALF: begin
-            state_reg <= is_preamble ? STATE_DATA : STATE_IDLE;
-            high_reg <= is_preamble;
-            fragment <= !is_preamble;
+            state_reg <= high_preamble ? STATE_DATA : STATE_IDLE;
+            high_reg <= high_preamble;
+            fragment <= !high_preamble || starts_high;
             first_reg <= 1'b1;
         end
         default: ;
     endcase
 
-    // A start may stand in the same word as the end of the frame before.
-    if (starts_high && (state_reg == STATE_IDLE || (state_reg == STATE_DATA && !whole))) begin
+    // A start may stand in the same word as the end of the frame before, or as what should have been more of it.
+    if (starts_low) begin
+        state_reg <= low_preamble ? STATE_DATA : STATE_IDLE;
+        high_reg <= 1'b0;
+        begins <= low_preamble;
+        if (!low_preamble) fragment <= 1'b1;
+        first_reg <= 1'b1;
+    end
+    if (starts_high) begin
         state_reg <= STATE_HALF;
         begins <= 1'b1;
-    end else if (starts_low && state_reg == STATE_IDLE) begin
-        state_reg <= is_preamble ? STATE_DATA : STATE_IDLE;
-        begins <= is_preamble;
-        fragment <= !is_preamble;
-        first_reg <= 1'b1;
     end
 
     if (rst) begin

@@ -14,7 +14,8 @@ module mac10g_tx (
     input  wire        rst,
 
     // A frame without FCS. Once it has begun its words are asked for one a cycle, from the second one on, and must be there: else
-    // it ends with error characters, and its rest is passed over.
+    // it ends with error characters, and its rest is passed over. So does one with a word that is not whole: all keep eight bytes, the last
+    // one its lowest ones, or none where the frame has ended with the word before.
     input  wire [63:0] s_axis_tdata,
     input  wire [7:0]  s_axis_tkeep,
     input  wire        s_axis_tlast,
@@ -73,7 +74,9 @@ end
 wire       is_short = count_reg < 4'd7;
 wire [3:0] padded = count_reg == 4'd7 && kept < 4'd4 ? 4'd4 : kept;
 
-wire       ends = state_reg == STATE_DATA && s_axis_tvalid && s_axis_tlast && !is_short;
+wire       has_holes = s_axis_tlast ? (s_axis_tkeep & (s_axis_tkeep + 8'd1)) != 8'h00 : s_axis_tkeep != 8'hFF;
+wire       takes = s_axis_tvalid && !has_holes;
+wire       ends = state_reg == STATE_DATA && takes && s_axis_tlast && !is_short;
 wire [1:0] rest = state_reg == STATE_TAIL ? bytes_reg[1:0] : padded[1:0];
 wire       terminates = state_reg == STATE_TAIL || (ends && padded < 4'd4);
 
@@ -86,13 +89,14 @@ wire [2:0] halves = 3'd3 + {2'd0, deficit[2]} + {2'd0, in_high_half} + {2'd0, hi
 always @(posedge clk) begin
     kind_reg <= KIND_IDLE;
     word_reg <= masked;
+    // Its last word may come as soon as the frame is broken off.
+    if (drop_reg) drop_reg <= !(s_axis_tvalid && s_axis_tlast);
     still_reg <= kind_reg != KIND_IDLE || !free || s_axis_tvalid ? 2'd0 : idle ? still_reg : still_reg + 2'd1;
 
     case (state_reg)
         STATE_GAP: begin
             count_reg <= 4'd0;
             if (wait_reg != 2'd0) wait_reg <= wait_reg - 2'd1;
-            if (drop_reg) drop_reg <= !(s_axis_tvalid && s_axis_tlast);
             if (free) begin
                 high_next_reg <= 1'b0;
                 deficit_reg <= 2'd0;
@@ -107,9 +111,9 @@ always @(posedge clk) begin
         STATE_DATA: begin
             if (count_reg != 4'd8) count_reg <= count_reg + 4'd1;
             kind_reg <= KIND_DATA;
-            if (!s_axis_tvalid) begin
+            if (!takes) begin
                 kind_reg <= KIND_ERROR;
-                drop_reg <= 1'b1;
+                drop_reg <= !(s_axis_tvalid && s_axis_tlast);
                 bytes_reg <= 4'd4;
                 state_reg <= STATE_TAIL;
             end else if (s_axis_tlast) begin
@@ -151,7 +155,7 @@ always @(posedge clk) begin
     end
 end
 
-// The FCS: the last word is taken with zeros behind it, which are taken back.
+// The FCS: the last word is taken with zeros behind it, which are taken back. One without bytes is not taken.
 reg  [31:0] crc_reg;
 reg  [63:0] late_reg;       // the word that crc_reg ends with
 reg  [2:0]  late_kind_reg;
@@ -163,7 +167,7 @@ crc32_back back (.state(crc_reg), .bytes(3'd0 - late_bytes_reg[2:0]), .earlier(c
 
 always @(posedge clk) begin
     if (kind_reg == KIND_START) crc_reg <= 32'hFFFFFFFF;
-    else if (kind_reg == KIND_DATA || kind_reg == KIND_LAST) crc_reg <= crc_next;
+    else if (kind_reg == KIND_DATA || (kind_reg == KIND_LAST && bytes_reg != 4'd0)) crc_reg <= crc_next;
     late_reg <= word_reg;
     late_kind_reg <= rst ? KIND_IDLE : kind_reg;
     late_bytes_reg <= bytes_reg;

@@ -71,9 +71,17 @@ fn the_timing_nic_at_10_gigabits_keeps_ticks_stamps_and_line_rate_by_the_clock_o
     let Some((passed, told)) = bench("timing_nic10g", &[]) else {
         return;
     };
-    assert!(passed && told.contains("timing_nic10g: 3 of 3 "), "{told}");
+    assert!(passed && told.contains("timing_nic10g: 7 of 7 "), "{told}");
     let (passed, told) = bench("timing_nic10g", &["RX_LATENCY=7"]).unwrap();
-    assert!(!passed && told.contains("timing_nic10g: 2 of 3 "), "{told}");
+    assert!(!passed && told.contains("timing_nic10g: 6 of 7 "), "{told}");
+}
+
+#[test]
+fn a_timing_nic_with_a_small_ring_refuses_the_records_that_it_has_no_words_for() {
+    let Some((passed, told)) = bench("timing_nic10g", &["RING=8"]) else {
+        return;
+    };
+    assert!(passed && told.contains("timing_nic10g: 7 of 7 "), "{told}");
 }
 
 #[test]

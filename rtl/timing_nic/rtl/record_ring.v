@@ -10,7 +10,7 @@
 
 module record_ring #(
     parameter WIDTH = 64,
-    // Places: 2 to the power of this.
+    // Places: 2 to the power of this, 1 or more.
     parameter DEPTH = 12
 ) (
     input  wire             clk,
@@ -50,6 +50,8 @@ assign empty = keep_reg == read_reg && !fetched_reg && !valid_reg;
 
 genvar i;
 generate
+    // There is no such module: elaboration ends here, and names the reason.
+    if (DEPTH < 1) record_ring_needs_a_DEPTH_of_1_or_more too_small();
     for (i = 0; i < WIDTH; i = i + 64) begin : memories
         localparam BITS = WIDTH - i < 64 ? WIDTH - i : 64;
         reg [BITS-1:0] ring [0:(1 << DEPTH) - 1];

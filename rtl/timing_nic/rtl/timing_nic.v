@@ -11,7 +11,7 @@
 module timing_nic #(
     // From a frame's first bit on the medium to its first byte on the GMII, in cycles: what the PHY takes.
     parameter RX_LATENCY = 8,
-    // Words of frames in each ring: 2 to the power of this. Frames are an eighth of that.
+    // Words of frames in each ring: 2 to the power of this, 4 or more, 11 or more for frames of all lengths. Frames are an eighth of that.
     parameter RING = 12
 ) (
     input  wire        clk,
@@ -116,7 +116,7 @@ wire [7:0] tx_data;
 wire [63:0] tx_word;
 wire [2:0]  tx_word_rest;
 wire        tx_word_last, tx_word_ready;
-wire       sent_frame, late_frame, bad_record;
+wire       sent_frame, late_frame, bad_record, flushed_record, flush, flushing;
 wire [2:0] timer_number;
 wire [55:0] timer;
 
@@ -125,8 +125,8 @@ record_tx #(.RING(RING), .RECORDS(RING - 3), .LEAD(9)) scheduled (
     .s_axis_tdata(s_axis_tdata), .s_axis_tkeep(s_axis_tkeep), .s_axis_tlast(s_axis_tlast),
     .s_axis_tvalid(s_axis_tvalid), .s_axis_tready(s_axis_tready),
     .start(start), .free(free), .data(tx_word), .last(tx_word_last), .rest(tx_word_rest), .ready(tx_word_ready),
-    .timer_number(timer_number), .timer(timer),
-    .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
+    .flush(flush), .flushing(flushing), .timer_number(timer_number), .timer(timer),
+    .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record), .flushed_record(flushed_record),
     .idle(tx_idle), .wake_at(wake_at)
 );
 
@@ -144,12 +144,13 @@ gmii_tx mac_tx (
 
 nic_registers registers (
     .clk(clk), .rst(rst), .counter(counter_reg), .timer_number(timer_number), .timer(timer),
+    .flush(flush), .flushing(flushing),
     .s_axil_awaddr(s_axil_awaddr), .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready),
     .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(s_axil_wvalid), .s_axil_wready(s_axil_wready),
     .s_axil_bresp(s_axil_bresp), .s_axil_bvalid(s_axil_bvalid), .s_axil_bready(s_axil_bready),
     .s_axil_araddr(s_axil_araddr), .s_axil_arvalid(s_axil_arvalid), .s_axil_arready(s_axil_arready),
     .s_axil_rdata(s_axil_rdata), .s_axil_rresp(s_axil_rresp), .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready),
-    .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record),
+    .sent_frame(sent_frame), .late_frame(late_frame), .bad_record(bad_record), .flushed_record(flushed_record),
     .good_frame(good_frame), .bad_frame(bad_frame), .fragment(rx_fragment), .overflow(overflow)
 );
 

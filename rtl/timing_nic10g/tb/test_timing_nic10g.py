@@ -7,7 +7,7 @@ import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, Event, RisingEdge
 from cocotb.utils import get_sim_time
-from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp, AxiStreamBus, AxiStreamFrame, AxiStreamSink, AxiStreamSource
 from cocotbext.eth import XgmiiFrame, XgmiiSink, XgmiiSource
 
 TICK = 6400  # picoseconds
@@ -119,3 +119,67 @@ async def both_ways_run_at_line_rate_with_frames_of_64_bytes(dut):
     for frame in frames:
         assert bytes((await card.received.recv()).tdata)[16:] == frame
     assert await card.register(0x28) == 0
+
+
+@cocotb.test()
+async def a_record_that_the_ring_has_no_words_for_is_refused_and_counted(dut):
+    card = await Card().start(dut)
+    longest = min(16000, 8 << dut.RING.value)
+    for length in [longest, longest + 1, 60, longest + 9, 60]:
+        await card.send(0, bytes([length % 251]) * length)
+    left = [bytes((await card.line_out.recv()).get_payload()) for _ in range(3)]
+    assert left == [bytes([length % 251]) * length for length in [longest, 60, 60]]
+    assert (await card.register(0x10), await card.register(0x18)) == (3, 2)
+
+
+@cocotb.test()
+async def a_reset_forgets_what_timers_were_marked_with(dut):
+    card = await Card().start(dut)
+    await ClockCycles(dut.clk, 3000)
+    await card.send(0x13 << 56, bytes(60))
+    await card.line_out.recv()
+    assert await card.register(0x58) > 3000
+    dut.rst.value = 1
+    await ClockCycles(dut.clk, 2)
+    dut.rst.value = 0
+    await ClockCycles(dut.clk, 2)
+    card.behind = get_sim_time("ps") - TICK * dut.counter.value.integer
+    assert await card.register(0x58) == 0
+    # What is relative to a timer that was not marked is relative to 0.
+    await card.send(3 << 56 | 300, bytes(60))
+    assert card.left(await card.line_out.recv()) == 2 * 300
+    assert await card.register(0x14) == 0
+
+
+@cocotb.test()
+async def records_that_wait_for_years_are_flushed_and_others_go_on(dut):
+    card = await Card().start(dut)
+    frames = [bytes([number]) * (60 + 90 * number) for number in range(5)]
+    # The first leaves, and the others would wait: one for a tick that never comes, and two behind it.
+    for word, frame in zip([0, (1 << 56) - 1, 0, 0x12 << 56], frames):
+        await card.send(word, frame)
+    assert bytes((await card.line_out.recv()).get_payload()) == frames[0]
+    await ClockCycles(dut.clk, 300)
+    assert (await card.register(0x10), await card.register(0x1C)) == (1, 0)
+    assert (await card.registers.write(0x30, b"\1\0\0\0")).resp == AxiResp.OKAY
+    while await card.register(0x30):
+        pass
+    await card.send(0, frames[4])
+    assert bytes((await card.line_out.recv()).get_payload()) == frames[4]
+    assert (await card.register(0x10), await card.register(0x1C), await card.register(0x14)) == (2, 3, 0)
+    # What was flushed has marked nothing.
+    assert await card.register(0x50) == 0
+
+
+@cocotb.test()
+async def an_address_without_a_register_is_answered_with_an_error(dut):
+    card = await Card().start(dut)
+    readable = {*range(0x00, 0x2C, 4), 0x30, *range(0x48, 0x80, 4)}
+    for address in range(0, 256, 4):
+        came = await card.registers.read(address, 4)
+        assert (came.resp == AxiResp.OKAY) == (address in readable), hex(address)
+        assert address in readable or came.data == bytes(4), hex(address)
+        # Nothing waits to be flushed.
+        came = await card.registers.write(address, b"\1\0\0\0")
+        assert (came.resp == AxiResp.OKAY) == (address == 0x30), hex(address)
+    assert await card.register(0) == 0x57495245

@@ -2,6 +2,8 @@
 
 use crate::ast::NodeId;
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use num_bigint::BigInt;
@@ -68,6 +70,54 @@ pub enum Type {
     Callable(NodeId),
     /// A parser's state, by its declaration.
     State,
+}
+
+/// The control plane's name of a generic struct with its arguments, as p4c makes it: `S_bit32` for
+/// `S<bit<32>>`. `name` names a declared type.
+pub(crate) fn specialized(
+    base: &str,
+    arguments: &[Type],
+    name: &dyn Fn(NodeId) -> Arc<str>,
+) -> String {
+    let mut text = String::from(base);
+    for argument in arguments {
+        text.push('_');
+        written(argument, name, &mut text);
+    }
+    text
+}
+
+/// A type as text, without the signs that a name cannot have.
+fn written(ty: &Type, name: &dyn Fn(NodeId) -> Arc<str>, text: &mut String) {
+    let several = |parts: &[Type], text: &mut String| {
+        for (at, part) in parts.iter().enumerate() {
+            if at > 0 {
+                text.push('_');
+            }
+            written(part, name, text);
+        }
+    };
+    match ty {
+        Type::Bool => text.push_str("bool"),
+        Type::Error => text.push_str("error"),
+        Type::Bits(width) => *text += &format!("bit{width}"),
+        Type::Signed(width) => *text += &format!("int{width}"),
+        Type::Varbit(width) => *text += &format!("varbit{width}"),
+        Type::Tuple(parts) => {
+            text.push_str("tuple");
+            several(parts, text);
+        }
+        Type::Stack(element, size) => {
+            written(element, name, text);
+            *text += &format!("[{size}]");
+        }
+        Type::Composite(id, arguments) => {
+            text.push_str(&name(*id));
+            several(arguments, text);
+        }
+        Type::Enum(id) | Type::New(id) => text.push_str(&name(*id)),
+        _ => {}
+    }
 }
 
 /// A value known while compiling.

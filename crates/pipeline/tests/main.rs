@@ -1,5 +1,7 @@
 //! The packet pipeline and its tables.
 
+mod evaluation_order;
+mod initializers;
 mod meters;
 mod node;
 mod programs;

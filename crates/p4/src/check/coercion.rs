@@ -81,13 +81,21 @@ impl<'a> Checker<'a> {
             ExpressionKind::Struct { fields, dots } => {
                 self.coerce_fields(e, fields, *dots, &have, &want)
             }
-            ExpressionKind::Conditional { yes, no, .. }
+            ExpressionKind::Conditional { condition, yes, no }
                 if matches!(have, Type::Integer | Type::Tuple(_) | Type::Fields(_))
                     && !matches!(want, Type::Variable(_)) =>
             {
                 let (a, b) = (self.type_of(yes.id), self.type_of(no.id));
                 let good = self.coerce(yes, &a, &want) && self.coerce(no, &b, &want);
                 self.record(e.id, want);
+                // The value of the branch that is chosen, as its own cast made it.
+                if let Some(Constant::Bool(first)) = self.constant(condition) {
+                    let chosen = if *first { yes } else { no };
+                    match self.cast_value(chosen) {
+                        Some(value) if good => self.out.constants.insert(e.id, value),
+                        _ => self.out.constants.remove(&e.id),
+                    };
+                }
                 good
             }
             _ => {

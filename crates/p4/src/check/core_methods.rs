@@ -11,6 +11,15 @@ use crate::diagnostic::Diagnostic;
 use crate::types::{Constant, Type};
 use alloc::format;
 
+/// The argument that a parameter gets, by the parameter's place: named arguments may come in
+/// another order.
+fn given<'a>(call: &Call, arguments: &'a [Argument], parameter: usize) -> Option<&'a Argument> {
+    match call.arguments.get(parameter) {
+        Some(Bound::Argument(place)) => arguments.get(*place),
+        _ => None,
+    }
+}
+
 impl<'a> Checker<'a> {
     /// Looks at a call whose types fit.
     pub(super) fn core_call(
@@ -32,9 +41,11 @@ impl<'a> Checker<'a> {
                 };
                 self.packet_place(e, extern_name, name);
                 match (extern_name, name) {
-                    ("packet_in", "extract") => self.extract(arguments),
+                    ("packet_in", "extract") => {
+                        self.extract(given(call, arguments, 0), arguments.len());
+                    }
                     ("packet_in", "lookahead") => self.lookahead(e, call),
-                    ("packet_out", "emit") => self.emit(arguments),
+                    ("packet_out", "emit") => self.emit(given(call, arguments, 0)),
                     _ => {}
                 }
             }
@@ -48,7 +59,7 @@ impl<'a> Checker<'a> {
                 );
             }
             (Target::ExternFunction(_), _) if name == "static_assert" => {
-                self.static_assert(e, arguments)
+                self.static_assert(e, given(call, arguments, 0), given(call, arguments, 1));
             }
             _ => {}
         }
@@ -107,8 +118,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn extract(&mut self, arguments: &'a [Argument]) {
-        let Some(argument) = arguments.first() else {
+    fn extract(&mut self, argument: Option<&'a Argument>, count: usize) {
+        let Some(argument) = argument else {
             return;
         };
         let ty = self.argument_type(argument);
@@ -139,7 +150,7 @@ impl<'a> Checker<'a> {
         let fields = self.fields(*id, given);
         let varbits = fields.iter().filter(|(_, ty)| self.has_varbit(ty)).count();
         let text = self.show(&ty);
-        match (arguments.len(), varbits) {
+        match (count, varbits) {
             (_, 2..) => self.error(
                 "varbit",
                 argument.span,
@@ -201,8 +212,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    fn emit(&mut self, arguments: &'a [Argument]) {
-        let Some(argument) = arguments.first() else {
+    fn emit(&mut self, argument: Option<&'a Argument>) {
+        let Some(argument) = argument else {
             return;
         };
         let ty = self.argument_type(argument);
@@ -234,8 +245,13 @@ impl<'a> Checker<'a> {
     }
 
     /// `static_assert` is computed while compiling.
-    fn static_assert(&mut self, e: &'a Expression, arguments: &'a [Argument]) {
-        let Some(argument) = arguments.first() else {
+    fn static_assert(
+        &mut self,
+        e: &'a Expression,
+        argument: Option<&'a Argument>,
+        message: Option<&'a Argument>,
+    ) {
+        let Some(argument) = argument else {
             return;
         };
         match self.cast_value(&argument.value) {
@@ -243,7 +259,7 @@ impl<'a> Checker<'a> {
                 self.out.constants.insert(e.id, Constant::Bool(true));
             }
             Some(Constant::Bool(false)) => {
-                let text = match arguments.get(1).and_then(|a| self.constant(&a.value)) {
+                let text = match message.and_then(|a| self.constant(&a.value)) {
                     Some(Constant::String(text)) => format!("the assertion fails: {text}"),
                     _ => "the assertion fails".into(),
                 };

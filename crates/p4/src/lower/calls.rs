@@ -42,6 +42,15 @@ enum Evaluated {
     InOut(Target, Value),
 }
 
+/// An evaluated argument, in the order of the call.
+struct Given {
+    /// The place of its parameter.
+    parameter: usize,
+    one: Evaluated,
+    /// Whether the evaluation of a later argument can change variables.
+    later: bool,
+}
+
 impl<'a> Lowerer<'a> {
     /// A call, of whatever kind.
     pub fn call(&mut self, expr: &'a Expression) -> Value {
@@ -380,11 +389,7 @@ impl<'a> Lowerer<'a> {
                 .collect(),
         };
         let prefix = self.instances[self.instance.0 as usize].name.clone();
-        let name = names::external(
-            &prefix,
-            &declaration.annotations,
-            &names::declared(declaration),
-        );
+        let name = names::external(&prefix, &[], &names::declared(declaration));
         let constructor = Call {
             target: check::Target::Constructor(id),
             type_arguments,
@@ -442,8 +447,33 @@ impl<'a> Lowerer<'a> {
         storage
     }
 
-    /// Evaluates the arguments of a call from left to right and binds the parameters: to the argument itself where nobody can tell
-    /// the difference from a copy, else to a room of their own. Gives what is to be copied out when the call ends.
+    /// The expression that each parameter gets, with the parameter's place, in the order of the
+    /// call: named arguments may come in another order than the parameters (specification, 6.8).
+    /// Parameters without an argument follow.
+    pub(super) fn in_call_order(
+        call: &'a Call,
+        arguments: &'a [Argument],
+        parameters: &'a [Parameter],
+    ) -> Vec<(usize, Option<&'a Expression>)> {
+        let mut ordered: Vec<(usize, usize, Option<&'a Expression>)> = parameters
+            .iter()
+            .enumerate()
+            .map(|(at, parameter)| match call.arguments.get(at) {
+                Some(Bound::Argument(place)) => {
+                    (*place, at, arguments.get(*place).map(|a| &a.value))
+                }
+                Some(Bound::Default) => (arguments.len(), at, parameter.default.as_ref()),
+                Some(Bound::Absent) | None => (arguments.len(), at, None),
+            })
+            .collect();
+        ordered.sort_by_key(|(place, ..)| *place);
+        ordered.into_iter().map(|(_, at, e)| (at, e)).collect()
+    }
+
+    /// Evaluates the arguments of a call in the order in which it gives them, and binds the
+    /// parameters: to the argument itself where the callee cannot see the difference from a copy,
+    /// else to a room of their own. Returns the copies to make when the call ends, in the order of
+    /// the call too.
     pub fn pass(
         &mut self,
         call: &'a Call,
@@ -461,50 +491,44 @@ impl<'a> Lowerer<'a> {
                 None => Type::Unknown,
             })
             .collect();
-        let bound: Vec<Option<&'a Expression>> = callee
-            .parameters
-            .iter()
-            .enumerate()
-            .map(|(at, parameter)| match call.arguments.get(at) {
-                Some(Bound::Argument(argument)) => arguments.get(*argument).map(|a| &a.value),
-                Some(Bound::Default) => parameter.default.as_ref(),
-                Some(Bound::Absent) | None => None,
-            })
-            .collect();
+        let bound = Self::in_call_order(call, arguments, callee.parameters);
         let effects: Vec<bool> = bound
             .iter()
-            .map(|e| e.is_some_and(|e| self.has_effects(e)))
+            .map(|(_, e)| e.is_some_and(|e| self.has_effects(e)))
             .collect();
         let mut given = Vec::new();
-        for (at, parameter) in callee.parameters.iter().enumerate() {
-            let later = effects[at + 1..].contains(&true);
-            let Some(argument) = bound[at] else {
-                given.push((Evaluated::In(self.default_value(&types[at]), None), later));
+        for (place, (at, argument)) in bound.into_iter().enumerate() {
+            let parameter = &callee.parameters[at];
+            let later = effects[place + 1..].contains(&true);
+            let Some(argument) = argument else {
+                let one = Evaluated::In(self.default_value(&types[at]), None);
+                given.push(Given {
+                    parameter: at,
+                    one,
+                    later,
+                });
                 continue;
             };
             let one = match parameter.direction {
-                Direction::In | Direction::None => {
-                    let storage = match self.operand_cast(argument) {
-                        Operand::Location(location) => location.only().cloned(),
-                        Operand::Value(value) => {
-                            let value = self.convert(value, &types[at]);
-                            let value = if later { self.spill(value) } else { value };
-                            given.push((Evaluated::In(value, None), later));
-                            continue;
-                        }
-                    };
-                    match storage {
+                Direction::In | Direction::None => match self.operand_cast(argument) {
+                    Operand::Location(location) => match location.only().cloned() {
                         Some(storage) if !later => {
                             let value = self.read_storage(&storage);
                             Evaluated::In(value, Some(storage))
                         }
                         _ => {
-                            let value = self.eval_as(argument, &types[at]);
+                            let value = self.read(&location);
+                            let value = self.convert(value, &types[at]);
                             let value = if later { self.spill(value) } else { value };
                             Evaluated::In(value, None)
                         }
+                    },
+                    Operand::Value(value) => {
+                        let value = self.convert(value, &types[at]);
+                        let value = if later { self.spill(value) } else { value };
+                        Evaluated::In(value, None)
                     }
-                }
+                },
                 Direction::Out => {
                     let target = self.target(argument);
                     Evaluated::Out(self.freeze_unless_constant(target))
@@ -517,7 +541,11 @@ impl<'a> Lowerer<'a> {
                     Evaluated::InOut(target, value)
                 }
             };
-            given.push((one, later));
+            given.push(Given {
+                parameter: at,
+                one,
+                later,
+            });
         }
         self.types.extend(callee.types.iter().cloned());
         self.bind_parameters(callee, &types, given)
@@ -535,7 +563,7 @@ impl<'a> Lowerer<'a> {
         &mut self,
         callee: Callee<'a>,
         types: &[Type],
-        given: Vec<(Evaluated, bool)>,
+        given: Vec<Given>,
     ) -> Vec<(Target, Storage)> {
         // What the callee reaches other than by its parameters.
         let mut reached = Vec::new();
@@ -559,7 +587,7 @@ impl<'a> Lowerer<'a> {
         reached.dedup();
         let outs: Vec<Vec<SlotId>> = given
             .iter()
-            .map(|(given, _)| match given {
+            .map(|given| match &given.one {
                 Evaluated::Out(target) | Evaluated::InOut(target, _) => match target {
                     Target::Location(location) | Target::Slice(location, ..) => location.slots(),
                     Target::Discard => Vec::new(),
@@ -575,9 +603,13 @@ impl<'a> Lowerer<'a> {
         let mut pairs: Vec<(Storage, Value)> = Vec::new();
         let mut begins = Vec::new();
         let mut bindings = Vec::new();
-        for (at, (one, later)) in given.into_iter().enumerate() {
-            let parameter = &callee.parameters[at];
-            let ty = &types[at];
+        for (at, given) in given.into_iter().enumerate() {
+            let Given {
+                parameter: place,
+                one,
+                later,
+            } = given;
+            let (parameter, ty) = (&callee.parameters[place], &types[place]);
             let alone = |slots: &[SlotId]| {
                 !meets(slots, &reached)
                     && outs

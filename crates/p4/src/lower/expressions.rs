@@ -22,17 +22,30 @@ pub(super) enum Operand {
 impl<'a> Lowerer<'a> {
     /// An expression's value, implicitly cast as the checker says.
     pub fn eval(&mut self, expr: &'a Expression) -> Value {
-        let value = match self.checked.constants.get(&expr.id) {
-            Some(constant) => {
-                let ty = self.type_of(expr.id);
-                self.constant(constant, &ty)
-            }
+        let value = match self.known(expr) {
+            Some(value) => value,
             None => match self.operand(expr) {
                 Operand::Location(location) => self.read(&location),
                 Operand::Value(value) => value,
             },
         };
         self.implicit(expr.id, value)
+    }
+
+    /// The value that the checker worked out for an expression, before the implicit cast of a
+    /// number. A list, a struct, `{#}` or `...` gets its fields, their order and their defaults
+    /// from the type that it is cast to, and has been worked out in that type.
+    fn known(&mut self, expr: &'a Expression) -> Option<Value> {
+        let constant = self.checked.constants.get(&expr.id)?;
+        let ty = match expr.kind {
+            ExpressionKind::List { .. }
+            | ExpressionKind::Struct { .. }
+            | ExpressionKind::Invalid
+            | ExpressionKind::Dots => self.cast_of(expr.id),
+            _ => None,
+        };
+        let ty = ty.unwrap_or_else(|| self.type_of(expr.id));
+        Some(self.constant(constant, &ty))
     }
 
     fn implicit(&mut self, id: NodeId, value: Value) -> Value {
@@ -179,12 +192,8 @@ impl<'a> Lowerer<'a> {
             Some(Node::Declaration(declaration)) => match &declaration.kind {
                 DeclarationKind::Constant { ty, value, .. } => {
                     let ty = self.type_of(ty.id);
-                    match self.checked.constants.get(&value.id) {
-                        Some(constant) => {
-                            let own = self.type_of(value.id);
-                            let value = self.constant(constant, &own);
-                            self.convert(value, &ty)
-                        }
+                    match self.known(value) {
+                        Some(value) => self.convert(value, &ty),
                         // A constant made from constants made from ...: as deep as calls may be.
                         None if self.deeper(expr.span) => {
                             let value = self.eval_as(value, &ty);

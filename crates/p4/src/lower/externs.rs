@@ -6,16 +6,17 @@ use super::index::Node;
 use super::storage::{Location, Storage, Target};
 use super::types::{Shape, substitute};
 use super::values::{InstanceId, Value};
-use super::{Binding, Lowerer, calls::Callee, fold};
+use super::{Binding, Lowerer, calls::Callee, fold, names};
 use crate::ast::{self, DeclarationKind, Direction, Expression, ExpressionKind, NodeId, Prototype};
-use crate::check::{Bound, Call};
+use crate::check::Call;
 use crate::ir::{
     self, Argument, Expr, Function, LValue, ListItem, ObjectId, SlotId, StatementKind, Ty,
 };
-use crate::types::Type;
+use crate::types::{Type, specialized};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 /// An extern's head, and on which object it is called.
@@ -40,8 +41,8 @@ impl<'a> Lowerer<'a> {
             return Value::Nothing;
         };
         match (&*prototype.name.text, arguments) {
-            ("verify", [condition, error]) if self.body.fail.is_some() => {
-                self.verify(condition, error);
+            ("verify", [_, _]) if self.body.fail.is_some() => {
+                self.verify(call, arguments, &prototype.parameters);
                 Value::Nothing
             }
             // Told while compiling.
@@ -65,12 +66,28 @@ impl<'a> Lowerer<'a> {
     }
 
     /// `verify(condition, error)` in a parser (specification, 13.7).
-    fn verify(&mut self, condition: &'a ast::Argument, error: &'a ast::Argument) {
-        let values = self.eval_all(&[&condition.value, &error.value]);
+    fn verify(
+        &mut self,
+        call: &'a Call,
+        arguments: &'a [ast::Argument],
+        parameters: &'a [ast::Parameter],
+    ) {
+        let (places, given): (Vec<usize>, Vec<Option<&'a Expression>>) =
+            Self::in_call_order(call, arguments, parameters)
+                .into_iter()
+                .unzip();
+        let given: Vec<&'a Expression> = given.into_iter().flatten().collect();
+        let mut values: Vec<(usize, Value)> =
+            places.into_iter().zip(self.eval_all(&given)).collect();
+        values.sort_by_key(|(place, _)| *place);
         let (Some(fail), Some(slot)) = (self.body.fail, self.error) else {
             return;
         };
-        let [Value::Scalar(condition, _), Value::Scalar(error, _)] = values.as_slice() else {
+        let [
+            (_, Value::Scalar(condition, _)),
+            (_, Value::Scalar(error, _)),
+        ] = values.as_slice()
+        else {
             return;
         };
         let (bad, good) = (self.body.block(), self.body.block());
@@ -138,7 +155,7 @@ impl<'a> Lowerer<'a> {
         };
         let prototype = &method.prototype;
         match self.made(instance) {
-            Made::PacketIn => self.packet_in(expr, &prototype.name.text, call, arguments),
+            Made::PacketIn => self.packet_in(expr, prototype, call, arguments),
             Made::PacketOut => {
                 self.packet_out(expr, &prototype.name.text, call, arguments);
                 Value::Nothing
@@ -219,26 +236,19 @@ impl<'a> Lowerer<'a> {
         callee: Extern<'a>,
     ) -> Value {
         let parameters = &callee.prototype.parameters;
-        let bound: Vec<Option<&'a Expression>> = parameters
-            .iter()
-            .enumerate()
-            .map(|(at, parameter)| match call.arguments.get(at) {
-                Some(Bound::Argument(argument)) => arguments.get(*argument).map(|a| &a.value),
-                Some(Bound::Default) => parameter.default.as_ref(),
-                Some(Bound::Absent) | None => None,
-            })
-            .collect();
+        let bound = Self::in_call_order(call, arguments, parameters);
         let effects: Vec<bool> = bound
             .iter()
-            .map(|e| e.is_some_and(|e| self.has_effects(e)))
+            .map(|(_, e)| e.is_some_and(|e| self.has_effects(e)))
             .collect();
         let mut inputs = Vec::new();
         let mut outputs = Vec::new();
-        for (at, parameter) in parameters.iter().enumerate() {
-            let Some(argument) = bound[at] else {
+        for (place, (at, argument)) in bound.into_iter().enumerate() {
+            let Some(argument) = argument else {
                 continue;
             };
-            let later = effects[at + 1..].contains(&true);
+            let parameter = &parameters[at];
+            let later = effects[place + 1..].contains(&true);
             let ty = match self.checked.types.get(&parameter.ty.id) {
                 Some(Type::Name(ty)) => substitute(ty, &callee.types),
                 Some(ty) => substitute(ty, &callee.types),
@@ -255,9 +265,9 @@ impl<'a> Lowerer<'a> {
                 if parameter.direction == Direction::InOut {
                     let value = self.read_target(&target);
                     let value = if later { self.spill(value) } else { value };
-                    inputs.push((value, ty.clone()));
+                    inputs.push((at, value, ty.clone()));
                 }
-                outputs.push((target, ty));
+                outputs.push((at, target, ty));
             } else {
                 let value = self.eval(argument);
                 // A type parameter that is still open takes the argument's own type.
@@ -267,12 +277,15 @@ impl<'a> Lowerer<'a> {
                 };
                 let value = self.convert(value, &ty);
                 let value = if later { self.spill(value) } else { value };
-                inputs.push((value, ty));
+                inputs.push((at, value, ty));
             }
         }
+        // An engine takes inputs and gives results in the order of the parameters.
+        inputs.sort_by_key(|(at, ..)| *at);
+        let copies = self.call_order_copies(&mut outputs);
         let arguments: Vec<Argument> = inputs
             .iter()
-            .map(|(value, ty)| self.argument(value, ty))
+            .map(|(_, value, ty)| self.argument(value, ty))
             .collect();
         let mut results: Vec<LValue> = Vec::new();
         let result = match self.checked.types.get(&callee.prototype.result.id) {
@@ -280,7 +293,7 @@ impl<'a> Lowerer<'a> {
             Some(ty) => substitute(ty, &callee.types),
             None => Type::Void,
         };
-        for (target, ty) in &outputs {
+        for (_, target, ty) in &outputs {
             match target {
                 Target::Discard => {
                     let storage = self.temporary("ignored", ty);
@@ -309,28 +322,54 @@ impl<'a> Lowerer<'a> {
         };
         if called == ir::Callee::Function(Function::Digest) {
             // The control plane tells messages apart by the name of their type.
-            arguments.extend(inputs.get(1).and_then(|(_, ty)| self.name_of_type(ty)));
+            arguments.extend(inputs.get(1).and_then(|(_, _, ty)| self.name_of_type(ty)));
         }
         self.body.push(StatementKind::Call {
             callee: called,
             arguments,
             results,
         });
+        self.copy_out(&copies);
         self.read_storage(&returned)
     }
 
-    /// The name of a struct's or header's type.
+    /// Sorts the outputs of an extern by parameter. Where the call names them in another order,
+    /// they become temporaries, and the returned copies write the arguments in the order of the
+    /// call (specification, 6.8).
+    fn call_order_copies(
+        &mut self,
+        outputs: &mut Vec<(usize, Target, Type)>,
+    ) -> Vec<(Target, Storage)> {
+        let mut copies = Vec::new();
+        if !outputs.is_sorted_by_key(|(at, ..)| *at) {
+            for (_, target, ty) in outputs.iter_mut() {
+                let room = self.temporary("copied", ty);
+                let to = Target::Location(Location::fixed(room.clone()));
+                copies.push((core::mem::replace(target, to), room));
+            }
+            outputs.sort_by_key(|(at, ..)| *at);
+        }
+        copies
+    }
+
+    /// The name that a struct's or header's type has in P4Info.
     fn name_of_type(&self, ty: &Type) -> Option<Argument> {
-        let Type::Composite(id, _) = self.plain(ty) else {
+        let Type::Composite(id, arguments) = self.plain(ty) else {
             return None;
         };
-        match self.index.get(id) {
-            Some(Node::Declaration(declaration)) => match &declaration.kind {
-                DeclarationKind::Composite { name, .. } => Some(Argument::Text(name.text.clone())),
-                _ => None,
-            },
+        let declaration = |id| match self.index.get(id) {
+            Some(Node::Declaration(declaration)) => Some(declaration),
             _ => None,
-        }
+        };
+        let of = declaration(id)?;
+        let own = names::declared(of);
+        let name = match names::string_annotation(&of.annotations, "name") {
+            Some(_) => names::external("", &of.annotations, &own),
+            None => specialized(&own, &arguments, &|id| {
+                declaration(id).map(names::declared).unwrap_or_default()
+            }),
+        };
+        Some(Argument::Text(name.into()))
     }
 
     /// A value as an extern is given it.
@@ -374,7 +413,7 @@ impl<'a> Lowerer<'a> {
     ) {
         let mut each = |lowerer: &mut Self,
                         values: &[Value],
-                        types: &[(alloc::sync::Arc<str>, Type)],
+                        types: &[(Arc<str>, Type)],
                         valid: Option<SlotId>| {
             for (at, value) in values.iter().enumerate() {
                 let (own, ty) = match types.get(at) {

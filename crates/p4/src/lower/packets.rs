@@ -5,7 +5,7 @@ use super::storage::{Location, Storage, Target, lvalue};
 use super::types::{Shape, substitute};
 use super::values::Value;
 use super::{Lowerer, fold};
-use crate::ast::{Argument, Expression, ExpressionKind};
+use crate::ast::{Argument, Expression, ExpressionKind, Prototype};
 use crate::check::Call;
 use crate::ir::{Binary, Case, Expr, ParserError, Pattern, SlotId, StatementKind, Terminator, Ty};
 use crate::types::Type;
@@ -19,40 +19,47 @@ impl<'a> Lowerer<'a> {
     pub fn packet_in(
         &mut self,
         expr: &'a Expression,
-        method: &str,
+        prototype: &'a Prototype,
         call: &'a Call,
         arguments: &'a [Argument],
     ) -> Value {
+        let method = &*prototype.name.text;
         let types: Vec<Type> = call
             .type_arguments
             .iter()
             .map(|ty| substitute(ty, &self.types))
             .collect();
         let first = types.first().cloned().unwrap_or(Type::Unknown);
-        let u32_of = |lowerer: &mut Self, argument: Option<&'a Argument>| {
-            let value = argument.map_or(Value::Nothing, |a| {
-                lowerer.eval_as(&a.value, &Type::Bits(32))
-            });
-            match value {
+        let u32_of =
+            |lowerer: &mut Self, e: &'a Expression| match lowerer.eval_as(e, &Type::Bits(32)) {
                 Value::Scalar(expr, _) => expr,
                 _ => fold::number(0),
-            }
-        };
+            };
         match method {
             "extract" => {
-                let Some(header) = arguments.first() else {
+                let ordered = Self::in_call_order(call, arguments, &prototype.parameters);
+                let argument = |at| ordered.iter().find(|(place, _)| *place == at);
+                let Some((_, Some(header))) = argument(0) else {
                     return Value::Nothing;
                 };
-                if matches!(header.value.kind, ExpressionKind::DontCare) {
+                if matches!(header.kind, ExpressionKind::DontCare) {
                     let width = self.width_of(&first, 0);
                     let bits = fold::number(u32::try_from(width).unwrap_or(u32::MAX));
                     self.body.push(StatementKind::Advance { bits });
                     return Value::Nothing;
                 }
-                self.extracting = true;
-                let target = self.target(&header.value);
-                self.extracting = false;
-                let size = arguments.get(1).map(|size| u32_of(self, Some(size)));
+                let mut size = None;
+                let mut target = Target::Discard;
+                for (at, given) in &ordered {
+                    let Some(given) = given else { continue };
+                    if *at == 0 {
+                        self.extracting = true;
+                        target = self.target(given);
+                        self.extracting = false;
+                    } else {
+                        size = Some(u32_of(self, given));
+                    }
+                }
                 match target {
                     Target::Location(location) => self.extract(expr, &location, size),
                     _ => self.error("not-a-header", expr.span, "only a header can be extracted"),
@@ -73,7 +80,10 @@ impl<'a> Lowerer<'a> {
                 self.unpack(&first, &Expr::Slot(slot), width, &mut left)
             }
             "advance" => {
-                let bits = u32_of(self, arguments.first());
+                let Some(argument) = arguments.first() else {
+                    return Value::Nothing;
+                };
+                let bits = u32_of(self, &argument.value);
                 self.body.push(StatementKind::Advance { bits });
                 Value::Nothing
             }

@@ -32,7 +32,12 @@ pub fn pipeline(name: &str) -> (Pipeline, Compiled) {
 
 /// A pipeline as the program begins, in the interpreter.
 pub fn of(name: &str, text: &str) -> (Pipeline, Compiled) {
-    let compiled = compile(name, text, &mut Folder, &Options::default());
+    with(name, text, &Options::default())
+}
+
+/// The same, compiled with options.
+pub fn with(name: &str, text: &str, options: &Options) -> (Pipeline, Compiled) {
+    let compiled = compile(name, text, &mut Folder, options);
     let all = compiled.diagnostics.sorted();
     let told: String = all
         .iter()
@@ -44,4 +49,27 @@ pub fn of(name: &str, text: &str) -> (Pipeline, Compiled) {
     let engine = Box::new(Interpreter::new(&environment).unwrap());
     let pipeline = Pipeline::new(&environment, engine, &Config::default()).unwrap();
     (pipeline, compiled)
+}
+
+/// Random numbers that are the same in every run (SplitMix64).
+pub struct Random(pub u64);
+
+impl Random {
+    /// From 0 to `bound`, which it never is.
+    pub fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+    }
+
+    /// The numbers below `count` in some order.
+    pub fn order(&mut self, count: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..count).collect();
+        for at in (1..count).rev() {
+            order.swap(at, self.below(at + 1));
+        }
+        order
+    }
 }

@@ -410,7 +410,8 @@ impl<'a> Flow<'_, 'a> {
             ExpressionKind::Call {
                 callee, arguments, ..
             } => {
-                let Some(call) = self.rules.checked.calls.get(&e.id) else {
+                let checked = self.rules.checked;
+                let Some(call) = checked.calls.get(&e.id) else {
                     return;
                 };
                 let parameters = match call.target {
@@ -422,13 +423,13 @@ impl<'a> Flow<'_, 'a> {
                     _ => &[],
                 };
                 let mut written = Vec::new();
-                let bounds = call.arguments.clone();
                 let target = call.target;
-                for (parameter, bound) in parameters.iter().zip(bounds) {
-                    let Bound::Argument(index) = bound else {
-                        continue;
-                    };
-                    let Some(argument) = arguments.get(index) else {
+                // Arguments are evaluated in the order of the call (specification 6.8).
+                for (index, argument) in arguments.iter().enumerate() {
+                    let mut bounds = call.arguments.iter();
+                    let place =
+                        bounds.position(|b| matches!(b, Bound::Argument(given) if *given == index));
+                    let Some(parameter) = place.and_then(|place| parameters.get(place)) else {
                         continue;
                     };
                     match parameter.direction {

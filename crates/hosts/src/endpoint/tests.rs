@@ -241,7 +241,9 @@ impl World {
             let stack = &mut self.stack;
             let _ = self.ends[end].segment(stack, self.now, &frame, &mut egress, &mut self.out);
             if self.plain {
-                self.ends.each_mut().map(|end| end.sender.has_sack = false);
+                for end in &mut self.ends {
+                    end.sender.has_sack = false;
+                }
             }
             self.attend(end, egress);
         } else {

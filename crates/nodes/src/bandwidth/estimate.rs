@@ -27,6 +27,7 @@ pub mod yaz;
 
 use crate::train::{Gap, Rates, Trains, rate};
 use alloc::boxed::Box;
+use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use node::{Rate, Time};
@@ -87,9 +88,10 @@ impl Observed<'_> {
     }
 }
 
-/// A value and the interval that the method has it in, bits a second.
+/// A value, and the spread of what the method looked at for it, bits a second. The spread is no confidence interval: it knows
+/// nothing of what the method's own model is off by, nor of how others' traffic changes between samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Interval {
+pub struct Spread {
     pub value: f64,
     pub low: f64,
     pub high: f64,
@@ -99,7 +101,7 @@ pub struct Interval {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
     /// The available bandwidth; `None`: no answer.
-    pub estimate: Option<Interval>,
+    pub estimate: Option<Spread>,
     /// How it got there, or why there is no answer.
     pub how: String,
     /// What the method looked at: the rate of each train in bits a second, and its [figure](Estimator::figure).
@@ -107,6 +109,15 @@ pub struct Answer {
 }
 
 impl Answer {
+    /// Of a method to which the lowest rate sent seems too high: that rate is an upper bound, and no estimate.
+    fn below(lowest: f64, points: Vec<(f64, f64)>) -> Answer {
+        let how = format!(
+            "delays grow from the lowest rate on: less than {:.0} Mb/s is free, or trains met a queue; send slower trains",
+            lowest / 1e6
+        );
+        Answer::none(how, points)
+    }
+
     fn none(how: impl Into<String>, points: Vec<(f64, f64)>) -> Answer {
         Answer {
             estimate: None,

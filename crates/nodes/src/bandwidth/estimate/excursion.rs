@@ -9,8 +9,9 @@
 //! faster than R_l. Kernels' stamps are off by more than the first gaps of a chirp add, and without this the first of them that was early was where the excursion began.
 //!
 //! Where no excursion stays, no rate of the chirp was too high. The paper takes the last rate then; here there is no answer, since it is a lower bound.
+//! Where the one that stays begins within the first L packets, no rate was seen to be low enough: the lowest rates are an upper bound, and no answer either.
 
-use super::{Answer, Interval, Observed, Packet};
+use super::{Answer, Observed, Packet, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -59,11 +60,14 @@ pub(super) fn read(packets: &[Packet], capacity: Rate) -> Answer {
     let Some(stays) = stays else {
         return Answer::none("no excursion stays: no rate was too high", points);
     };
+    if stays < BUSY {
+        return Answer::below(rates[stays], points);
+    }
     let said = || said.iter().map(|rate| rate.unwrap_or(rates[stays]));
     let all: f64 = gaps.iter().sum();
     let value = said().zip(&gaps).map(|(rate, gap)| rate * gap).sum::<f64>() / all;
     Answer {
-        estimate: Some(Interval {
+        estimate: Some(Spread {
             value,
             low: said().fold(f64::INFINITY, f64::min),
             high: said().fold(0.0, f64::max),

@@ -17,7 +17,7 @@
 //! It also takes every stretched gap for others' packets. Receivers that hand packets up in lots (interrupt coalescing, receive offload) stretch the gap before a lot by what the gaps in it
 //! lack of `g_b`, which no link of this capacity makes: what is free is more by no more than that, with the same bound.
 
-use super::{Answer, Estimator, Interval, Observed};
+use super::{Answer, Estimator, Observed, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -55,7 +55,7 @@ pub struct Igi {
 /// What the train at the turning point says, and by which parts of that it may have counted too little of others, and too much.
 #[derive(Clone, Copy, Debug)]
 struct Found {
-    interval: Interval,
+    interval: Spread,
     silent: f64,
     joined: f64,
 }
@@ -122,7 +122,7 @@ impl Estimator for Igi {
             // The turning point is behind the train before.
             let other = self.before.unwrap_or(estimate);
             let (uncounted, twice) = (self.capacity * silent, self.capacity * joined);
-            let interval = Interval {
+            let interval = Spread {
                 value: estimate,
                 low: (estimate - uncounted).min(other).max(0.0),
                 high: (estimate + twice).max(other),

@@ -21,7 +21,7 @@
 //! A too low by 0.1 of 9 Gb/s. So growth is that of the packets behind the first [`WARM_UP`].
 
 use super::turning::{Turning, turning};
-use super::{Answer, Estimator, Interval, Observed, Packet};
+use super::{Answer, Estimator, Observed, Packet, Spread};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
@@ -165,8 +165,9 @@ impl Estimator for MinProbe {
                 ),
                 points,
             ),
+            Some(found) if found.from_the_first => Answer::below(looked[0].rate, points),
             Some(found) => Answer {
-                estimate: Some(Interval {
+                estimate: Some(Spread {
                     value: found.at,
                     low: found.low,
                     high: found.high,

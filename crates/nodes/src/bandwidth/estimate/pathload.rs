@@ -6,7 +6,7 @@
 //! rate; it is above the available bandwidth if 0.7 of them grow, below if 0.7 do not, else grey. The search halves what
 //! is left until it is 1 % of the capacity, or the grey region is within 1.5 % of it on both sides.
 
-use super::{Answer, Estimator, Interval, Observed};
+use super::{Answer, Estimator, Observed, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -148,7 +148,7 @@ impl Estimator for Pathload {
         };
         let value = f64::midpoint(low, high);
         Answer {
-            estimate: Some(Interval { value, low, high }),
+            estimate: Some(Spread { value, low, high }),
             how: format!("a search by {} fleets{grey}", over.fleets),
             points: over.points,
         }

@@ -9,7 +9,7 @@
 //! capacity is less than C. By as much as C is too great the formula is too low: of a bucket of 200 Mb/s taken for one of 250 it found
 //! 11 Mb/s where 116 were free.
 
-use super::{Answer, Estimator, Interval, Observed};
+use super::{Answer, Estimator, Observed, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -75,7 +75,7 @@ impl Estimator for Spruce {
         }
         let held = |value: f64| value.clamp(0.0, self.capacity.bits_per_second() as f64);
         Answer {
-            estimate: Some(Interval {
+            estimate: Some(Spread {
                 value: held(mean),
                 low: held(mean - error),
                 high: held(mean + error),

@@ -7,7 +7,7 @@
 
 use super::minprobe::WARM_UP;
 use super::turning::turning;
-use super::{Answer, Estimator, Interval, Observed};
+use super::{Answer, Estimator, Observed, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 
@@ -44,8 +44,9 @@ impl Estimator for Topp {
                 format!("no turning point in {} trains", points.len()),
                 points,
             ),
+            Some(found) if found.from_the_first => Answer::below(points[0].0, points),
             Some(found) => Answer {
-                estimate: Some(Interval {
+                estimate: Some(Spread {
                     value: found.at,
                     low: found.low,
                     high: found.high,

@@ -4,9 +4,12 @@
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Turning {
     pub at: f64,
-    /// Where it might be as well: there the squares are not significantly greater (F test at 95 %).
+    /// Where it might be as well by the scatter of the points alone: there the squares are not significantly greater (F test).
     pub low: f64,
     pub high: f64,
+    /// Whether nothing is seen to be flat before it: the first point might be the turning point as well, and then so might
+    /// anything before that.
+    pub from_the_first: bool,
     /// The share of the variance that the curve explains and a flat line does not.
     pub explained: f64,
 }
@@ -62,6 +65,7 @@ pub fn turning(
     Some(Turning {
         at,
         low,
+        from_the_first: low <= points[0].0,
         high: near.next_back().unwrap_or(at).max(at),
         explained: 1.0 - best / flat,
     })

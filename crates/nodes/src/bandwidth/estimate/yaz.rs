@@ -5,7 +5,7 @@
 //! would make its rate less by the resolution zeta, or if more than one packet is lost. The next gap is the one sent and half of the difference. Single gaps, which suffer from operating
 //! systems, do not count.
 
-use super::{Answer, Estimator, Interval, Observed};
+use super::{Answer, Estimator, Observed, Spread};
 use alloc::format;
 use alloc::vec::Vec;
 use node::Rate;
@@ -28,7 +28,7 @@ pub struct Yaz {
     rate: f64,
     /// The last one that was too fast.
     above: Option<f64>,
-    found: Option<Interval>,
+    found: Option<Spread>,
     points: Vec<(f64, f64)>,
 }
 
@@ -82,7 +82,7 @@ impl Estimator for Yaz {
             self.above = Some(rate);
             self.rate = rate / if is_lossy { slower.max(SLOWER) } else { slower };
         } else {
-            self.found = Some(Interval {
+            self.found = Some(Spread {
                 value: rate,
                 low: least.max(0.0),
                 high: self.above.unwrap_or(rate),

@@ -5,6 +5,8 @@
 //! io,stat` and capinfos tell far less: they bound what reading costs.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
+use measure::probe::{self, Probe};
+use node::Time;
 use packet::capture::{Interface, PcapngWriter};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -90,10 +92,14 @@ fn capture(packets: u64, size: usize, later: u128) -> Vec<u8> {
     let mut frame = vec![0u8; size];
     frame[12..24].copy_from_slice(&[8, 0, 0x45, 0, 0, 46, 0, 0, 64, 0, 64, 17]);
     frame[34..42].copy_from_slice(&[192, 0, 0, 9, 0, 26, 0, 0]);
-    frame[42..44].copy_from_slice(&measure::probe::MAGIC.to_be_bytes());
     let apart = (size as u128 + 24) * 800;
     for n in 0..packets {
-        frame[46..52].copy_from_slice(&n.to_be_bytes()[2..]);
+        let probe = Probe {
+            stream: 0,
+            sequence: n as u32,
+            departure: Time::ZERO,
+        };
+        frame[42..42 + probe::LEN].copy_from_slice(&probe.to_bytes());
         writer.packet(
             0,
             1_700_000_000_000_000_000_000_000 + u128::from(n) * apart + later,

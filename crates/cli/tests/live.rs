@@ -81,7 +81,7 @@ fn several_threads_send_one_schedule_and_keep_the_order_of_each_flow() {
         .filter(|line| !line.is_empty())
     {
         packet::line::decode(line, &mut frame).unwrap();
-        let sequence = measure::probe::parse(&frame).unwrap().sequence;
+        let sequence = u64::from(measure::probe::parse(&frame).unwrap().sequence);
         flows.entry(sequence % 4).or_default().push(sequence);
     }
     assert_eq!(flows.len(), 4);

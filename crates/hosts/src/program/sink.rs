@@ -201,8 +201,9 @@ impl Sender {
         }
         self.before = delay.as_ps();
         self.flow.delay.add(delay);
-        let (first, last) = self.numbers.unwrap_or((probe.sequence, probe.sequence));
-        self.numbers = Some((first.min(probe.sequence), last.max(probe.sequence)));
+        let number = u64::from(probe.sequence);
+        let (first, last) = self.numbers.unwrap_or((number, number));
+        self.numbers = Some((first.min(number), last.max(number)));
     }
 
     fn shown(&self) -> Flow {

@@ -94,7 +94,7 @@ impl Program for Udp {
         };
         let probe = Probe {
             stream: self.config.stream,
-            sequence: self.flow.packets,
+            sequence: self.flow.packets as u32,
             departure: at,
         };
         let size = self.config.size;

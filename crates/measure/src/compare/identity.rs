@@ -25,7 +25,7 @@ pub struct Identity {
 
 /// What two packets must have in common to be one:
 ///
-/// - with a probe, its stream and sequence;
+/// - with a probe, its stream, sequence and departure;
 /// - IPv4: identification, fragment offset and flags, protocol, and what IP carries;
 /// - IPv6: next header, and what IP carries;
 /// - else the EtherType behind all VLAN tags, and all behind it but zeros at the end, which may be
@@ -37,10 +37,10 @@ pub struct Identity {
 /// of payload count: captures that were cut short at different lengths need fewer than either has.
 pub fn identity(frame: &[u8], bytes: usize) -> Identity {
     if let Some(probe) = probe::parse(frame) {
-        let stream = u64::from(probe.stream) << 48;
+        let stream = u64::from(probe.stream) << 32 | u64::from(probe.sequence);
         return Identity {
             basis: Basis::Probe,
-            key: mix(stream | probe.sequence, u64::from(probe::MAGIC)),
+            key: mix(stream, probe.departure.as_ps()),
         };
     }
     let key = content(frame, bytes).unwrap_or_else(|| hash(0, frame, bytes));

@@ -28,10 +28,10 @@ impl AddAssign for Order {
     }
 }
 
-/// One stream, which begins with sequence 0.
+/// One stream, which begins with sequence 0. Sequences are told modulo 2^32: each is taken for the one next to what came before.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequence {
-    /// The sequence that comes next if nothing happens.
+    /// The sequence that comes next if nothing happens, of which the stream tells the low 32 bits.
     next: u64,
     /// Which of the [`WINDOW`] sequences before `next` have arrived, at the bit of their remainder.
     seen: [u64; WORDS],
@@ -39,7 +39,15 @@ pub(super) struct Sequence {
 }
 
 impl Sequence {
-    pub(super) fn see(&mut self, sequence: u64) {
+    pub(super) fn see(&mut self, sequence: u32) {
+        let ahead = i64::from(sequence.wrapping_sub(self.next as u32) as i32);
+        let sequence = match self.next {
+            // Of the first nothing is known but that it is not before 0.
+            0 => u64::from(sequence),
+            next => next
+                .checked_add_signed(ahead)
+                .unwrap_or(u64::from(sequence)),
+        };
         if sequence >= self.next {
             let skipped = sequence - self.next;
             self.order.lost += skipped;
@@ -81,7 +89,7 @@ impl Sequence {
 mod tests {
     use super::*;
 
-    fn order(sequences: impl IntoIterator<Item = u64>) -> Order {
+    fn order(sequences: impl IntoIterator<Item = u32>) -> Order {
         let mut stream = Sequence::default();
         sequences
             .into_iter()
@@ -112,14 +120,32 @@ mod tests {
 
     #[test]
     fn what_comes_from_beyond_the_window_is_stale() {
-        let stale = order([0, 2_000, 2_000 - WINDOW, 2_001 - WINDOW]);
+        let stale = order([0, 2_000, 2_000 - WINDOW as u32, 2_001 - WINDOW as u32]);
         assert_eq!((stale.stale, stale.reordered, stale.lost), (1, 1, 1_998));
     }
 
     #[test]
     fn the_window_forgets_what_it_has_left_behind() {
         // 5 arrived; its remainder comes round again as a sequence that did not.
-        let later = (0..10).chain([5 + WINDOW + 1, 5 + WINDOW]);
+        let later = (0..10).chain([5 + WINDOW as u32 + 1, 5 + WINDOW as u32]);
         assert_eq!(order(later).duplicates, 0);
+    }
+
+    #[test]
+    fn a_stream_goes_on_behind_the_highest_number() {
+        let mut stream = Sequence::default();
+        // Steps of a third of the numbers, then some one by one: late, twice, and one that is missing.
+        for at in [0, 1 << 30, 1 << 31, 3 << 30] {
+            stream.see(at);
+        }
+        let lost = stream.order().lost;
+        assert_eq!(lost, (3 << 30) + 1 - 4);
+        for at in [u32::MAX - 1, 1, u32::MAX, 1, 2] {
+            stream.see(at);
+        }
+        let order = stream.order();
+        let between = u64::from(u32::MAX) - 1 - (3 << 30) - 1;
+        assert_eq!(order.lost, lost + between + 1, "0 of the second round");
+        assert_eq!((order.reordered, order.duplicates, order.stale), (1, 1, 0));
     }
 }

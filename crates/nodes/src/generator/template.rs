@@ -115,10 +115,9 @@ impl Template {
     pub(super) fn fill(&self, frame: &mut Frame, len: usize, index: u64, departure: Time) {
         frame.extend(&self.headers);
         let payload = if self.probe {
-            let sequence = index & probe::LAST_SEQUENCE;
             Probe {
                 stream: self.stream,
-                sequence,
+                sequence: index as u32,
                 departure,
             }
             .to_bytes()

@@ -107,7 +107,7 @@ fn a_frame_carries_its_probe_and_right_checksums() {
         let sent = run(&mut Generator::new(config).unwrap(), Time::from_secs(1));
         for (sequence, (time, frame)) in sent.iter().enumerate() {
             let probe = probe::parse(frame).unwrap();
-            assert_eq!((probe.stream, probe.sequence), (9, sequence as u64));
+            assert_eq!((probe.stream, probe.sequence), (9, sequence as u32));
             assert_eq!(probe.departure, *time);
             let udp = template.udp_start() - 8;
             if version == 4 {

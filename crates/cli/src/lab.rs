@@ -143,24 +143,34 @@ fn waves(text: &str) -> anyhow::Result<Waves> {
     Ok(Waves { node, window })
 }
 
-/// Reads a lab file, with another seed if there is one; what is wrong with it is told.
-pub(crate) fn read(
-    registry: &Registry,
-    file: &Path,
-    world: World,
-    seed: Option<u64>,
-) -> anyhow::Result<lab::Lab> {
-    let seed = seed.map(|seed| seed.to_string());
-    let settings = seed.iter().map(|seed| ("lab.seed", &seed[..]));
-    match registry.read_with(file, world, &settings.collect::<Vec<_>>()) {
-        Ok(lab) => Ok(lab),
-        Err(ReadError::Wrong(faults)) => {
-            eprint!("{faults}");
-            let count = faults.list.len();
-            anyhow::bail!("{}: {count} fault(s), nothing was run", file.display());
-        }
-        Err(error) => Err(error.into()),
-    }
+/// Reads a lab file; its faults are reported.
+pub(crate) fn read(registry: &Registry, file: &Path, world: World) -> anyhow::Result<lab::Lab> {
+    registry
+        .read(file, world)
+        .map_err(|error| reported(error, file))
+}
+
+/// An error of reading a lab file, whose faults are on stderr, each with its place.
+fn reported(error: ReadError, file: &Path) -> anyhow::Error {
+    let ReadError::Wrong(faults) = error else {
+        return error.into();
+    };
+    eprint!("{faults}");
+    let count = faults.list.len();
+    anyhow::anyhow!("{}: {count} fault(s), nothing was run", file.display())
+}
+
+/// The faults of a lab file that was checked, as a line of JSON.
+fn faults_line(faults: &lab::Faults) -> String {
+    let all = faults.list.iter().map(|fault| {
+        let (line, column) = faults.place(fault.span.start);
+        serde_json::json!({
+            "line": line, "column": column, "message": fault.message, "help": fault.help,
+        })
+    });
+    let all: Vec<serde_json::Value> = all.collect();
+    let line = json_line!("lab", "check", { "file": faults.file, "good": false, "faults": all });
+    format!("{line}\n")
 }
 
 /// The command of a shell.
@@ -247,8 +257,21 @@ impl Lab {
                 lab::check_outputs(&lab, *world, &options)?;
             }
             let endless = self.endless(&first, &commands);
-            let but = endless.map_or(String::new(), |why| format!(", but {why}"));
-            stdout.tell(&format!("{}: good{but}\n", self.file().display()))?;
+            let name = self.file().display();
+            stdout.tell(&match self.json {
+                true => {
+                    let worlds: Vec<&str> = worlds.iter().map(|world| world.name()).collect();
+                    let line = json_line!("lab", "check", {
+                        "file": name.to_string(), "good": true, "lab": first.name, "worlds": worlds,
+                        "endless": endless,
+                    });
+                    format!("{line}\n")
+                }
+                false => {
+                    let but = endless.map_or(String::new(), |why| format!(", but {why}"));
+                    format!("{name}: good{but}\n")
+                }
+            })?;
             stdout.finish()?;
             return Ok(Verdict::Good);
         }
@@ -371,8 +394,17 @@ impl Lab {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
 
+    /// Reads its file, with another seed if there is one.
     fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
-        read(registry, self.file(), world, self.seed)
+        let seed = self.seed.map(|seed| seed.to_string());
+        let settings = seed.iter().map(|seed| ("lab.seed", &seed[..]));
+        let read = registry.read_with(self.file(), world, &settings.collect::<Vec<_>>());
+        if let (Err(ReadError::Wrong(faults)), true, true) = (&read, self.check, self.json) {
+            let mut stdout = Output::open(&Buffering::default())?;
+            stdout.tell(&faults_line(faults))?;
+            stdout.finish()?;
+        }
+        read.map_err(|error| reported(error, self.file()))
     }
 
     fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {

@@ -45,8 +45,10 @@ pub struct Report {
     pub seed: u64,
     /// What was measured, place by place.
     pub rows: Vec<Row>,
-    /// Frames that generators sent, where all places at which frames end are among the rows.
+    /// Probes that nodes sent; `None` where that is not known, as files are replayed.
     pub sent: Option<u64>,
+    /// Whether frames ended at places that are not among the rows.
+    pub elsewhere: bool,
     /// Probes that were on their way, or waited to leave, when the run ended; `None` in a world that does not see them.
     pub probes_in_flight: Option<u64>,
     /// Whether inter-packet delays are what the lab is about: it says where to measure, or sends at exact times.

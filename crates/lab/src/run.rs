@@ -452,7 +452,8 @@ fn report(
         world,
         seed: lab.seed,
         rows: rows.collect(),
-        sent: lab.sent(&outcome, &ends),
+        sent: lab.sent(&outcome),
+        elsewhere: lab.elsewhere(&outcome, &ends),
         probes_in_flight,
         gaps: lab.measures || lab.generators().next().is_some(),
         links: lab.links.iter().map(|plan| plan.names.clone()).collect(),
@@ -500,12 +501,7 @@ impl Lab {
         let mut nodes = std::collections::BTreeSet::new();
         let views = self.views.iter().map(|view| view.location);
         let ends = views.filter(|location| {
-            let node = match *location {
-                Location::Node(node) => node,
-                Location::Link(link, direction) => {
-                    self.links[link].link.ends[1 - direction.index()].node.0
-                }
-            };
+            let node = self.node_at(*location);
             degrees[node] == 1 && nodes.insert(node)
         });
         ends.collect()
@@ -516,18 +512,50 @@ impl Lab {
         (0..self.nodes.len()).filter(|node| self.nodes[*node].kind.sends_probes)
     }
 
-    /// What all generators sent, if every place where frames end is looked at.
-    fn sent(&self, outcome: &Outcome, ends: &[Location]) -> Option<u64> {
-        let all = self.degrees().into_iter().filter(|degree| *degree == 1);
-        if all.count() != ends.len() {
-            return None;
+    /// Probes that nodes sent: generators that make their frames, and hosts' `udp`. `None` where frames of a file are replayed, of
+    /// which some may be probes.
+    fn sent(&self, outcome: &Outcome) -> Option<u64> {
+        let mut sent = 0;
+        for node in self.generators() {
+            let config = &self.nodes[node].config;
+            if config.get("replay").is_some() {
+                return None;
+            }
+            let probes = config.get("probe").and_then(|value| value.read().ok());
+            if probes.unwrap_or(true) {
+                let counters = outcome.nodes[node].counters.iter();
+                let packets = counters.filter(|(name, _)| name == "packets");
+                sent += packets.map(|(_, count)| count).sum::<u64>();
+            }
         }
-        let sent = self.generators().map(|node| {
-            let counters = outcome.nodes[node].counters.iter();
-            let packets = counters.filter(|(name, _)| name == "packets");
-            packets.map(|(_, count)| count).sum::<u64>()
+        let flows = outcome.nodes.iter().flat_map(|node| &node.flows);
+        let datagrams = flows.filter(|flow| flow.program == "udp");
+        Some(sent + datagrams.map(|flow| flow.packets).sum::<u64>())
+    }
+
+    /// Whether frames came to the only link of a node where nothing is measured.
+    fn elsewhere(&self, outcome: &Outcome, ends: &[Location]) -> bool {
+        let degrees = self.degrees();
+        let seen: Vec<usize> = ends.iter().map(|place| self.node_at(*place)).collect();
+        let links = self.links.iter().zip(&outcome.links);
+        let mut ways = links.flat_map(|(plan, counters)| {
+            let [a, b] = plan.link.ends.map(|end| end.node.0);
+            [(b, &counters[0]), (a, &counters[1])]
         });
-        Some(sent.sum())
+        ways.any(|(node, counters)| {
+            let came = counters.delivered.unwrap_or(counters.sent);
+            degrees[node] == 1 && came > 0 && !seen.contains(&node)
+        })
+    }
+
+    /// The node at which frames arrive that a place sees.
+    fn node_at(&self, place: Location) -> usize {
+        match place {
+            Location::Node(node) => node,
+            Location::Link(link, direction) => {
+                self.links[link].link.ends[1 - direction.index()].node.0
+            }
+        }
     }
 
     /// The rate of the link at a view, if there is one.

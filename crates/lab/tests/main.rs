@@ -12,6 +12,7 @@ mod examples;
 mod faults;
 mod fragments;
 mod hardware;
+mod headlines;
 mod levels;
 mod outputs;
 mod paxos;

@@ -183,3 +183,24 @@ fn a_stopped_sweep_tells_what_is_whole() {
     let text = outcome.text(&outcome.usual());
     assert!(text.contains("stopped: 20 were asked for"), "{text}");
 }
+
+#[test]
+fn seeds_that_change_nothing_are_told_and_the_seed_is_no_key() {
+    let even = file("even", &LOSSY.replace("loss = 0.1", ""));
+    let outcome = ran(&sweep(&even, &[], 3, 1));
+    assert_eq!(outcome.repeated(), (1, 1));
+    let text = outcome.text(&outcome.usual());
+    assert!(text.contains("all seeds gave the same figures"), "{text}");
+    let mixed = file("mixed", LOSSY);
+    let outcome = ran(&sweep(&mixed, &["link.0.loss=0,0.2,0.5"], 3, 1));
+    assert_eq!(outcome.repeated(), (1, 3));
+    let text = outcome.text(&outcome.usual());
+    assert!(text.contains("at 1 of 3 points all seeds gave"), "{text}");
+    let fixed = file(
+        "fixed",
+        &LOSSY.replace("loss = 0.1", "loss = 0.1\nseed = 5"),
+    );
+    assert_eq!(ran(&sweep(&fixed, &[], 3, 1)).repeated(), (1, 1));
+    let error = sweep(&mixed, &["lab.seed=1,2"], 1, 1).run(&Registry::standard(), &|_| ());
+    assert!(matches!(error, Err(SweepError::Seed)), "{error:?}");
+}

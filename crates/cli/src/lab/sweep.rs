@@ -57,7 +57,15 @@ impl Lab {
             told(sweep.check(registry))?;
             let mut stdout = Output::open(&Buffering::default())?;
             let (file, points) = (self.file().display(), sweep.points());
-            stdout.tell(&format!("{file}: good at {points} points\n"))?;
+            stdout.tell(&match self.json {
+                true => {
+                    let line = json_line!("lab", "check", {
+                        "file": file.to_string(), "good": true, "points": points,
+                    });
+                    format!("{line}\n")
+                }
+                false => format!("{file}: good at {points} points\n"),
+            })?;
             stdout.finish()?;
             return Ok(Verdict::Good);
         }

@@ -40,7 +40,7 @@ impl Watched {
 impl Sync {
     /// Runs the lab, and tells of its clocks.
     pub(super) fn over_lab(&self, registry: &Registry, file: &Path) -> anyhow::Result<Verdict> {
-        let lab = crate::lab::read(registry, file, World::Sim, None)?;
+        let lab = crate::lab::read(registry, file, World::Sim)?;
         confine::reader(Permissions {
             writes: self.plot.is_some(),
             compiles: true,

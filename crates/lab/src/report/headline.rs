@@ -17,8 +17,10 @@ const FULL: f64 = 0.95;
 pub struct Headline {
     /// Probes that came to where frames end.
     pub arrived: Option<u64>,
-    /// Of how many.
+    /// Of how many that were sent; `None` where that is not known, or where probes were copied, so that more arrived.
     pub sent: Option<u64>,
+    /// Whether frames ended where nothing is measured, too: what did not arrive is not lost for that.
+    pub elsewhere: bool,
     /// Probes that were on their way at the end: they have not come, and are not lost.
     pub in_flight: u64,
     /// The least and the greatest mean delay of probes at a place where frames end, picoseconds.
@@ -43,6 +45,54 @@ pub struct Headline {
     pub clocks: Option<(u128, u64)>,
     /// What nodes that watch over something say.
     pub verdicts: Vec<Verdict>,
+    /// Clocks that are set over the network and were compared with the world's time.
+    pub set_clocks: Option<SetClocks>,
+    /// Names of programs that failed, and how many programs there were.
+    pub failed: (Vec<String>, u64),
+    /// Conversations in which no byte of users' data arrived, of hosts' programs that send some.
+    pub fruitless: u64,
+    /// Questions to DNS servers without an answer, and of how many.
+    pub questions: Option<[u64; 2]>,
+    /// Whether no frame was given to any link.
+    pub silent: bool,
+}
+
+/// Clocks that are set over the network, and how far off they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SetClocks {
+    /// How many.
+    pub count: u64,
+    /// The most that one was off, ahead or behind.
+    pub worst: Time,
+    /// How often one was farther off than the bound that it knew.
+    pub over_bound: u64,
+}
+
+impl SetClocks {
+    fn of(report: &Report) -> Option<SetClocks> {
+        let clocks = report.outcome.nodes.iter();
+        let clocks = clocks.filter_map(|node| node.clock.as_deref());
+        let clocks: Vec<_> = clocks.filter(|clock| clock.error.count > 0).collect();
+        let worst = clocks.iter().map(|clock| clock.error.greatest()).max()?;
+        Some(SetClocks {
+            count: clocks.len() as u64,
+            worst,
+            over_bound: clocks.iter().map(|clock| clock.over_bound).sum(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let over = match self.over_bound {
+            0 => String::new(),
+            1 => ", over a bound once".into(),
+            over => format!(", over their bounds {} times", number(over)),
+        };
+        let worst = short(self.worst);
+        match self.count {
+            1 => format!("clock at most {worst} off{over}"),
+            count => format!("{} clocks at most {worst} off{over}", number(count)),
+        }
+    }
 }
 
 /// What probers found of available bandwidth.
@@ -144,11 +194,24 @@ impl Headline {
             available: Available::of(report),
             clocks: report.offsets.as_ref().and_then(Offsets::greatest),
             verdicts: report.verdicts().cloned().collect(),
+            set_clocks: SetClocks::of(report),
+            failed: failed(report),
+            silent: (report.outcome.links.iter().flatten())
+                .all(|link| link.sent + link.queue_full == 0),
             ..Headline::default()
         };
         headline.probes(report);
         let flows = || report.outcome.nodes.iter().flat_map(|node| &node.flows);
         headline.pings(flows().filter(|flow| flow.program == "ping"));
+        headline.ping_nodes(report);
+        let questions = flows().filter(|flow| flow.program == "dns");
+        headline.questions = questions.fold(None, |all, flow| {
+            let [lost, asked] = all.unwrap_or_default();
+            Some([lost + flow.lost, asked + flow.packets])
+        });
+        headline.fruitless = flows()
+            .filter(|flow| is_load(flow) && flow.bytes == 0)
+            .count() as u64;
         let senders: Vec<&Flow> = flows().filter(|flow| sends(flow)).collect();
         headline.flows = senders.len() as u64;
         let goodputs: Vec<f64> = senders.iter().map(|flow| flow.goodput()).collect();
@@ -169,20 +232,14 @@ impl Headline {
         if ends.is_empty() {
             return;
         }
-        let (mut arrived, mut lost) = (0, 0);
-        for row in &ends {
-            let order = row.statistics.order();
-            arrived += row.statistics.probes() - order.duplicates;
-            lost += order.lost;
-        }
+        let arrivals = ends.iter().map(|row| &row.statistics);
+        let arrived = arrivals
+            .map(|seen| seen.probes() - seen.order().duplicates)
+            .sum();
         self.arrived = Some(arrived);
-        // What never came is not in the sequence of what came, but whoever sent it has counted it.
-        self.sent = match report.sent {
-            Some(sent) if arrived > sent => None,
-            Some(sent) => Some(sent),
-            None => Some(arrived + lost),
-        };
-        // Where nobody has counted what was sent, what is behind the last that came is not in the sequence at all.
+        // The sequence of what came does not tell what is missing behind its end, nor what took another way.
+        self.sent = report.sent.filter(|sent| arrived <= *sent);
+        self.elsewhere = report.elsewhere;
         let missing = report.sent.map_or(0, |sent| sent.saturating_sub(arrived));
         self.in_flight = report.probes_in_flight.unwrap_or(0).min(missing);
         let means = ends.iter().map(|row| row.statistics.delays());
@@ -204,10 +261,66 @@ impl Headline {
         }
     }
 
-    /// The line, without what is not known.
+    /// Nodes that ping, and are no hosts with programs, have counters and no flows.
+    fn ping_nodes(&mut self, report: &Report) {
+        for node in &report.outcome.nodes {
+            let counter = |wanted: &str| {
+                let mut counters = node.counters.iter();
+                counters.find_map(|(name, count)| (name == wanted).then_some(*count))
+            };
+            let (Some(asked), Some(answered), Some(_)) =
+                (counter("sent"), counter("answered"), counter("rtt_mean_ps"))
+            else {
+                continue;
+            };
+            let [before, all] = self.pings.unwrap_or_default();
+            self.pings = Some([before + answered, all + asked]);
+            let [mean, min, max] =
+                ["rtt_mean_ps", "rtt_min_ps", "rtt_max_ps"].map(|name| counter(name).unwrap_or(0));
+            let times = Times {
+                count: answered,
+                sum_ps: u128::from(mean) * u128::from(answered),
+                min: Time::from_ps(min),
+                max: Time::from_ps(max),
+            };
+            add(&mut self.round_trip, &times);
+        }
+    }
+
+    /// What went wrong, in the order in which it matters.
+    fn wrong(&self) -> Vec<String> {
+        let mut parts = Vec::new();
+        match &self.failed.0[..] {
+            [] => {}
+            [name] => parts.push(format!("program {name} failed")),
+            names => parts.push(format!(
+                "{} of {} programs failed",
+                number(names.len() as u64),
+                number(self.failed.1)
+            )),
+        }
+        if let Some([answered, asked]) = self.pings.filter(|[answered, asked]| answered < asked) {
+            let (answered, asked) = (number(answered), number(asked));
+            parts.push(format!("{answered} of {asked} pings answered"));
+        }
+        if let Some([lost, asked]) = self.questions.filter(|[lost, _]| *lost > 0) {
+            let (answered, asked) = (number(asked.saturating_sub(lost)), number(asked));
+            parts.push(format!("{answered} of {asked} questions answered"));
+        }
+        match self.fruitless {
+            0 => {}
+            1 => parts.push("1 flow carried nothing".into()),
+            many => parts.push(format!("{} flows carried nothing", number(many))),
+        }
+        parts
+    }
+
+    /// The line: first what went wrong, then what is known.
     #[must_use]
     pub fn text(&self) -> String {
-        let mut parts: Vec<String> = self.verdicts.iter().map(|one| one.told.clone()).collect();
+        let mut parts = self.wrong();
+        parts.extend(self.verdicts.iter().map(|one| one.told.clone()));
+        parts.extend(self.set_clocks.as_ref().map(SetClocks::text));
         parts.extend(self.available.as_ref().map(Available::text));
         if let Some((greatest, over)) = self.clocks {
             let over = match over {
@@ -221,8 +334,12 @@ impl Headline {
         }
         match (self.arrived, self.sent) {
             (Some(arrived), Some(sent)) => {
+                let place = match self.elsewhere && arrived < sent {
+                    true => " where it is measured",
+                    false => "",
+                };
                 parts.push(format!(
-                    "{} of {} probes arrived",
+                    "{} of {} probes arrived{place}",
                     number(arrived),
                     number(sent)
                 ));
@@ -241,7 +358,7 @@ impl Headline {
             Some([_, mean]) => parts.push(format!("mean delay {}", shortly(mean))),
             None => {}
         }
-        if let Some([answered, asked]) = self.pings {
+        if let Some([answered, asked]) = self.pings.filter(|[answered, asked]| answered == asked) {
             parts.push(format!(
                 "{} of {} pings answered",
                 number(answered),
@@ -272,6 +389,7 @@ impl Headline {
             });
         }
         parts.push(match self.drops {
+            0 if self.silent => "nothing was sent".into(),
             0 => "no drops".into(),
             1 => "1 drop".into(),
             drops => format!("{} drops", number(drops)),
@@ -295,7 +413,10 @@ impl Headline {
                 "mean": found.mean, "true": found.truth, "error": found.error, "worst_error": found.worst,
                 "unanswered": found.unanswered[0], "samples": found.unanswered[1],
             })),
-            "drops": self.drops,
+            "drops": self.drops, "nothing_sent": self.silent, "failed_programs": self.failed.0,
+            "flows_without_data": self.fruitless,
+            "questions_unanswered": self.questions.map(|questions| questions[0]),
+            "clocks_worst_error_ps": self.set_clocks.map(|clocks| clocks.worst.as_ps()),
             "verdicts": self.verdicts.iter().map(|one| json!({ "holds": one.holds, "told": one.told })).collect::<Vec<_>>(),
             "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),
         })
@@ -304,9 +425,28 @@ impl Headline {
 
 /// Whether a conversation is one that carried data, as its sender tells it.
 fn sends(flow: &Flow) -> bool {
+    flow.bytes > 0 && is_load(flow)
+}
+
+/// Whether it is one for data, as its sender tells it.
+fn is_load(flow: &Flow) -> bool {
     let receives = flow.program.starts_with("sink") || flow.program.ends_with("server");
     // `tcp` is a control channel, which is no load.
-    flow.bytes > 0 && !receives && !["ping", "dns", "tcp"].contains(&flow.program)
+    !receives && !["ping", "dns", "tcp"].contains(&flow.program)
+}
+
+/// Programs that failed, and how many there were: those that the lab itself started count if they failed.
+fn failed(report: &Report) -> (Vec<String>, u64) {
+    let jobs = report.jobs.iter();
+    let jobs = jobs.filter(|job| !job.hidden || job.failed());
+    let (mut names, mut all) = (Vec::new(), 0);
+    for job in jobs {
+        all += 1;
+        if job.failed() {
+            names.push(job.name.clone());
+        }
+    }
+    (names, all)
 }
 
 fn add(all: &mut Times, more: &Times) {
@@ -377,6 +517,9 @@ mod tests {
     fn the_line_tells_what_is_known_and_nothing_else() {
         let mut headline = Headline::default();
         assert_eq!(headline.text(), "no drops");
+        headline.silent = true;
+        assert_eq!(headline.text(), "nothing was sent");
+        headline.silent = false;
         (headline.arrived, headline.sent) = (Some(9_988), Some(10_000));
         headline.delay_ps = Some([5e6, 5e6]);
         headline.drops = 12;
@@ -388,6 +531,32 @@ mod tests {
         assert_eq!(
             headline.text(),
             "9,988 of 10,000 probes arrived, mean delay 5 us, bottleneck s1.0 -> s2.0 98.0 % busy, 12 drops"
+        );
+    }
+
+    #[test]
+    fn what_failed_comes_first() {
+        let headline = Headline {
+            failed: (vec!["h1".into()], 3),
+            pings: Some([3, 10]),
+            flows: 1,
+            goodput: 2e6,
+            fruitless: 2,
+            questions: Some([1, 4]),
+            ..Headline::default()
+        };
+        assert_eq!(
+            headline.text(),
+            "program h1 failed, 3 of 10 pings answered, 3 of 4 questions answered, 2 flows carried nothing, 1 flow with 2.00 Mb/s, no drops"
+        );
+        let headline = Headline {
+            failed: (vec!["h1".into(), "h2".into()], 3),
+            pings: Some([10, 10]),
+            ..Headline::default()
+        };
+        assert_eq!(
+            headline.text(),
+            "2 of 3 programs failed, 10 of 10 pings answered, no drops"
         );
     }
 

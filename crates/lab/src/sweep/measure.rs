@@ -180,7 +180,9 @@ impl Measure {
 }
 
 fn loss(report: &Report, headline: &Headline) -> Option<f64> {
-    if let (Some(arrived), Some(sent)) = (headline.arrived, headline.sent) {
+    if let (Some(arrived), Some(sent), false) =
+        (headline.arrived, headline.sent, headline.elsewhere)
+    {
         let due = sent - headline.in_flight;
         return (due > 0).then(|| 1.0 - arrived as f64 / due as f64);
     }

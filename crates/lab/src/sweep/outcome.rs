@@ -55,11 +55,22 @@ fn scale(counted: Counted, most: f64) -> (&'static str, f64) {
     }
 }
 
+/// Of runs whose seeds make no difference.
+const REPEATED: &str = "all seeds gave the same figures: nothing random changes them, or keys `seed` of nodes and links fix it";
+
 impl Outcome {
     /// How many runs were done.
     #[must_use]
     pub fn done(&self) -> usize {
         self.points.iter().map(|point| point.runs.len()).sum()
+    }
+
+    /// Points with several runs, and at how many of them all runs have the same figures: another seed changes nothing there.
+    #[must_use]
+    pub fn repeated(&self) -> (usize, usize) {
+        let several = || self.points.iter().filter(|point| point.runs.len() > 1);
+        let same = |point: &&Point| point.runs.windows(2).all(|pair| pair[0] == pair[1]);
+        (several().filter(same).count(), several().count())
     }
 
     /// The usual measures that any run has.
@@ -105,10 +116,16 @@ impl Outcome {
                 number(self.asked as u64)
             );
         }
-        text += if seeds > 1 {
-            "; means and 95 % confidence intervals\n\n"
-        } else {
-            "\n\n"
+        text += &match self.repeated() {
+            _ if seeds <= 1 => "\n\n".into(),
+            (0, _) => "; means and 95 % confidence intervals\n\n".into(),
+            (same, all) if same == all => format!("; {REPEATED}\n\n"),
+            (same, all) => {
+                let (same, all) = (number(same as u64), number(all as u64));
+                format!(
+                    "; means and 95 % confidence intervals, but at {same} of {all} points {REPEATED}\n\n"
+                )
+            }
         };
         let mut head = self.keys.clone();
         if self.keys.is_empty() {
@@ -151,6 +168,7 @@ impl Outcome {
         let mut lines = vec![json!({
             "type": "sweep", "lab": self.lab, "keys": self.keys, "first_seed": self.seeds.0, "seeds": self.seeds.1,
             "runs": self.done(), "asked": self.asked, "measures": names, "confidence": 0.95,
+            "points_with_equal_runs": self.repeated().0,
         })];
         for point in &self.points {
             let values = self.keys.iter().zip(&point.values);

@@ -186,7 +186,7 @@ fn lengths_that_make_no_sense_are_read_as_tshark_reads_them() {
         packets.push((6, tcp(5), Some(total), 2, 0));
         packets.push((6, tcp(5), Some(total), 0, 500));
     }
-    for cut in [5, 14, 19] {
+    for cut in [14, 19] {
         packets.push((6, tcp(5), None, cut, 0));
     }
     for length in [0, 4, 7, 8, 10, 12, 200] {

@@ -47,7 +47,7 @@ struct Both {
 }
 
 impl Both {
-    fn new(mut module: Module, config: &Config, start: u128, tick: u64) -> Both {
+    fn new(mut module: Module, config: &Config, start: u128) -> Both {
         let config_words = [
             (ALPHA, config.alpha().into()),
             (BEACON, config.beacon.into()),
@@ -63,7 +63,8 @@ impl Both {
             module,
             config: config_words,
             device: Device::new(config, PORTS).unwrap().starting_at(start),
-            tick,
+            // Both count from their reset on.
+            tick: 0,
             link: [false; PORTS],
             outputs,
             logged: [0; 17],
@@ -265,11 +266,26 @@ impl Peer {
             }
             350..352 => Message::Init(random.below(1 << HALF)).encode(),
             352..354 => Message::InitAck(random.below(1 << HALF)).encode(),
-            354..358 => random.below(1 << 56),
+            354..356 => random.below(1 << 56),
+            // An error block, low-power idle, and any other control characters
+            356..358 => characters(random),
             358..360 => random.below(1 << 53) << 3,
             _ => Message::Beacon(low(arrives(0))).encode() ^ 1 << random.below(56),
         }
     }
+}
+
+/// Eight control characters by their codes of seven bits.
+fn characters(random: &mut Random) -> u64 {
+    const CODES: [u64; 9] = [0x1E, 0x06, 0x00, 0x2D, 0x33, 0x4B, 0x55, 0x66, 0x78];
+    // Half of them all the same.
+    let most = [1, 2, 9][random.below(3) as usize];
+    let same = random.below(most) as usize;
+    let code = |random: &mut Random| match most {
+        9 => CODES[random.below(9) as usize],
+        _ => CODES[same],
+    };
+    (0..8).fold(0, |bits, place| bits | code(random) << (7 * place))
 }
 
 #[test]
@@ -279,7 +295,6 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
     };
     let mut random = Random::new(30);
     let mut seen = std::collections::BTreeMap::<String, u64>::new();
-    let mut tick = 0;
     for episode in 0..EPISODES {
         let config = Config {
             alpha: Some(random.below(9) as u8),
@@ -291,9 +306,11 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
         let start = match episode % 4 {
             0 => MASK - u128::from(random.below(20_000)),
             1 => (1 << HALF) - u128::from(random.below(20_000)),
+            // Small, where most messages could be taken for control characters.
+            2 => u128::from(random.below(300)),
             _ => u128::from(random.below(1 << 60)),
         };
-        let mut both = Both::new(module, &config, start, tick);
+        let mut both = Both::new(module, &config, start);
         let mut peers: [Peer; PORTS] = Default::default();
         let mut now = Tick::default();
         // Of eight blocks so many are idle.
@@ -317,7 +334,6 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
                 peer.hear(both.tick, said, &mut random);
             }
         }
-        tick = both.tick;
         let (back, statistics) = both.finish();
         module = back;
         for (name, count) in statistics.counters {

@@ -174,3 +174,71 @@ fn two_ports_agree_through_scrambled_blocks_full_of_frames_which_pass_unchanged(
         }
     }
 }
+
+/// Idle columns, and now and then some of others between: errors, low-power idle, or reserved characters.
+fn columns_of_characters(random: &mut Random, count: usize) -> Vec<Xgmii> {
+    let mut columns = vec![Xgmii::IDLE; count];
+    let mut place = 400;
+    while place + 60 < count {
+        let control = [0xFE, 0x06, 0x1C, 0x3C, 0x7C, 0xBC, 0xDC, 0xF7][random.below(8) as usize];
+        let last = place + 1 + random.below(40) as usize;
+        for column in &mut columns[place..last] {
+            // All of a column, or half of one; an error makes the whole block one.
+            let bytes = match random.below(2) {
+                0 if control != 0xFE => [control, control, control, control, 7, 7, 7, 7],
+                _ => [control; 8],
+            };
+            *column = Xgmii {
+                control: 0xFF,
+                bytes,
+            };
+        }
+        place = last + random.below(60) as usize;
+    }
+    columns
+}
+
+#[test]
+fn control_characters_that_are_no_idles_pass_and_are_no_messages() {
+    const COUNT: usize = 40_000;
+    let (Some(one), Some(other)) = (crate::module(LAYOUT), crate::module(LAYOUT)) else {
+        return;
+    };
+    let mut random = Random::new(41);
+    let (cable, start) = (44, [7, 5_000_000]);
+    let mut ends = [(one, start[0]), (other, start[1])].map(|(module, start)| {
+        End::new(
+            module,
+            columns_of_characters(&mut random, COUNT),
+            cable,
+            start,
+        )
+    });
+    let mut others = 0;
+    for tick in 0..COUNT {
+        let sent: [_; 2] = std::array::from_fn(|end| ends[end].step(tick, start[end], tick < 30));
+        for (end, (block, message)) in sent.into_iter().enumerate() {
+            let peer = &mut ends[1 - end];
+            peer.line.push_back(block);
+            if message != 0 {
+                let arrives = tick as u64 + MESSAGE + cable as u64;
+                peer.messages.push_back((arrives, message));
+            }
+        }
+        for end in (0..2).filter(|_| tick > 100 + cable) {
+            let column = ends[1 - end].columns[tick + 1 - COLUMN - cable];
+            assert_eq!(ends[end].received(), column, "end {end} at {tick}");
+            let is_error = u64::from(column.bytes == [0xFE; 8]);
+            assert_eq!(ends[end].outputs[RX_ERROR], is_error, "end {end} at {tick}");
+            others += u64::from(column != Xgmii::IDLE);
+        }
+    }
+    assert!(others > 10_000, "{others}");
+    for end in &ends {
+        assert!(end.outputs[BEACONS_HEARD] > 20);
+        assert_eq!([end.outputs[GAVE_UP], end.outputs[DAMAGED]], [0; 2]);
+        // A beacon may be on its way while the ends join.
+        assert!(end.outputs[OUT_OF_RANGE] <= 2);
+        assert!(end.device.delay(PORT).is_some());
+    }
+}

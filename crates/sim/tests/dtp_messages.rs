@@ -19,7 +19,7 @@ pub struct Case {
     pub config: Config,
     /// Of devices that are not like the others.
     pub own: BTreeMap<usize, Config>,
-    start: Vec<u128>,
+    pub start: Vec<u128>,
 }
 
 pub type Looks = BTreeMap<Time, Vec<u128>>;
@@ -112,7 +112,11 @@ impl Case {
         let mut network = Network::new(self.devices(), &self.links, seed).unwrap();
         let mut looks = Looks::new();
         let mut at = Time::ZERO;
-        let last = until - Time::from_ps(2 * 6_400 * u64::from(self.config.beacon));
+        let longest = self.links.iter().flat_map(|link| &link.channels);
+        let longest = longest.map(|channel| channel.delay).max();
+        let last = until
+            - Time::from_ps(2 * 6_400 * u64::from(self.config.beacon))
+            - longest.unwrap_or_default();
         while at <= last {
             network.advance(at);
             looks.insert(at, network.counters());
@@ -133,8 +137,14 @@ impl Case {
 
     /// Both, looked at often and seldom: the model then walks by events and by slices. What it did by slices.
     pub fn compare(&self, what: &str) -> Work {
+        let runs = [(1, 300, 237), (2, 6_000, 481_000), (3, 20_000, 1_733_000)];
+        self.compare_for(what, &runs)
+    }
+
+    /// Both, in runs of a seed, how many us, and from one look to the next, ns. What the last did by slices.
+    pub fn compare_for(&self, what: &str, runs: &[(u64, u64, u64)]) -> Work {
         let mut by_slices = Work::default();
-        for (seed, until, every) in [(1, 300, 237), (2, 6_000, 481_000), (3, 20_000, 1_733_000)] {
+        for &(seed, until, every) in runs {
             let (until, every) = (Time::from_us(until), Time::from_ns(every));
             let (seen, counted) = self.blocks(seed, until, every);
             let (walked, counters, work) = self.messages(seed, until, every);

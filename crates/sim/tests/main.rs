@@ -7,6 +7,7 @@ mod cast;
 mod dtp;
 mod dtp_messages;
 mod dtp_rules;
+mod dtp_trees;
 mod exactness;
 mod facts;
 mod impairments;

@@ -43,6 +43,7 @@ module dtp_device #(
 
 reg [105:0]     global_counter, global_counter_n;
 reg             running, running_n;
+reg [52:0]      ticks;
 reg [PORTS-1:0] up, up_n;
 
 wire [PORTS-1:0]     is_join, joins, heard, raises;
@@ -89,7 +90,7 @@ generate
     for (p = 0; p < PORTS; p = p + 1) begin : side
         dtp_port side (
             .clk(clk), .rst(rst), .alpha(alpha), .beacon(beacon), .log(log),
-            .global_counter(global_counter), .comes_up(link[p] && !up[p]), .goes_down(!link[p] && up[p]), .global_then(global_counter_n),
+            .ticks(ticks), .global_counter(global_counter), .comes_up(link[p] && !up[p]), .goes_down(!link[p] && up[p]), .global_then(global_counter_n),
             .idle(idle[p]), .tx_bits(tx_bits[56*p +: 56]), .rx_bits(rx_bits[56*p +: 56]),
             .is_join(is_join[p]), .joins(joins[p]), .told(told[106*p +: 106]), .heard(heard[p]),
             .moves(moves), .moved_to(moved_to), .raises(raises[p]), .raised(raised[106*p +: 106]),
@@ -103,12 +104,14 @@ generate
 endgenerate
 
 always @(posedge clk) begin
+    ticks <= rst ? 53'd0 : ticks + 53'd1;
     global_counter <= global_counter_n + 106'd1;
     running <= running_n && !rst;
     up <= rst ? {PORTS{1'b0}} : up_n;
 end
 
 initial begin
+    ticks = 53'd0;
     global_counter = 106'd0;
     running = 1'b0;
     up = {PORTS{1'b0}};

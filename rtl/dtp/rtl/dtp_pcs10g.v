@@ -58,7 +58,12 @@ wire [63:0] payload, block;
 wire [55:0] tx_bits;
 
 wire is_idle = control && payload == IDLE;
-wire is_message = header == 2'b01 && block[7:0] == IDLE[7:0];
+
+// A message is in the place of an idle block: not in a frame, and no block of other control characters.
+wire in_frame, are_characters;
+wire is_message = header == 2'b01 && block[7:0] == IDLE[7:0] && !are_characters && !in_frame;
+
+dtp_characters characters (.bits(block[63:8]), .are_characters(are_characters));
 
 pcs10g_encode encode (
     .clk(clk), .rst(rst), .xgmii_txd(xgmii_txd), .xgmii_txc(xgmii_txc), .control(control), .payload(payload)
@@ -75,7 +80,7 @@ pcs10g_descramble descramble (
 
 pcs10g_decode decode (
     .clk(clk), .rst(in_reset), .header(header), .block(is_message ? IDLE : block),
-    .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc), .rx_error(rx_error)
+    .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc), .rx_error(rx_error), .in_frame(in_frame)
 );
 
 dtp_device #(.PORTS(1)) device (

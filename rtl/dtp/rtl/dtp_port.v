@@ -2,7 +2,7 @@
 //
 // In a tick the idle block that leaves is filled first, by the state at the tick's beginning; then the message that has come is heard; then
 // the link's coming up or going down is seen. It does as `nodes::dtp` does, tick for tick, where what is followed is the maximum:
-//   T0  the link is up: the local counter becomes the global one, and an INIT goes out with it
+//   T0  the link is up: the local counter becomes the global one, and an INIT goes out with the ticks since reset, which no BEACON-JOIN moves
 //   T1  an INIT comes: an INIT-ACK goes back with what it said and the ticks that it waited
 //   T2  an INIT-ACK comes: half of the round trip less alpha is the delay; BEACON-MSB and BEACON-JOIN twice follow
 //   T3  it is time: a BEACON goes out with the global counter
@@ -21,7 +21,8 @@ module dtp_port (
     input  wire [19:0]  beacon,
     input  wire [29:0]  log,
 
-    // The device's counter, and what it begins with behind this tick's messages
+    // Ticks since reset, by which round trips are timed; the device's counter, and what it begins with behind this tick's messages
+    input  wire [52:0]  ticks,
     input  wire [105:0] global_counter,
     input  wire         comes_up,
     input  wire         goes_down,
@@ -68,6 +69,8 @@ localparam [16:0] WINDOW = 17'd100000;
 localparam [6:0]  MOST_JUMPS = 7'd36;
 localparam [4:0]  MOST_ASTRAY = 5'd16;
 localparam [2:0]  BEHIND = 3'd6;
+// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the peer's BEACON-JOIN may be under way.
+localparam [15:0] ANSWERS_WITHIN = 16'd64;
 // An INIT that was not answered for so long is sent again; a round trip that takes longer is none; one beacon in so many tells the high half.
 localparam [15:0] PATIENCE = 16'd32768;
 localparam [52:0] LONGEST = 53'd16384;
@@ -79,7 +82,7 @@ reg [52:0]  high_told, high_told_n;
 reg         answer, answer_n;
 reg [52:0]  answer_counter, answer_counter_n;
 reg [105:0] local_counter, local_counter_n;
-reg [15:0]  patience, patience_n;
+reg [15:0]  patience, patience_n;     // until INIT is sent again, or until a beacon that is astray counts
 reg [19:0]  beacon_in, beacon_in_n;
 reg [29:0]  log_in, log_in_n;
 reg [12:0]  to_msb, to_msb_n;
@@ -108,25 +111,39 @@ wire        beacon_due = beacon_in == 20'd0;
 wire        msb_due = to_msb == 13'd1;
 wire        log_due = log != 30'd0 && log_in == 30'd0;
 
+// Bits that would be control characters say the counter of the tick before: no code ends as its message does.
+wire [52:0] earlier = low - 53'd1;
+wire [2:0]  kind_of_low = low_next ? BEACON_JOIN : beacon_due ? {2'b11, ^low[2:0]} : LOG;
+wire [2:0]  kind_of_earlier = kind_of_low[2:1] == 2'b11 ? {2'b11, ^earlier[2:0]} : kind_of_low;
+wire        low_is_characters;
+
+dtp_characters low_characters (.bits({low, kind_of_low}), .are_characters(low_is_characters));
+
+wire [55:0] low_message = low_is_characters ? {earlier, kind_of_earlier} : {low, kind_of_low};
+
 always @* begin
     tx_bits = 56'd0;
     if (answer) tx_bits = {answer_counter, INIT_ACK};
-    else if (ask) tx_bits = {local_counter[52:0], INIT};
+    else if (ask) tx_bits = {ticks, INIT};
     else if (is_sync) begin
-        if (low_next) tx_bits = {low, BEACON_JOIN};
+        if (low_next) tx_bits = low_message;
         else if (joining != NOT_JOINING || (beacon_due && msb_due)) tx_bits = {high, BEACON_MSB};
-        else if (beacon_due) tx_bits = {low, 2'b11, ^low[2:0]};
-        else if (log_due) tx_bits = {low, LOG};
+        else if (beacon_due || log_due) tx_bits = low_message;
     end
 end
 
-// What comes in.
-wire [2:0]  kind = rx_bits[2:0];
-wire [52:0] counter = rx_bits[55:3];
+// What comes in: nothing, where it is control characters.
+wire        rx_characters;
+
+dtp_characters came_characters (.bits(rx_bits), .are_characters(rx_characters));
+
+wire [55:0] came = rx_characters ? 56'd0 : rx_bits;
+wire [2:0]  kind = came[2:0];
+wire [52:0] counter = came[55:3];
 wire        listens = state != DOWN && state != GIVEN_UP;
 wire        is_beacon = kind[2:1] == 2'b11 && kind[0] == ^counter[2:0];
 wire        is_damaged = (kind == NONE && counter != 53'd0) || (kind[2:1] == 2'b11 && !is_beacon);
-wire [52:0] round = local_counter[52:0] - counter;
+wire [52:0] round = ticks - counter;
 // Half of the round trip less alpha, to the lower tick
 wire [14:0] measured = round[15:1] - {12'd0, alpha[3:1]} - {14'd0, alpha[0] && !round[0]};
 
@@ -215,6 +232,7 @@ always @* begin
             else begin
                 delay_n = measured;
                 state_n = SYNC;
+                patience_n = 16'd0;
                 joining_n = TELL_HIGH;
                 beacon_in_n = 20'd0;
                 log_in_n = log == 30'd0 ? 30'd0 : log - 30'd1;
@@ -237,8 +255,11 @@ always @* begin
             end else begin
                 out_of_range_n = out_of_range + 32'd1;
                 if (!ahead[53]) begin
-                    astray_n = astray + 5'd1;
-                    if (astray_n > MOST_ASTRAY) state_n = GIVEN_UP;
+                    if (patience == 16'd0) begin
+                        patience_n = {delay[14] ? 15'd0 : delay, 1'b0} + ANSWERS_WITHIN - 16'd1;
+                        astray_n = astray + 5'd1;
+                        if (astray_n > MOST_ASTRAY) state_n = GIVEN_UP;
+                    end
                 end else begin
                     behind_n = behind + 3'd1;
                     if (behind_n == BEHIND) begin

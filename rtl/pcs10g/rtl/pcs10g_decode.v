@@ -20,7 +20,9 @@ module pcs10g_decode (
     output reg  [7:0]  xgmii_rxc,
 
     // High with the characters of a block for which figure 49-17 is in RX_E
-    output reg         rx_error
+    output reg         rx_error,
+    // The block before this one was of a frame that goes on: neither idle blocks nor ordered sets may follow
+    output wire        in_frame
 );
 
 // R_TYPE of 49.2.13.2.3
@@ -197,6 +199,9 @@ always @* begin
         default: state_next = STATE_E;
     endcase
 end
+
+// As RX_D behind the block before, which is known without a look at this one.
+assign in_frame = !fault_reg && ((type_reg == TYPE_S && state_reg == STATE_BETWEEN) || (type_reg == TYPE_D && state_reg != STATE_BETWEEN));
 
 always @(posedge clk) begin
     type_reg <= type_next;

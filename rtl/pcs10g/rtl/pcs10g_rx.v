@@ -24,7 +24,7 @@ module pcs10g_rx (
     output wire        rx_error
 );
 
-wire        in_reset;
+wire        in_reset, in_frame;
 wire [1:0]  header;
 wire [63:0] block;
 
@@ -34,8 +34,10 @@ pcs10g_descramble descramble (
 
 pcs10g_decode decode (
     .clk(clk), .rst(in_reset), .header(header), .block(block),
-    .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc), .rx_error(rx_error)
+    .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc), .rx_error(rx_error), .in_frame(in_frame)
 );
+
+wire unused = &{1'b0, in_frame};
 
 endmodule
 

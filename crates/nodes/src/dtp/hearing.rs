@@ -9,7 +9,7 @@ pub const WINDOW: u64 = 100_000;
 /// A peer that makes the local counter jump by more in that time is faulty: a clock 200 ppm faster makes it jump by 20, and the delay
 /// may come out 8 ticks differently at its two ends.
 const MOST_JUMPS: u32 = 20 + 16;
-/// So many beacons out of range, less those within, are too often.
+/// So many beacons out of range, less those within, are too often. One counts for all that come within a round trip.
 const MOST_ASTRAY: u32 = 16;
 /// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
 const BEHIND: u32 = 6;
@@ -36,6 +36,8 @@ pub enum BeaconOutcome {
     Nothing,
     /// The local counter has moved.
     Moved,
+    /// The peer is ahead out of range. It may have joined another network not long ago.
+    Astray,
     /// The peer is behind, and has to be told.
     FellBehind,
     /// The peer is to be given up.
@@ -97,11 +99,7 @@ impl Hearing {
         self.heard += 1;
         self.out_of_range += 1;
         if ahead > 0 {
-            self.astray += 1;
-            return match self.astray > MOST_ASTRAY {
-                true => BeaconOutcome::Faulty,
-                false => BeaconOutcome::Nothing,
-            };
+            return BeaconOutcome::Astray;
         }
         self.behind += 1;
         if self.behind < BEHIND {
@@ -109,5 +107,11 @@ impl Hearing {
         }
         self.behind = 0;
         BeaconOutcome::FellBehind
+    }
+
+    /// Counts a beacon that was astray; whether the peer is to be given up.
+    pub fn count_astray(&mut self) -> bool {
+        self.astray += 1;
+        self.astray > MOST_ASTRAY
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! | transition | what happens |
 //! |---|---|
-//! | T0 | the link is up: the local counter becomes the global one, and an INIT goes out with it |
+//! | T0 | the link is up: the local counter becomes the global one, and an INIT goes out with the oscillator's ticks |
 //! | T1 | an INIT comes: an INIT-ACK goes back with what it said |
 //! | T2 | an INIT-ACK comes: half of the round trip less alpha is the delay; a BEACON-JOIN follows |
 //! | T3 | it is time: a BEACON goes out with the global counter |
@@ -19,6 +19,9 @@ use node::Statistics;
 const LONGEST: u64 = 1 << 14;
 /// An INIT that was not answered for so long is sent again.
 const PATIENCE: u64 = 1 << 15;
+/// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the peer may not have heard how far this end is, and its
+/// BEACON-JOIN may be under way, however often beacons come.
+const ANSWERS_WITHIN: u64 = 64;
 /// Every so many beacons the high half of the counter is told.
 pub const MSB: u32 = 4_096;
 /// Where the rule is not the maximum: a peer that has a counter join more often in so many ticks takes it along, by more than its slew. Right behind the
@@ -124,6 +127,8 @@ pub struct Side {
     half_joined: Option<Base>,
     /// When the delay was measured, or the global counter moved by a BEACON-JOIN.
     joined_at: u64,
+    /// From when on a beacon that is astray counts.
+    astray_at: u64,
     estimate: Estimate,
     /// Since when BEACON-JOINs that moved the counter are counted, and how many there were.
     joins: (u64, u32),
@@ -148,6 +153,7 @@ impl Side {
             peer_high: None,
             half_joined: None,
             joined_at: 0,
+            astray_at: 0,
             estimate: Estimate::default(),
             joins: (0, 0),
             hearing: Hearing::default(),
@@ -245,7 +251,7 @@ impl Side {
 
     fn ask(&mut self, tick: u64) -> Message {
         self.state = State::Sent(tick);
-        Message::Init(self.hearing.local.at(tick) as u64 & PAYLOAD)
+        Message::Init(tick & PAYLOAD)
     }
 
     pub fn take(&mut self, tick: u64, global: Base, bits: u64) -> Heard {
@@ -285,9 +291,9 @@ impl Side {
         Heard::Nothing
     }
 
-    /// T2.
+    /// T2. The round trip is timed by the oscillator's ticks: a counter may be moved meanwhile, by a BEACON-JOIN at another port.
     fn measured(&mut self, tick: u64, counter: u64) {
-        let round = (self.hearing.local.at(tick) as u64).wrapping_sub(counter) & PAYLOAD;
+        let round = tick.wrapping_sub(counter) & PAYLOAD;
         if round > LONGEST {
             self.counters.damaged += 1;
             return;
@@ -296,6 +302,7 @@ impl Side {
         self.state = State::Sync;
         self.joining = Joining::Msb;
         (self.joined_at, self.joins) = (tick, (tick + WINDOW, 0));
+        self.astray_at = tick;
         (self.beacon_at, self.log_at) = (tick, tick + self.log_interval.unwrap_or(0));
     }
 
@@ -306,10 +313,21 @@ impl Side {
         match self.hearing.beacon(tick, ahead) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
+            BeaconOutcome::Astray => self.astray(tick),
             BeaconOutcome::FellBehind => self.joining = Joining::Msb,
             BeaconOutcome::Faulty => self.give_up(),
         }
         Heard::Nothing
+    }
+
+    fn astray(&mut self, tick: u64) {
+        if tick < self.astray_at {
+            return;
+        }
+        self.astray_at = tick + 2 * self.delay.max(0) as u64 + ANSWERS_WITHIN;
+        if self.hearing.count_astray() {
+            self.give_up();
+        }
     }
 
     /// In the place of T4 where the device does not follow the maximum.
@@ -326,7 +344,7 @@ impl Side {
             Err(BeaconOutcome::FellBehind) if tick.saturating_sub(self.joined_at) < WINDOW => {
                 self.joining = Joining::Msb;
             }
-            Err(BeaconOutcome::Faulty) => self.give_up(),
+            Err(BeaconOutcome::Astray) => self.astray(tick),
             Err(_) => {}
         }
         Heard::Nothing

@@ -10,7 +10,7 @@
 //! tick that this does not tell, it is computed for the beacon.
 
 use super::super::hearing::{BeaconOutcome, Hearing};
-use super::super::message::{HALF, Message};
+use super::super::message::{HALF, Message, PAYLOAD};
 use super::super::port::{MSB, difference};
 use super::super::{Base, Device};
 use super::{Lane, Network, low};
@@ -208,7 +208,9 @@ impl Network {
                             BeaconOutcome::Moved => {
                                 counters.raise_at(lane.to.0, flight.tick, low(heard.local))
                             }
-                            BeaconOutcome::FellBehind | BeaconOutcome::Faulty => return None,
+                            BeaconOutcome::Astray
+                            | BeaconOutcome::FellBehind
+                            | BeaconOutcome::Faulty => return None,
                         }
                     }
                     Ok(Some(Message::BeaconMsb(high))) => highs.push((lane.to, high)),
@@ -609,6 +611,8 @@ impl Slices {
         if (-7..=0).contains(&ahead) {
             return Ok(());
         }
+        let beacon = Message::Beacon(global.wrapping_add(tick) & PAYLOAD);
+        let ahead = ahead - i64::from(beacon.is_told_less());
         sending.catch_up(round as u8);
         sending.done = round as u8 + 1;
         let at = (tick as i64 + way) as u64 + held;
@@ -619,7 +623,9 @@ impl Slices {
                 let (to, local) = (sending.to as usize, low(sending.hearing.local));
                 self.counters.raise_at(to, at, local);
             }
-            BeaconOutcome::FellBehind | BeaconOutcome::Faulty => return Err(Unusual),
+            BeaconOutcome::Astray | BeaconOutcome::FellBehind | BeaconOutcome::Faulty => {
+                return Err(Unusual);
+            }
         }
         Ok(())
     }

@@ -1,0 +1,189 @@
+//! DTP attacked at random: trees of any shape, counters that begin anywhere, cables of up to a
+//! kilometre, and links that come and go while others measure their delay or join.
+
+use crate::dtp_messages::Case;
+use node::Time;
+use node::random::Random;
+use nodes::dtp::network::Network;
+use std::collections::VecDeque;
+
+const TREES: u64 = 60;
+/// A tick, ns.
+const TICK: f64 = 6.4;
+/// By then a link that has come up has measured its delay and told its counter, and it has come to
+/// the end of the tree. A BEACON-JOIN that was not heard, or was said while the counter moved, is
+/// said again after six beacons, up to 150 us, and each hop may have one.
+const SETTLED: Time = Time::from_us(1_500);
+/// When no link changes any more.
+const QUIET: u64 = 1_800;
+const UNTIL: u64 = 4_000;
+
+/// A cable between a device and an earlier one.
+struct Cable {
+    ends: [usize; 2],
+    ports: [u16; 2],
+    ns: f64,
+    down: Vec<[Time; 2]>,
+}
+
+impl Cable {
+    /// Whether it has neither come up nor gone down for so long that its ends agree.
+    fn is_settled(&self, at: Time) -> bool {
+        let since = Time::from_ps(at.as_ps().saturating_sub(SETTLED.as_ps()));
+        let recent = |change: Time| since <= change && change <= at;
+        at >= SETTLED && !self.down.iter().flatten().copied().any(recent)
+    }
+
+    fn is_up(&self, at: Time) -> bool {
+        !self.down.iter().any(|&[from, to]| from <= at && at < to)
+    }
+}
+
+/// A tree, and whether counters begin far apart.
+fn tree(seed: u64) -> (Case, Vec<Cable>) {
+    let mut random = Random::new(seed);
+    let devices = 2 + random.below(9) as usize;
+    let ppm: Vec<f64> = (0..devices)
+        .map(|_| random.below(41) as f64 - 20.0)
+        .collect();
+    let mut case = Case::of(&ppm);
+    case.config.beacon = [20, 60, 200, 1_200, 4_000][random.below(5) as usize];
+    // From what a beacon follows to what only a BEACON-JOIN does.
+    let apart = [4, 20_000, 1 << 40][random.below(3) as usize];
+    for start in &mut case.start {
+        *start = random.below(apart).into();
+    }
+    let (mut cables, mut ports) = (Vec::new(), vec![0; devices]);
+    for device in 1..devices {
+        let parent = match random.below(3) {
+            // A chain, a star, or in between.
+            0 => device - 1,
+            1 => 0,
+            _ => random.below(device as u64) as usize,
+        };
+        let ns = match random.below(2) {
+            0 => 30.0 + random.below(300) as f64,
+            _ => 30.0 + random.below(5_000) as f64,
+        };
+        let mut down = Vec::new();
+        // Times of which many are within a round trip of each other.
+        let mut at = random.below(2) * random.below(60);
+        if at > 0 {
+            down.push([Time::ZERO, Time::from_us(at)]);
+        }
+        while random.below(3) == 0 {
+            let from = at + 1 + random.below(600);
+            let most = [20, 400][random.below(2) as usize];
+            at = from + 1 + random.below(most);
+            if at > QUIET {
+                break;
+            }
+            down.push([Time::from_us(from), Time::from_us(at)]);
+        }
+        case.link_with(parent, device, [ns; 2], |channel| {
+            channel.down.clone_from(&down);
+        });
+        let ends = [parent, device];
+        let ports = ends.map(|end: usize| {
+            ports[end] += 1;
+            ports[end] - 1
+        });
+        cables.push(Cable {
+            ends,
+            ports,
+            ns,
+            down,
+        });
+    }
+    (case, cables)
+}
+
+/// By device, how many cables it is away from the first; `None` where there is no such way.
+fn hops(cables: &[Cable], devices: usize, first: usize, at: Time) -> Vec<Option<u32>> {
+    let mut hops = vec![None; devices];
+    hops[first] = Some(0);
+    let mut next = VecDeque::from([first]);
+    while let Some(device) = next.pop_front() {
+        for cable in cables.iter().filter(|cable| cable.is_up(at)) {
+            for [one, other] in [cable.ends, [cable.ends[1], cable.ends[0]]] {
+                if one == device && hops[other].is_none() {
+                    hops[other] = hops[one].map(|count: u32| count + 1);
+                    next.push_back(other);
+                }
+            }
+        }
+    }
+    hops
+}
+
+#[test]
+fn counters_agree_on_random_trees_whatever_joins_while_a_delay_is_measured() {
+    let (mut looks, mut greatest, mut joins) = (0, 0, 0);
+    for seed in 0..TREES {
+        let (case, cables) = tree(seed);
+        let what = format!("tree {seed}, a beacon every {} ticks", case.config.beacon);
+        let devices = case.devices().len();
+        let mut network = Network::new(case.devices(), &case.links, seed).unwrap();
+        for us in (0..=UNTIL).step_by(37) {
+            let at = Time::from_us(us);
+            network.advance(at);
+            let counters = network.counters();
+            // A counter that comes from elsewhere in the tree is on its way.
+            if !cables.iter().all(|cable| cable.is_settled(at)) {
+                continue;
+            }
+            for first in 0..devices {
+                let hops = hops(&cables, devices, first, at);
+                for (other, hops) in hops.iter().enumerate().skip(first + 1) {
+                    let Some(hops) = *hops else { continue };
+                    let apart = counters[first].abs_diff(counters[other]);
+                    // The paper's bound, what beacons held in a FIFO add to it, and a neighbour that jumps itself.
+                    if apart > u128::from(4 * hops + 3) {
+                        let statistics = network.statistics();
+                        panic!(
+                            "{what}: devices {first} and {other}, {hops} hops, are {apart} ticks apart at {at}: {statistics:?}"
+                        );
+                    }
+                    looks += 1;
+                    greatest = greatest.max(apart);
+                }
+            }
+        }
+        let statistics = network.statistics();
+        let count = |device: usize, name: &str| {
+            let mut counters = statistics[device].counters.iter();
+            counters
+                .find(|(own, _)| own == name)
+                .map(|&(_, count)| count)
+        };
+        for device in 0..devices {
+            assert_eq!(count(device, "dtp_given_up"), Some(0), "{what}, {device}");
+            joins += count(device, "dtp_joins").unwrap();
+        }
+        for cable in &cables {
+            for end in 0..2 {
+                let name = format!("dtp_delay_{}", cable.ports[end]);
+                let measured = count(cable.ends[end], &name).expect("no link is down at the end");
+                let ahead = measured as f64 - cable.ns / TICK;
+                assert!(
+                    (-3.0..1.0).contains(&ahead),
+                    "{what}: {measured} ticks measured over {} ns",
+                    cable.ns
+                );
+            }
+        }
+    }
+    // Much was looked at, and much has joined.
+    assert!(
+        looks > 5_000 && joins > 100 && greatest > 2,
+        "{looks} {joins} {greatest}"
+    );
+}
+
+#[test]
+fn the_walk_of_messages_is_the_simulation_of_blocks_on_random_trees() {
+    for seed in [3, 11, 12] {
+        let (case, _) = tree(seed);
+        case.compare_for(&format!("tree {seed}"), &[(seed, UNTIL, 97_000)]);
+    }
+}

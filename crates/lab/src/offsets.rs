@@ -361,6 +361,35 @@ fn ahead(one: u128, other: u128) -> i128 {
     (one.wrapping_sub(other) << REST) as i128 >> REST
 }
 
+/// Nodes whose ports gave up peers, each with how many.
+pub(crate) fn given_up(nodes: &[NodeOutcome]) -> impl Iterator<Item = (&str, u64)> {
+    nodes.iter().filter_map(|node| {
+        let mut counters = node.counters.iter();
+        let &(_, peers) = counters.find(|(name, _)| name == "dtp_given_up")?;
+        (peers > 0).then_some((node.name.as_str(), peers))
+    })
+}
+
+/// For people: where clocks are not synchronized any more, and why.
+fn write_given_up(f: &mut String, nodes: &[NodeOutcome]) -> fmt::Result {
+    let all = given_up(nodes).count();
+    if all == 0 {
+        return Ok(());
+    }
+    let named = given_up(nodes).take(TOLD).map(|(node, peers)| match peers {
+        1 => format!("{node} (1 peer)"),
+        peers => format!("{node} ({} peers)", number(peers)),
+    });
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if all > TOLD {
+        named += &format!(" and {} more nodes", number((all - TOLD) as u64));
+    }
+    writeln!(
+        f,
+        "\nwarning: DTP peers given up by {named}: their beacons jumped or were out of range too often. A port does not synchronize with such a peer until its link goes down and comes up again."
+    )
+}
+
 impl Offsets {
     /// The pairs that are so far apart.
     fn at(&self, hops: Option<u64>) -> impl Iterator<Item = &Pair> + Clone {
@@ -411,6 +440,7 @@ impl Offsets {
             lines.push(self.line(name, self.at(hops)));
         }
         write!(f, "{}", Table::new(lines))?;
+        write_given_up(f, nodes)?;
         let beside = self.beside(nodes);
         if !beside.is_empty() {
             write!(f, "\n{}", Table::new(beside))?;

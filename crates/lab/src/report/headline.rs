@@ -3,7 +3,7 @@
 use super::Report;
 use crate::bandwidth;
 use crate::flows::{rate, short};
-use crate::offsets::Offsets;
+use crate::offsets::{Offsets, given_up};
 use crate::table::{number, percent, time};
 use node::outcome::{Times, Verdict};
 use node::{Flow, Time};
@@ -43,6 +43,8 @@ pub struct Headline {
     pub available: Option<Available>,
     /// Where counters of DTP are looked at: the greatest offset of neighbours, ticks, and how many offsets were over the bound.
     pub clocks: Option<(u128, u64)>,
+    /// Peers that ports with DTP gave up.
+    pub given_up: u64,
     /// What nodes that watch over something say.
     pub verdicts: Vec<Verdict>,
     /// Clocks that are set over the network and were compared with the world's time.
@@ -193,6 +195,9 @@ impl Headline {
                 .sum(),
             available: Available::of(report),
             clocks: report.offsets.as_ref().and_then(Offsets::greatest),
+            given_up: given_up(&report.outcome.nodes)
+                .map(|(_, peers)| peers)
+                .sum(),
             verdicts: report.verdicts().cloned().collect(),
             set_clocks: SetClocks::of(report),
             failed: failed(report),
@@ -332,6 +337,11 @@ impl Headline {
                 "clocks of neighbours at most {greatest} ticks apart, {over}"
             ));
         }
+        match self.given_up {
+            0 => {}
+            1 => parts.push("1 DTP peer given up".into()),
+            peers => parts.push(format!("{} DTP peers given up", number(peers))),
+        }
         match (self.arrived, self.sent) {
             (Some(arrived), Some(sent)) => {
                 let place = match self.elsewhere && arrived < sent {
@@ -419,6 +429,7 @@ impl Headline {
             "clocks_worst_error_ps": self.set_clocks.map(|clocks| clocks.worst.as_ps()),
             "verdicts": self.verdicts.iter().map(|one| json!({ "holds": one.holds, "told": one.told })).collect::<Vec<_>>(),
             "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),
+            "clocks_given_up": self.clocks.map(|_| self.given_up),
         })
     }
 }

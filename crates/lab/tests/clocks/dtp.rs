@@ -64,6 +64,48 @@ from = "200 us"
 "#;
 
 #[test]
+fn a_peer_that_was_given_up_is_in_the_first_line_and_in_a_warning() {
+    let healthy = report(ROW).to_string();
+    assert!(!healthy.contains("given up"), "{healthy}");
+    let fast = ROW.replacen(
+        "dtp = { log = 5000 }",
+        "dtp = { fault = { ppm = 1000, from = \"2 ms\" } }",
+        1,
+    );
+    let report = report(&fast);
+    let shown = report.to_string();
+    let first = shown.lines().next().unwrap_or_default();
+    assert!(first.contains("1 DTP peer given up"), "{first}");
+    assert!(
+        shown.contains("warning: DTP peers given up by s (1 peer): "),
+        "{shown}"
+    );
+    assert_eq!(lines(&report, "run")[0]["headline"]["clocks_given_up"], 1);
+}
+
+#[test]
+fn a_counter_that_joins_while_a_long_cable_is_measured_parts_nothing() {
+    for start in [14, 20, 800, 8_000] {
+        let row = ROW
+            .replace("10 ms", "3 ms")
+            .replace("\"280 ns\"", "\"5 us\"");
+        // The counter of b comes to s over a short cable while INIT is on the long one.
+        let row = row.replace(
+            "ends = [\"s.1\", \"b.0\"]",
+            "ends = [\"s.1\", \"b.0\"]\ndelay = \"280 ns\"",
+        );
+        let kind = "kind = \"sink\"\ndtp = { log = 5000 }";
+        let ahead = format!("kind = \"sink\"\ndtp = {{ start = {start} }}");
+        let report = report(&row.replace(kind, &ahead));
+        let offsets = report.offsets.as_ref().unwrap();
+        for pair in &offsets.pairs {
+            assert!(pair.greatest() <= 9, "{start}: {:?}", pair.offsets);
+        }
+        assert!(!report.to_string().contains("given up"), "{start}");
+    }
+}
+
+#[test]
 fn a_counter_is_reported_as_other_clocks_are() {
     let report = report(&format!(
         "{ROW}published = {{ greatest = 4, over = 0, delay = [43, 45] }}\n"

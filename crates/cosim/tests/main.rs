@@ -8,6 +8,7 @@ mod dtp_line;
 mod line_rate;
 mod mac10g;
 mod p4;
+mod p4_lengths;
 mod p4_random;
 mod pcs10g;
 mod peer;

@@ -463,7 +463,7 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 ";
 
 /// A program that is valid, by its text.
-fn of_text(text: &str) -> Arc<Environment> {
+pub fn of_text(text: &str) -> Arc<Environment> {
     let compiled = compile(
         "one_table.p4",
         text,

@@ -235,7 +235,7 @@ module {name} (
     );
 {again}    assign packet_taken = result_valid && result_taken_ready;
 
-    wire dropped;
+    wire dropped, holds;
     wire [7:0] dropped_reason;
     p4_deparser #(.WIDTH({width}), .COUNT_W({count_w}), .HEADER_WORDS({header_words}), .LIMITED({limited}), .TAG_W({tag_w})) deparser (
         .clk(clk), .rst(rst),
@@ -245,7 +245,7 @@ module {name} (
         .word(word), .word_bytes(word_bytes), .word_last(word_last), .word_valid(word_valid), .word_ready(word_ready),
         .out_word(out_word), .out_bytes(out_bytes), .out_last(m_axis_tlast), .out_port(m_axis_tuser), .out_tag(leaves_tag),
         .out_valid(leaves_valid), .out_ready(leaves_ready),
-        .drop_valid(dropped), .drop_reason(dropped_reason), .more(more)
+        .drop_valid(dropped), .drop_reason(dropped_reason), .more(more), .holds(holds)
     );
 {back_again}    wire unused = &{{1'b0, {unused}}};
 endmodule
@@ -344,7 +344,7 @@ impl Design {
     assign drop_valid = dropped;
     assign drop_reason = dropped_reason;
     assign busy = 1'b0;
-    wire unused_tag = &{1'b0, leaves_tag, lost};
+    wire unused_tag = &{1'b0, leaves_tag, lost, holds};
 "
                 .into(),
             };
@@ -483,7 +483,7 @@ impl Design {
         else losses <= losses + {{15'd0, lost}} - {{15'd0, tell_loss}};
     assign drop_valid = dropped || tell_loss;
     assign drop_reason = dropped ? dropped_reason : 8'd{no_room};
-    assign busy = in_flight != 0 || window_valid || result_in || result_valid || leaves_valid || !loop_empty || losses != 16'd0 || lost || !(1'b1{none});
+    assign busy = in_flight != 0 || window_valid || result_in || result_valid || holds || leaves_valid || !loop_empty || losses != 16'd0 || lost || !(1'b1{none});
 ",
                 loop_bit = all + 16,
                 no_room = crate::reason::NO_ROOM,

@@ -1,8 +1,9 @@
-// Puts a packet together: what the deparser emitted, and behind it the packet from its payload on. A packet of one word that
-// does not grow takes one cycle.
+// Puts a packet together: what the deparser emitted, and behind it the packet from its payload on. Packets take as many cycles as words come
+// in, or as many as leave where those are more.
 //
 // Each word of the packet is turned by as many bytes as the payload moves, so that a word that leaves is the end of one turned word
-// and the beginning of the next, with the header's bytes over them.
+// and the beginning of the next, with the header's bytes over them. The end of the last one, its tail, leaves a cycle later. A packet that shrinks begins
+// with a word that gives none yet: that one is taken meanwhile.
 
 `resetall
 `default_nettype none
@@ -17,7 +18,7 @@ module p4_deparser #(
 ) (
     input  wire                        clk,
     input  wire                        rst,
-    // one for each packet, taken when it has left
+    // one for each packet, taken with the packet's last word
     input  wire                        result_valid,
     output wire                        result_ready,
     input  wire [7:0]                  result_reason,  // 0, or why the packet is dropped
@@ -46,14 +47,19 @@ module p4_deparser #(
     input  wire                        out_ready,
     output reg                         drop_valid,
     output reg  [7:0]                  drop_reason,
-    output reg                         more            // with what leaves or is dropped: another copy comes
+    output reg                         more,           // with what leaves or is dropped: another copy comes
+    output wire                        holds           // a tail has still to leave
 );
     localparam HEADER_W = WIDTH * HEADER_WORDS;
     localparam [15:0] WORD = WIDTH / 8;   // bytes
     localparam [6:0] BYTES = WORD[6:0];
 
     reg busy, tail, discard;
+    // Of a tail, whose result is taken; nothing of the next packet is known then.
     reg [6:0] tail_bytes;
+    reg [15:0] tail_port;
+    reg [TAG_W-1:0] tail_tag;
+    reg tail_more;
     reg [HEADER_W-1:0] header_left;
     reg [15:0] header_bytes_left;
     reg [COUNT_W-1:0] wait_left, skip_left;
@@ -68,46 +74,51 @@ module p4_deparser #(
     wire [31:0] limit = busy ? limit_left : result_limit;
 
     wire dropping = discard || result_reason != 0;
-    wire header_only = !dropping && !tail && waiting != 0;
-    wire takes = !tail && !header_only;
-    wire step = result_valid && (!out_valid || out_ready) && (!takes || word_valid);
+    wire header_only = !dropping && waiting != 0;
+    wire takes = !header_only;
     wire skips = takes && !dropping && skipping != 0;
 
     // The word turned, and the masks of what comes from where.
     wire [2*WIDTH-1:0] doubled = {word, word} >> {result_turn, 3'b000};
     wire [WIDTH-1:0] turned = doubled[WIDTH-1:0];
     wire [WIDTH-1:0] from_this = {WIDTH{1'b1}} >> {result_turn, 3'b000};
-    wire [6:0] covered = header_bytes > WORD ? BYTES : header_bytes[6:0];
+    wire [WIDTH-1:0] over = tail ? header_left[HEADER_W-1 -: WIDTH] : header[HEADER_W-1 -: WIDTH];
+    wire [15:0] over_bytes = tail ? header_bytes_left : header_bytes;
+    wire [6:0] covered = over_bytes > WORD ? BYTES : over_bytes[6:0];
     wire [WIDTH-1:0] not_header = {WIDTH{1'b1}} >> {covered, 3'b000};
-    wire [WIDTH-1:0] payload = (turned & from_this) | (carried & ~from_this);
-    wire [WIDTH-1:0] joined = (header[HEADER_W-1 -: WIDTH] & ~not_header) | (payload & not_header);
+    wire [WIDTH-1:0] payload = tail ? carried : (turned & from_this) | (carried & ~from_this);
+    wire [WIDTH-1:0] joined = (over & ~not_header) | (payload & not_header);
 
     // How far the packet's last word reaches.
     wire [7:0] reach = {1'b0, word_bytes} + {2'b00, result_turn};
     wire ends_over = word_last && reach > {1'b0, BYTES};   // into one more word
     wire ends_here = takes && word_last && !ends_over;
-    wire [6:0] natural_bytes = tail ? tail_bytes : skips ? 7'd0 : ends_here ? reach[6:0] : BYTES;
-    wire natural_last = tail || ends_here;
+    wire [6:0] natural_bytes = skips ? 7'd0 : ends_here ? reach[6:0] : BYTES;
     wire cut = LIMITED != 0 && limit <= {25'd0, natural_bytes};
+    wire tail_cut = LIMITED != 0 && limit_left <= {25'd0, tail_bytes};
     // A word that is only skipped leaves nothing, but if nothing at all is left.
     wire gives = !dropping && (!skips || ends_here);
-    wire last = natural_last || (cut && gives);
-    // All words of the packet are taken.
-    wire taken = tail || (takes && word_last && !(ends_over && !cut && !dropping));
-    wire done = dropping ? word_last : (gives && last && taken);
+    wire last = ends_here || (cut && gives);
+    wire done = takes && word_last;
+    wire leaves_tail = done && ends_over && !dropping && !(cut && gives);
 
+    wire room = !out_valid || out_ready;
+    wire step = result_valid && room && (!takes || word_valid) && (!tail || !(gives || dropping));
+    assign holds = tail;
     assign result_ready = step && done;
     assign word_ready = step && takes;
 
     always @(posedge clk) begin
-        if (step) begin
+        if (room) begin
             out_word <= joined;
-            out_bytes <= cut ? limit[6:0] : natural_bytes;
-            out_last <= last;
-            out_port <= result_port;
-            out_tag <= result_tag;
+            out_bytes <= tail ? (tail_cut ? limit_left[6:0] : tail_bytes) : cut ? limit[6:0] : natural_bytes;
+            out_last <= tail || last;
+            out_port <= tail ? tail_port : result_port;
+            out_tag <= tail ? tail_tag : result_tag;
+            more <= tail ? tail_more : result_more;
+        end
+        if (step) begin
             drop_reason <= result_reason;
-            more <= result_more;
             if (takes) carried <= turned;
             header_left <= gives ? header << WIDTH : header;
             header_bytes_left <= !gives ? header_bytes : header_bytes > WORD ? header_bytes - WORD : 16'd0;
@@ -115,6 +126,9 @@ module p4_deparser #(
             skip_left <= skips ? skipping - 1'b1 : skipping;
             limit_left <= gives ? limit - {25'd0, natural_bytes} : limit;
             tail_bytes <= reach[6:0] - BYTES;
+            tail_port <= result_port;
+            tail_tag <= result_tag;
+            tail_more <= result_more;
         end
         drop_valid <= step && done && result_reason != 0 && !rst;
         if (rst) begin
@@ -123,11 +137,11 @@ module p4_deparser #(
             discard <= 1'b0;
             out_valid <= 1'b0;
         end else begin
-            out_valid <= (step && gives) || (out_valid && !out_ready);
+            out_valid <= (step && gives) || tail || (out_valid && !out_ready);
+            if (room) tail <= step && leaves_tail;
             if (step) begin
                 busy <= !done;
-                tail <= !dropping && takes && ends_over && !(cut && gives);
-                discard <= !done && (discard || (gives && last && !taken));
+                discard <= !done && (discard || (gives && last));
             end
         end
     end

@@ -85,6 +85,8 @@ impl<'t> Lexer<'t> {
                     self.line_start = true;
                 }
                 Some(b' ' | b'\t' | b'\r' | 0x0b | 0x0c) => self.at += 1,
+                // The mark that some editors put at the start of a UTF-8 file.
+                Some(0xef) if self.at == 0 && self.text.starts_with('\u{feff}') => self.at += 3,
                 Some(b'\\') => {
                     let rest = &bytes[self.at + 1..];
                     let length = match rest {

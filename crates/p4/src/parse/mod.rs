@@ -267,7 +267,7 @@ impl<'t> Reader<'t, '_> {
             Diagnostic::error(
                 "too-deep",
                 span,
-                format!("this nests more than {MOST_NESTED} deep"),
+                format!("this nests more than {MOST_NESTED} deep, or is a chain of more than {MOST_NESTED} operators"),
             )
             .help("name a part of it by a constant, variable, action or function"),
         )

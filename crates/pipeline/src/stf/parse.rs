@@ -50,6 +50,7 @@ pub fn parse(text: &str) -> core::result::Result<Vec<Command>, Vec<Fault>> {
     // The innermost list is where commands go; an `either` opens one for each branch.
     let mut script = Vec::new();
     let mut either: Option<(u32, Vec<Vec<Command>>)> = None;
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         let line = line.split('#').next().unwrap_or("").trim();
         if line.is_empty() {

@@ -58,6 +58,7 @@ pub fn parse_file(
     text: &str,
 ) -> Result<Vec<(usize, Command)>, Vec<Error>> {
     let (mut commands, mut errors) = (Vec::new(), Vec::new());
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     for (number, line) in (1..).zip(text.lines()) {
         match parse(program, line) {
             Ok(None) => {}

@@ -2,4 +2,5 @@
 
 mod p4_14;
 mod passes;
+mod resources;
 mod rules;

@@ -4,7 +4,7 @@ use p4::diagnostic::{Diagnostics, Severity};
 use p4::preprocess::{Options, preprocess};
 use p4::source::{IncludeError, Includes, Sources};
 
-struct Library;
+pub(crate) struct Library;
 
 impl Includes for Library {
     fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
@@ -49,21 +49,21 @@ fn what_an_architecture_offers_need_not_be_used() {
     );
 }
 
-fn errors(text: &str) -> Vec<(&'static str, u32)> {
+pub(crate) fn errors(text: &str) -> Vec<(&'static str, u32)> {
     let all = told(text).into_iter();
     all.filter(|(severity, ..)| *severity == Severity::Error)
         .map(|(_, code, line)| (code, line))
         .collect()
 }
 
-fn warnings(text: &str) -> Vec<(&'static str, u32)> {
+pub(crate) fn warnings(text: &str) -> Vec<(&'static str, u32)> {
     assert_eq!(errors(text), [], "{text}");
     let all = told(text).into_iter();
     all.map(|(_, code, line)| (code, line)).collect()
 }
 
 /// A v1model program around the body of an ingress control; the body begins on line 1.
-fn ingress(locals: &str, apply: &str) -> String {
+pub(crate) fn ingress(locals: &str, apply: &str) -> String {
     format!(
         "control I(inout H h, inout M m, inout standard_metadata_t s) {{ {locals} apply {{ {apply} }} }}
 #include <v1model.p4>
@@ -81,7 +81,7 @@ fn ingress(locals: &str, apply: &str) -> String {
 }
 
 /// The line on which the control stands in [`ingress`].
-const FIRST: u32 = 9;
+pub(crate) const FIRST: u32 = 9;
 
 #[test]
 fn a_function_returns_on_every_path() {

@@ -1,7 +1,7 @@
 //! Statements (specification 12).
 
 use super::Target;
-use super::checker::{Checker, Entity};
+use super::checker::{Checker, Context, Entity};
 use super::operators::symbol;
 use crate::ast::{
     BinaryOperator, Declaration, DeclarationKind, Expression, ExpressionKind, ForVariable,
@@ -65,7 +65,7 @@ impl<'a> Checker<'a> {
             }
             StatementKind::Switch { value, cases } => self.switch(statement, value, cases),
             StatementKind::Return(value) => self.return_statement(statement, value.as_ref()),
-            StatementKind::Exit => {}
+            StatementKind::Exit => self.exit(statement),
             StatementKind::For {
                 initial,
                 condition,
@@ -102,6 +102,24 @@ impl<'a> Checker<'a> {
             }
         }
         self.settle();
+    }
+
+    /// `exit` ends the controls and actions that are running (12.5). A parser's state cannot have
+    /// it by its syntax.
+    fn exit(&mut self, statement: &'a Statement) {
+        let place = match self.context {
+            Context::Function => "a function",
+            Context::AbstractMethod => "a method",
+            _ => return,
+        };
+        self.report(
+            Diagnostic::error(
+                "exit",
+                statement.span,
+                format!("`exit` cannot stand in {place}: only in actions and in the `apply` of a control"),
+            )
+            .help("return a value, and let the caller `exit`"),
+        );
     }
 
     fn local(&mut self, declaration: &'a Declaration) {

@@ -1,11 +1,14 @@
 //! Every rule that is not one of names and types.
 
 mod annotations;
+mod direct;
 mod entries;
 mod flow;
 mod headers;
 mod names;
 mod parsers;
+mod pna;
+mod reach;
 mod tables;
 mod uninitialized;
 mod unused;
@@ -72,6 +75,8 @@ pub(super) fn run(checked: &Checked, diagnostics: &mut Diagnostics) {
     parsers::run(&mut rules);
     tables::run(&mut rules);
     entries::run(&mut rules);
+    direct::run(&mut rules);
+    pna::run(&mut rules);
     annotations::run(&mut rules);
     names::run(&mut rules);
     v1model::run(&mut rules);

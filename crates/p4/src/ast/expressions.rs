@@ -77,6 +77,8 @@ pub enum ExpressionKind {
         value: BigInt,
         /// How many bits.
         width: Option<(u32, bool)>,
+        /// Base of the literal: 2, 8, 10 or 16.
+        radix: u32,
     },
     /// `true`, `false`
     Bool(bool),

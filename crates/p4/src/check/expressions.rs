@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
 
     pub(super) fn expression_kind(&mut self, e: &'a Expression) -> Type {
         match &e.kind {
-            ExpressionKind::Integer { value, width } => {
+            ExpressionKind::Integer { value, width, .. } => {
                 let ty = match width {
                     None => Type::Integer,
                     Some((width, true)) => Type::Signed(*width),

@@ -2,6 +2,7 @@
 
 use super::declarations::{Declarations, annotation, control_name, declared_name, id, notes};
 use super::ids::{Ids, Kind, local};
+use super::objects::Objects;
 use super::types::{Converter, DataType, TypeInfo};
 use super::{
     Action, ActionProfile, ActionRef, Array, ControllerHeader, Digest, Direct, Field, Info, Notes,
@@ -16,9 +17,13 @@ use crate::ir::{self, Constant, Extern, MatchKind, Object, ObjectId, Program};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
+
+/// Structs in structs are followed so deep.
+const DEEPEST: u32 = 64;
 
 /// How many entries a table holds that says nothing of it.
 const DEFAULT_SIZE: u64 = 1024;
@@ -35,6 +40,7 @@ pub fn describe(checked: &Checked, program: &Program) -> Info {
         },
         checked,
         declarations: &declarations,
+        objects: Objects::new(checked, program, &declarations),
         program,
         ids: Ids::default(),
     };
@@ -46,6 +52,7 @@ struct Builder<'a> {
     converter: Converter<'a>,
     checked: &'a Checked,
     declarations: &'a Declarations<'a>,
+    objects: Objects<'a>,
     program: &'a Program,
     ids: Ids,
 }
@@ -77,6 +84,14 @@ fn hidden(annotations: &[ir::Annotation]) -> bool {
         .any(|annotation| &*annotation.name == "hidden")
 }
 
+/// A field of a controller header.
+struct Leaf<'a> {
+    name: String,
+    ty: Option<&'a Type>,
+    /// Its own annotations, then those of the structs that it is in.
+    annotations: Vec<&'a [Annotation]>,
+}
+
 impl<'a> Builder<'a> {
     /// Numbers come of all names together.
     fn number(&mut self) {
@@ -93,7 +108,7 @@ impl<'a> Builder<'a> {
                 self.ids.add(Kind::Action, name, requested);
             }
         }
-        for (name, declaration) in self.direct_actions() {
+        for (name, declaration) in self.objects.called.clone() {
             self.ids.add(
                 Kind::Action,
                 &name,
@@ -108,9 +123,7 @@ impl<'a> Builder<'a> {
         }
         for object in &self.program.objects {
             if let Some(kind) = object_kind(object) {
-                let requested = self
-                    .instance_declaration(&object.name)
-                    .and_then(|d| id(self.checked, &d.annotations));
+                let requested = id(self.checked, self.object_annotations(&object.name));
                 self.ids.add(kind, &object.name, requested);
             }
         }
@@ -165,10 +178,6 @@ impl<'a> Builder<'a> {
         info
     }
 
-    fn direct_actions(&self) -> Vec<(Arc<str>, &'a Declaration)> {
-        super::direct::actions(self.checked, self.program, self.declarations)
-    }
-
     fn package(&self) -> super::Package {
         let main = self.checked.main.and_then(|id| self.declarations.by_id(id));
         let annotations = main.map_or(&[][..], |main| &main.annotations);
@@ -185,22 +194,33 @@ impl<'a> Builder<'a> {
     }
 
     fn table_declaration(&self, name: &str) -> Option<&'a Declaration> {
-        self.declarations
+        self.objects
             .find(name, |d| matches!(d.kind, DeclarationKind::Table(_)))
     }
 
     fn action_declaration(&self, name: &str) -> Option<&'a Declaration> {
-        self.declarations
+        self.objects
             .find(name, |d| matches!(d.kind, DeclarationKind::Action { .. }))
     }
 
     fn instance_declaration(&self, name: &str) -> Option<&'a Declaration> {
-        self.declarations
+        self.objects
             .find(name, |d| matches!(d.kind, DeclarationKind::Instance { .. }))
     }
 
+    /// The annotations of an object: of its declaration, or of the property in which it is made.
+    fn object_annotations(&self, name: &str) -> &'a [Annotation] {
+        match self.instance_declaration(name) {
+            Some(declaration) => &declaration.annotations,
+            None => self
+                .objects
+                .property(name)
+                .map_or(&[], |property| &property.annotations),
+        }
+    }
+
     fn value_set_declaration(&self, name: &str) -> Option<&'a Declaration> {
-        self.declarations
+        self.objects
             .find(name, |d| matches!(d.kind, DeclarationKind::ValueSet { .. }))
     }
 
@@ -387,7 +407,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        for (name, declaration) in self.direct_actions() {
+        for (name, declaration) in self.objects.called.clone() {
             if annotation(&declaration.annotations, "hidden").is_some()
                 || seen.insert(name.clone(), ()).is_some()
             {
@@ -407,7 +427,7 @@ impl<'a> Builder<'a> {
             return;
         };
         let declaration = self.instance_declaration(&object.name);
-        let annotations = declaration.map_or(&[][..], |d| &d.annotations);
+        let annotations = self.object_annotations(&object.name);
         let bitwidth: &[&str] = match kind {
             Kind::ActionProfile => &[
                 "max_group_size",
@@ -548,7 +568,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn controller_header(&mut self, declaration: &Declaration) -> Option<ControllerHeader> {
+    fn controller_header(&mut self, declaration: &'a Declaration) -> Option<ControllerHeader> {
         let controller = controller_name(declaration)?;
         if annotation(&declaration.annotations, "hidden").is_some() {
             return None;
@@ -557,23 +577,30 @@ impl<'a> Builder<'a> {
             return None;
         };
         let name = declared_name(declaration);
-        let requested: Vec<Option<u32>> = fields
+        let mut leaves = Vec::new();
+        self.leaves(fields, "", &[], &mut leaves, 0);
+        let requested: Vec<Option<u32>> = leaves
             .iter()
-            .map(|field| id(self.checked, &field.annotations))
+            .map(|leaf| {
+                let mut ids = leaf.annotations.iter();
+                ids.find_map(|list| id(self.checked, list))
+            })
             .collect();
-        let (mut bitwidth, mut layout) = (Vec::new(), Vec::new());
-        for (field, number) in fields.iter().zip(local(&requested)) {
-            let ty = self.checked.types.get(&field.id);
-            let data = ty.and_then(|ty| self.converter.convert(ty));
-            let wire = ty.map_or(0, |ty| self.wire_width(ty));
-            if annotation(&field.annotations, "hidden").is_some() || data.is_none() {
+        let (mut shown, mut layout) = (Vec::new(), Vec::new());
+        for (leaf, number) in leaves.into_iter().zip(local(&requested)) {
+            let data = leaf.ty.and_then(|ty| self.converter.convert(ty));
+            let wire = leaf.ty.map_or(0, |ty| self.wire_width(ty));
+            let mut lists = leaf.annotations.iter();
+            if lists.any(|list| annotation(list, "hidden").is_some()) || data.is_none() {
                 layout.push((None, wire));
                 continue;
             }
             layout.push((Some(number), wire));
-            let name = control_name(&field.name.text, &field.annotations);
-            let notes = notes(&field.annotations, &[]);
-            bitwidth.push(self.field(number, name.into(), ty, wire, notes));
+            let mut all = Notes::default();
+            for list in leaf.annotations {
+                all.extend(notes(list, &[]));
+            }
+            shown.push(self.field(number, leaf.name.into(), leaf.ty, wire, all));
         }
         Some(ControllerHeader {
             preamble: Preamble {
@@ -582,9 +609,47 @@ impl<'a> Builder<'a> {
                 alias: controller,
                 notes: notes(&declaration.annotations, &[]),
             },
-            fields: bitwidth,
+            fields: shown,
             layout,
         })
+    }
+
+    /// The fields of a header, with those of structs in it. The path of such a field is its name,
+    /// whatever `@name` it has.
+    fn leaves(
+        &self,
+        fields: &'a [crate::ast::Field],
+        path: &str,
+        outer: &[&'a [Annotation]],
+        into: &mut Vec<Leaf<'a>>,
+        depth: u32,
+    ) {
+        let inner = |field: &crate::ast::Field| match self.checked.types.get(&field.id)? {
+            Type::Composite(id, _) => match &self.declarations.by_id(*id)?.kind {
+                DeclarationKind::Composite { fields, .. } => Some(&fields[..]),
+                _ => None,
+            },
+            _ => None,
+        };
+        let is_flat = path.is_empty() && fields.iter().all(|field| inner(field).is_none());
+        for field in fields {
+            let name = match is_flat {
+                true => control_name(&field.name.text, &field.annotations),
+                false => format!("{path}{}", field.name.text),
+            };
+            let mut annotations = vec![&field.annotations[..]];
+            annotations.extend(outer);
+            match inner(field) {
+                Some(fields) if depth < DEEPEST => {
+                    self.leaves(fields, &format!("{name}."), &annotations, into, depth + 1);
+                }
+                _ => into.push(Leaf {
+                    name,
+                    ty: self.checked.types.get(&field.id),
+                    annotations,
+                }),
+            }
+        }
     }
 
     /// How many bits a field has in the packet, whatever the controller sees.
@@ -617,10 +682,7 @@ impl<'a> Builder<'a> {
             let (true, [ty]) = (is_digest, &call.type_arguments[..]) else {
                 continue;
             };
-            let name = match ty {
-                Type::Composite(id, _) => self.declarations.by_id(*id).map(declared_name),
-                _ => None,
-            };
+            let name = self.converter.composite_name(ty);
             let name = name.unwrap_or_else(|| {
                 nameless += 1;
                 format!("digest_{}", nameless - 1).into()

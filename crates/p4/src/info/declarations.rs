@@ -2,8 +2,8 @@
 
 use super::{AnnotationValue, Documentation, Notes, StructuredAnnotation};
 use crate::ast::{
-    Annotation, AnnotationBody, Declaration, DeclarationKind, Expression, ExpressionKind, NodeId,
-    Program, UnaryOperator,
+    Annotation, AnnotationBody, BinaryOperator, Declaration, DeclarationKind, Expression,
+    ExpressionKind, NodeId, Program, UnaryOperator,
 };
 use crate::check::Checked;
 use crate::print;
@@ -15,15 +15,12 @@ use alloc::vec::Vec;
 
 /// All declarations of a program.
 pub(super) struct Declarations<'a> {
-    /// By their own names: `@name`, or as written.
-    named: Vec<(String, &'a Declaration)>,
     by_id: BTreeMap<NodeId, &'a Declaration>,
 }
 
 impl<'a> Declarations<'a> {
     pub(super) fn new(program: &'a Program) -> Self {
         let mut declarations = Declarations {
-            named: Vec::new(),
             by_id: BTreeMap::new(),
         };
         declarations.add(&program.declarations);
@@ -33,10 +30,6 @@ impl<'a> Declarations<'a> {
     fn add(&mut self, list: &'a [Declaration]) {
         for declaration in list {
             self.by_id.insert(declaration.id, declaration);
-            if let Some(name) = name(declaration) {
-                self.named
-                    .push((control_name(name, &declaration.annotations), declaration));
-            }
             match &declaration.kind {
                 DeclarationKind::Parser(parser) => self.add(&parser.locals),
                 DeclarationKind::Control(control) => self.add(&control.locals),
@@ -49,27 +42,6 @@ impl<'a> Declarations<'a> {
         self.by_id.get(&id).copied()
     }
 
-    /// The declaration of an object with this name for the control plane, of those that `wanted` takes. Where several
-    /// declarations end alike, the longest end is meant.
-    pub(super) fn find(
-        &self,
-        object: &str,
-        wanted: impl Fn(&Declaration) -> bool,
-    ) -> Option<&'a Declaration> {
-        let object = plain(object);
-        let mut found: Option<(usize, &Declaration)> = None;
-        for (name, declaration) in &self.named {
-            let name = plain(name);
-            let fits = object
-                .strip_suffix(name)
-                .is_some_and(|before| before.is_empty() || before.ends_with('.'));
-            if fits && found.is_none_or(|(length, _)| length < name.len()) && wanted(declaration) {
-                found = Some((name.len(), declaration));
-            }
-        }
-        found.map(|(_, declaration)| declaration)
-    }
-
     pub(super) fn all(&self) -> impl Iterator<Item = &'a Declaration> {
         self.by_id.values().copied()
     }
@@ -79,7 +51,8 @@ fn plain(name: &str) -> &str {
     name.strip_prefix('.').unwrap_or(name)
 }
 
-fn name(declaration: &Declaration) -> Option<&str> {
+/// The name that a declaration declares.
+pub(super) fn name(declaration: &Declaration) -> Option<&str> {
     Some(match &declaration.kind {
         DeclarationKind::Instance { name, .. }
         | DeclarationKind::Action { name, .. }
@@ -183,44 +156,63 @@ pub(super) fn strings(tokens: &[Arc<str>]) -> Option<String> {
     (!tokens.is_empty()).then_some(text)
 }
 
+/// The value of an expression in a structured annotation: literals, and what can be computed of
+/// them.
 fn value(expression: &Expression) -> Option<AnnotationValue> {
+    use AnnotationValue::{Bool, Number, Text};
     Some(match &expression.kind {
-        ExpressionKind::Integer { value, .. } => {
-            AnnotationValue::Number(i64::try_from(value).ok()?)
-        }
-        ExpressionKind::Unary {
-            operator: UnaryOperator::Negate,
-            operand,
-        } => match value(operand)? {
-            AnnotationValue::Number(number) => AnnotationValue::Number(number.checked_neg()?),
+        ExpressionKind::Integer { value, .. } => Number(i64::try_from(value).ok()?),
+        ExpressionKind::Bool(value) => Bool(*value),
+        ExpressionKind::String(text) => Text(text.clone()),
+        ExpressionKind::Unary { operator, operand } => match (operator, value(operand)?) {
+            (UnaryOperator::Negate, Number(number)) => Number(number.checked_neg()?),
+            (UnaryOperator::Plus, Number(number)) => Number(number),
+            (UnaryOperator::Not, Bool(value)) => Bool(!value),
             _ => return None,
         },
-        ExpressionKind::Bool(value) => AnnotationValue::Bool(*value),
-        ExpressionKind::String(text) => AnnotationValue::Text(text.clone()),
-        ExpressionKind::Binary { .. } => AnnotationValue::Number(sum(expression)?),
-        _ => return None,
-    })
-}
-
-/// Arithmetic of literals, as annotations have it now and then: `@id[5 * 2 + 1]`.
-fn sum(expression: &Expression) -> Option<i64> {
-    use crate::ast::BinaryOperator as Operator;
-    match &expression.kind {
-        ExpressionKind::Integer { value, .. } => i64::try_from(value).ok(),
         ExpressionKind::Binary {
             operator,
             left,
             right,
-        } => {
-            let (left, right) = (sum(left)?, sum(right)?);
-            match operator {
-                Operator::Add => left.checked_add(right),
-                Operator::Subtract => left.checked_sub(right),
-                Operator::Multiply => left.checked_mul(right),
-                Operator::Divide => left.checked_div(right),
-                _ => None,
-            }
-        }
+        } => match (value(left)?, value(right)?) {
+            (Number(a), Number(b)) => numbers(*operator, a, b)?,
+            (Bool(a), Bool(b)) => Bool(match operator {
+                BinaryOperator::And => a && b,
+                BinaryOperator::Or => a || b,
+                BinaryOperator::Equal => a == b,
+                BinaryOperator::NotEqual => a != b,
+                _ => return None,
+            }),
+            (Text(a), Text(b)) => match operator {
+                BinaryOperator::Concat => Text(format!("{a}{b}").into()),
+                BinaryOperator::Equal => Bool(a == b),
+                BinaryOperator::NotEqual => Bool(a != b),
+                _ => return None,
+            },
+            _ => return None,
+        },
+        _ => return None,
+    })
+}
+
+fn numbers(operator: BinaryOperator, a: i64, b: i64) -> Option<AnnotationValue> {
+    use BinaryOperator as Operator;
+    let number = match operator {
+        Operator::Add => a.checked_add(b),
+        Operator::Subtract => a.checked_sub(b),
+        Operator::Multiply => a.checked_mul(b),
+        Operator::Divide => a.checked_div(b),
+        Operator::Modulo => a.checked_rem(b),
+        Operator::BitAnd => Some(a & b),
+        Operator::BitOr => Some(a | b),
+        Operator::BitXor => Some(a ^ b),
+        Operator::Equal => return Some(AnnotationValue::Bool(a == b)),
+        Operator::NotEqual => return Some(AnnotationValue::Bool(a != b)),
+        Operator::Less => return Some(AnnotationValue::Bool(a < b)),
+        Operator::LessEqual => return Some(AnnotationValue::Bool(a <= b)),
+        Operator::Greater => return Some(AnnotationValue::Bool(a > b)),
+        Operator::GreaterEqual => return Some(AnnotationValue::Bool(a >= b)),
         _ => None,
-    }
+    };
+    number.map(AnnotationValue::Number)
 }

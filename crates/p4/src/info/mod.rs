@@ -5,8 +5,8 @@
 
 mod build;
 mod declarations;
-mod direct;
 mod ids;
+mod objects;
 mod package;
 mod types;
 
@@ -90,6 +90,23 @@ pub struct Notes {
     /// Annotations with structure.
     pub structured: Vec<StructuredAnnotation>,
     pub documentation: Option<Documentation>,
+}
+
+impl Notes {
+    /// Adds annotations of what encloses; those that are there already stay as they are.
+    fn extend(&mut self, outer: Notes) {
+        let name = |text: &str| text.split('(').next().map(String::from);
+        let own: Vec<_> = self.annotations.iter().map(|text| name(text)).collect();
+        let new = outer.annotations.into_iter();
+        self.annotations
+            .extend(new.filter(|text| !own.contains(&name(text))));
+        for note in outer.structured {
+            if !self.structured.iter().any(|other| other.name == note.name) {
+                self.structured.push(note);
+            }
+        }
+        self.documentation = self.documentation.take().or(outer.documentation);
+    }
 }
 
 /// What every object has.

@@ -1,13 +1,13 @@
 //! Types as controllers see them.
 
 use super::Notes;
-use super::declarations::{Declarations, annotation, declared_name, notes, strings};
+use super::declarations::{Declarations, annotation, declared_name, name, notes, strings};
 use crate::ast::{
     AnnotationBody, CompositeKind, Declaration, DeclarationKind, NodeId, TypeParameter,
 };
 use crate::check::Checked;
 use crate::token::integer;
-use crate::types::{Constant, Type};
+use crate::types::{Constant, Type, specialized};
 use crate::value::Bits;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -154,8 +154,8 @@ impl Converter<'_> {
         else {
             return None;
         };
-        let name = declared_name(declaration);
         let arguments = bind(type_parameters, given, outer);
+        let name = self.specialized(declaration, type_parameters, &arguments);
         match kind {
             CompositeKind::Struct => {
                 if !self.info.structs.contains_key(&name) {
@@ -195,6 +195,47 @@ impl Converter<'_> {
                 Some(DataType::Union(name))
             }
         }
+    }
+
+    /// The name of a struct, header or union. A generic one without `@name` has its arguments in
+    /// it, as p4c writes them: `S_bit32` for `S<bit<32>>`.
+    fn specialized(
+        &self,
+        declaration: &Declaration,
+        parameters: &[TypeParameter],
+        arguments: &Arguments,
+    ) -> Arc<str> {
+        if annotation(&declaration.annotations, "name").is_some() {
+            return declared_name(declaration);
+        }
+        let given: Vec<Type> = parameters
+            .iter()
+            .filter_map(|p| arguments.get(&p.id).cloned())
+            .collect();
+        let own = |id: NodeId| -> Arc<str> {
+            self.declarations
+                .by_id(id)
+                .and_then(name)
+                .unwrap_or("")
+                .into()
+        };
+        specialized(name(declaration).unwrap_or(""), &given, &own).into()
+    }
+
+    /// The name of a struct or header as a type that a digest has.
+    pub(super) fn composite_name(&self, ty: &Type) -> Option<Arc<str>> {
+        let Type::Composite(id, given) = ty else {
+            return None;
+        };
+        let declaration = self.declarations.by_id(*id)?;
+        let DeclarationKind::Composite {
+            type_parameters, ..
+        } = &declaration.kind
+        else {
+            return None;
+        };
+        let arguments = bind(type_parameters, given, &Arguments::new());
+        Some(self.specialized(declaration, type_parameters, &arguments))
     }
 
     /// The fields of a header, with those of structs in it.
@@ -313,7 +354,7 @@ impl Converter<'_> {
     /// How many bits a controller gives for a value; 0 where it gives a string.
     pub(super) fn width(&self, ty: &Type) -> Option<u32> {
         let mut ty = ty.clone();
-        for _ in 0..DEEPEST {
+        for depth in 0..DEEPEST {
             ty = match ty {
                 Type::Bool => return Some(1),
                 Type::Bits(width) | Type::Signed(width) | Type::Varbit(width) => {
@@ -321,7 +362,10 @@ impl Converter<'_> {
                 }
                 Type::Error => return Some(0),
                 Type::New(id) => {
-                    if let Some((_, width)) = self.declarations.by_id(id).and_then(translation) {
+                    // A type made of a translated one is not translated itself.
+                    if depth == 0
+                        && let Some((_, width)) = self.declarations.by_id(id).and_then(translation)
+                    {
                         return Some(width.unwrap_or(0));
                     }
                     self.checked.types.get(&id)?.clone()

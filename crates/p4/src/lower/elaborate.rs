@@ -176,6 +176,23 @@ impl<'a> Lowerer<'a> {
         made
     }
 
+    /// The type of the parser or control that a constructor makes. The names of what is in a block
+    /// of the package begin with it, as in p4c's P4Info, whatever `@name` the type has.
+    fn block_type(&self, call: &Call) -> Option<Arc<str>> {
+        let Target::Constructor(id) = call.target else {
+            return None;
+        };
+        match self.index.get(id) {
+            Some(Node::Declaration(declaration)) => match declaration.kind {
+                DeclarationKind::Parser(_) | DeclarationKind::Control(_) => {
+                    Some(names::declared(declaration))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Notes the abstract methods that an object implements.
     fn implement(&mut self, this: InstanceId, owner: InstanceId, initializer: &'a [Declaration]) {
         let Made::Object(object) = self.made(this) else {
@@ -427,18 +444,11 @@ impl<'a> Lowerer<'a> {
     ) -> Value {
         if let ast::ExpressionKind::Call { arguments, .. } = &argument.kind
             && let Some(call) = self.checked.calls.get(&argument.id)
-            && let Target::Constructor(id) = call.target
+            && let Target::Constructor(_) = call.target
         {
             let prefix = self.instances[self.instance.0 as usize].name.clone();
-            let name = match self.index.get(id) {
-                Some(Node::Declaration(declaration))
-                    if matches!(
-                        declaration.kind,
-                        DeclarationKind::Parser(_) | DeclarationKind::Control(_)
-                    ) && prefix.is_empty() =>
-                {
-                    names::external("", &declaration.annotations, &names::declared(declaration))
-                }
+            let name = match self.block_type(call) {
+                Some(name) if prefix.is_empty() => name.to_string(),
                 _ if naming.name.is_empty() => parameter.to_string(),
                 _ => format!("{}.{parameter}", naming.name),
             };

@@ -1,6 +1,7 @@
 //! Names for the control plane, and annotations as text.
 
 use super::Lowerer;
+use super::index::Node;
 use crate::ast::{
     self, AnnotationBody, BinaryOperator, Declaration, DeclarationKind, Expression, ExpressionKind,
     UnaryOperator,
@@ -10,6 +11,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use num_bigint::BigInt;
 
 /// The name that a declaration declares.
 pub(super) fn declared(declaration: &Declaration) -> Arc<str> {
@@ -77,6 +79,77 @@ pub(super) fn external(prefix: &str, annotations: &[ast::Annotation], name: &str
 }
 
 impl<'a> Lowerer<'a> {
+    /// The name of a key for the control plane, which is p4c's: the expression as written, fields
+    /// by their `@name`, `isValid()` as the field `$valid$`, and numbers that are known while
+    /// compiling as such.
+    pub fn key_name(&mut self, expr: &'a Expression) -> String {
+        self.key_part(expr, 0)
+    }
+
+    fn key_part(&mut self, expr: &'a Expression, depth: u32) -> String {
+        if depth > super::MOST_NESTING {
+            return "...".into();
+        }
+        let mut part = |e| self.key_part(e, depth + 1);
+        match &expr.kind {
+            ExpressionKind::Call { callee, .. } => match &callee.kind {
+                ExpressionKind::Member { base, member } if &*member.text == "isValid" => {
+                    format!("{}.$valid$", part(base))
+                }
+                _ => expression(expr, 0),
+            },
+            ExpressionKind::Member { base, member } => {
+                let ty = self.type_of(base.id);
+                let fields = self.fields(&ty);
+                let field = fields.iter().find(|field| field.name == member.text);
+                let own = field.and_then(|field| string_annotation(field.annotations, "name"));
+                let own = own.unwrap_or_else(|| member.text.to_string());
+                match own.strip_prefix('.') {
+                    // The whole name.
+                    Some(absolute) => absolute.into(),
+                    None => format!("{}.{own}", self.key_part(base, depth + 1)),
+                }
+            }
+            ExpressionKind::Index { base, index } => format!("{}[{}]", part(base), part(index)),
+            ExpressionKind::Slice { base, high, low } => {
+                format!("{}[{}:{}]", part(base), part(high), part(low))
+            }
+            ExpressionKind::Binary {
+                operator: BinaryOperator::BitAnd,
+                left,
+                right,
+            } => format!("{} & {}", part(left), part(right)),
+            _ => match self.checked.integer(expr) {
+                Some(value) => number(value, self.radix(expr, 0)),
+                None => expression(expr, 0),
+            },
+        }
+    }
+
+    /// The base in which p4c shows a number: that of the literal from which it comes first.
+    fn radix(&self, expr: &Expression, depth: u32) -> u32 {
+        if depth > super::MOST_NESTING {
+            return 10;
+        }
+        match &expr.kind {
+            ExpressionKind::Integer { radix, .. } => *radix,
+            ExpressionKind::Unary { operand: first, .. }
+            | ExpressionKind::Cast { operand: first, .. }
+            | ExpressionKind::Binary { left: first, .. } => self.radix(first, depth + 1),
+            ExpressionKind::Path { .. } => {
+                let declared = self.checked.references.get(&expr.id);
+                match declared.and_then(|id| self.index.get(*id)) {
+                    Some(Node::Declaration(Declaration {
+                        kind: DeclarationKind::Constant { value, .. },
+                        ..
+                    })) => self.radix(value, depth + 1),
+                    _ => 10,
+                }
+            }
+            _ => 10,
+        }
+    }
+
     pub fn annotations(&self, annotations: &[ast::Annotation]) -> Vec<Annotation> {
         annotations
             .iter()
@@ -116,28 +189,6 @@ impl<'a> Lowerer<'a> {
     }
 }
 
-/// The name of a key for the control plane: the expression as written, `isValid()` as the field `$valid$`, a mask left out.
-pub(super) fn key(expr: &Expression) -> String {
-    match &expr.kind {
-        ExpressionKind::Call { callee, .. } => match &callee.kind {
-            ExpressionKind::Member { base, member } if &*member.text == "isValid" => {
-                format!("{}.$valid$", key(base))
-            }
-            _ => expression(expr, 0),
-        },
-        ExpressionKind::Binary {
-            operator: BinaryOperator::BitAnd,
-            left,
-            right,
-        } => match (&left.kind, &right.kind) {
-            (_, ExpressionKind::Integer { .. }) => key(left),
-            (ExpressionKind::Integer { .. }, _) => key(right),
-            _ => expression(expr, 0),
-        },
-        _ => expression(expr, 0),
-    }
-}
-
 /// An expression as a programmer writes it, without needless brackets.
 fn expression(expr: &Expression, depth: u32) -> String {
     if depth > super::MOST_NESTING {
@@ -146,7 +197,7 @@ fn expression(expr: &Expression, depth: u32) -> String {
     let inner = |e: &Expression| expression(e, depth + 1);
     let list = |list: &[Expression]| list.iter().map(inner).collect::<Vec<_>>().join(", ");
     match &expr.kind {
-        ExpressionKind::Integer { value, .. } => value.to_string(),
+        ExpressionKind::Integer { value, radix, .. } => number(value, *radix),
         ExpressionKind::Bool(value) => value.to_string(),
         ExpressionKind::String(text) => format!("{text:?}"),
         ExpressionKind::Path { name, .. } => name.text.to_string(),
@@ -198,6 +249,16 @@ fn expression(expr: &Expression, depth: u32) -> String {
         ExpressionKind::DontCare => "_".into(),
         ExpressionKind::Dots => "...".into(),
         ExpressionKind::Type(_) | ExpressionKind::Broken => String::new(),
+    }
+}
+
+/// A number as a literal without a width.
+fn number(value: &BigInt, radix: u32) -> String {
+    match radix {
+        2 => format!("{value:#b}"),
+        8 => format!("{value:#o}"),
+        16 => format!("{value:#x}"),
+        _ => value.to_string(),
     }
 }
 

@@ -17,7 +17,7 @@ use crate::ir::{
 use crate::types::Type;
 use crate::value::Bits;
 use alloc::format;
-use alloc::string::{String, ToString};
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -153,7 +153,7 @@ impl<'a> Lowerer<'a> {
     fn key(&mut self, id: TableId, table: &str, element: &'a KeyElement) -> Option<SlotId> {
         self.body.span = element.span;
         let name = names::string_annotation(&element.annotations, "name")
-            .unwrap_or_else(|| names::key(&element.expression));
+            .unwrap_or_else(|| self.key_name(&element.expression));
         let ty = self.type_of(element.expression.id);
         let Some(scalar) = self.scalar(&ty) else {
             self.error(
@@ -534,6 +534,18 @@ impl<'a> Lowerer<'a> {
         for object in objects {
             let kind = &self.program.objects[object.index()].kind;
             let chooses = matches!(kind, Extern::ActionProfile(_) | Extern::ActionSelector(_));
+            // Only here is it known which object a control got that has several instances.
+            let is_direct = matches!(kind, Extern::DirectCounter(_) | Extern::DirectMeter(_));
+            let mut others = self.program.tables.iter();
+            if is_direct && let Some(owner) = others.find(|t| t.direct.contains(&object)) {
+                let message = format!(
+                    "`{}` belongs to the table `{}` already: its values are those of one table's entries",
+                    self.program.objects[object.index()].name,
+                    owner.name
+                );
+                self.error("direct-owner", value.span, message);
+                continue;
+            }
             let table = &mut self.program.tables[id.index()];
             if chooses || name.ends_with("implementation") {
                 table.implementation = Some(object);
@@ -554,12 +566,12 @@ impl<'a> Lowerer<'a> {
             && let Some(call) = self.checked.calls.get(&value.id)
             && let Target::Constructor(_) = call.target
         {
-            let table = self.program.tables[id.index()].name.to_string();
-            let prefix = self.instances[self.instance.0 as usize].name.clone();
-            let full = match names::string_annotation(&property.annotations, "name") {
-                Some(_) => names::external(&prefix, &property.annotations, name),
-                None => format!("{table}.{name}"),
-            };
+            // As p4c names it: by the property, without the control. With several such properties
+            // the table tells them apart.
+            let mut full = names::external("", &property.annotations, name);
+            if self.program.objects.iter().any(|o| *o.name == *full) {
+                full = format!("{}.{name}", self.program.tables[id.index()].name);
+            }
             return self.construct(
                 call,
                 arguments,

@@ -68,7 +68,14 @@ impl Build {
             let positive = self.integer(-value, span);
             return self.unary(UnaryOperator::Negate, positive);
         }
-        self.expression(span, ExpressionKind::Integer { value, width: None })
+        self.expression(
+            span,
+            ExpressionKind::Integer {
+                value,
+                width: None,
+                radix: 10,
+            },
+        )
     }
 
     /// A number of so many bits; what does not fit is cut.
@@ -84,6 +91,7 @@ impl Build {
             ExpressionKind::Integer {
                 value: BigInt::from(bits.unsigned().clone()),
                 width: Some((width, signed)),
+                radix: 10,
             },
         )
     }

@@ -474,6 +474,7 @@ impl Reader<'_, '_> {
             return Ok(ExpressionKind::Integer {
                 value: value.into(),
                 width: None,
+                radix,
             });
         };
         let Some(width) = width.parse().ok().filter(|w| *w <= MOST_BITS) else {
@@ -507,6 +508,7 @@ impl Reader<'_, '_> {
         Ok(ExpressionKind::Integer {
             value,
             width: Some((width, signed)),
+            radix,
         })
     }
 

@@ -127,7 +127,7 @@ impl Printer {
     pub(super) fn expression(&mut self, expression: &Expression) {
         use ExpressionKind as E;
         match &expression.kind {
-            E::Integer { value, width } => match width {
+            E::Integer { value, width, .. } => match width {
                 None => self.text(value),
                 Some((width, signed)) => {
                     // Of a negative literal the bits, as they were written.

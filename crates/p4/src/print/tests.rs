@@ -37,9 +37,13 @@ fn read(text: &str) -> Program {
     program
 }
 
-/// The tree without places.
+/// The tree without places, and without the base in which a number was written: it is printed to
+/// base 10.
 fn shape(program: &Program) -> String {
-    let text = format!("{:?}", program.declarations);
+    let mut text = format!("{:?}", program.declarations);
+    for radix in [2, 8, 16] {
+        text = text.replace(&format!(", radix: {radix} }}"), ", radix: 10 }");
+    }
     let mut out = String::new();
     let mut rest = text.as_str();
     while let Some(at) = rest.find("Span {") {

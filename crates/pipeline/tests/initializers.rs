@@ -164,7 +164,7 @@ fn named_fields_keep_their_values_and_the_others_get_defaults() {
             };
             let _ = writeln!(body, "        {declared}");
             show(&name, &values, &mut body, &mut expected);
-            // Equal to itself written again, and unequal to one with another number.
+            // Equal to the same expression written again.
             let _ = writeln!(
                 body,
                 "        h.o.push_front(1); h.o[0] = {{ (({name} == (N) {text}) ? 16w1 : 0) }};"

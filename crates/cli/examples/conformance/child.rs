@@ -4,7 +4,7 @@
     reason = "a limit of time for each program"
 )]
 
-use crate::{Outcome, Ran};
+use crate::{Outcome, Ran, p4info};
 use lab::engine::{EngineKind, Engines};
 use p4::compile::{Compiled, Options, compile, front};
 use p4::source::{IncludeError, Includes};
@@ -17,23 +17,31 @@ use std::time::{Duration, Instant};
 /// How long a program may take.
 const LIMIT: Duration = Duration::from_secs(20);
 
-/// Files beside the program, and those of the library whatever folder they are asked for in.
+/// Files next to the program, those of the library whatever folder they are asked for in, and p4c's
+/// own for other models.
 struct Beside(PathBuf);
 
 impl Includes for Beside {
-    fn read(&mut self, name: &str, _: bool, _: &str) -> Result<(String, String), IncludeError> {
-        if let Ok(text) = std::fs::read_to_string(self.0.join(name)) {
-            return Ok((name.to_owned(), text));
+    fn read(&mut self, name: &str, _: bool, from: &str) -> Result<(String, String), IncludeError> {
+        let near = Path::new(from).with_file_name(name);
+        for path in [&*near, Path::new(name)] {
+            if let Ok(text) = std::fs::read_to_string(self.0.join(path)) {
+                return Ok((path.to_string_lossy().into_owned(), text));
+            }
         }
         let base = name.rsplit('/').next().unwrap_or(name);
-        let found = [name, base]
+        let own = [name, base]
             .into_iter()
-            .find_map(|name| Some((name, p4::library::file(name)?)));
-        found
-            .map(|(name, text)| (name.to_owned(), text.to_owned()))
-            .ok_or_else(|| {
-                format!("there is no {name} beside the program or in the library").into()
+            .find_map(|name| Some((name.to_owned(), p4::library::file(name)?.to_owned())));
+        let theirs = || {
+            self.0.ancestors().find_map(|folder| {
+                let path = folder.join("p4include").join(name);
+                Some((name.to_owned(), std::fs::read_to_string(path).ok()?))
             })
+        };
+        own.or_else(theirs).ok_or_else(|| {
+            format!("there is no {name} next to the program or in the library").into()
+        })
     }
 }
 
@@ -43,6 +51,7 @@ pub fn run(arguments: &[String]) -> i32 {
         [what, program] if what == "check" => compiled(program, false),
         [what, program] if what == "lower" => compiled(program, true),
         [what, engine, program, test] if what == "stf" => tested(engine, program, test),
+        [what, program, theirs] if what == "p4info" => described(program, theirs),
         _ => 2,
     }
 }
@@ -71,6 +80,32 @@ fn compiled(program: &str, whole: bool) -> i32 {
         && compiled.program.is_none()
         && compiled.checked.as_ref().is_some_and(|c| c.main.is_some());
     i32::from(compiled.diagnostics.failed() || missing)
+}
+
+/// Compares the P4Info of a program with p4c's.
+fn described(program: &str, theirs: &str) -> i32 {
+    let compiled = load(program, true, &Options::default());
+    let ours = match (&compiled.checked, &compiled.program) {
+        (Some(checked), Some(program)) => ::p4runtime::p4info::text(&::p4runtime::p4info::message(
+            &p4::info::describe(checked, program),
+        )),
+        // Without a package there is nothing to describe, for p4c either.
+        (Some(checked), None) if checked.main.is_none() => String::new(),
+        _ => {
+            println!("error: it cannot be compiled");
+            return 1;
+        }
+    };
+    let theirs = std::fs::read_to_string(theirs).unwrap_or_default();
+    let lines = p4info::differences(&theirs, &ours);
+    for line in &lines {
+        println!("error: {line}");
+    }
+    let name = Path::new(program).file_name().unwrap_or_default();
+    let mut listed = p4info::DIFFERENT.iter();
+    // A program that is listed must differ, or the list is too long.
+    let expected = listed.any(|(listed, _)| *listed == name);
+    i32::from(expected == lines.is_empty())
 }
 
 fn tested(engine: &str, program: &str, test: &str) -> i32 {

@@ -1,6 +1,6 @@
 //! Which programs there are, and what is expected of them.
 
-use crate::Outcome;
+use crate::{Outcome, targets};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
@@ -23,6 +23,10 @@ pub enum Class {
     Errors,
     /// Invalid P4_14.
     Errors14,
+    /// P4_16 that p4c refuses for one of its targets.
+    Targets,
+    /// P4_16 for which p4c writes a P4Info.
+    Described,
 }
 
 impl fmt::Display for Class {
@@ -36,6 +40,8 @@ impl fmt::Display for Class {
             Class::P4_14 => "samples of P4_14",
             Class::Errors => "invalid programs",
             Class::Errors14 => "invalid programs of P4_14",
+            Class::Targets => "programs that a target of p4c refuses",
+            Class::Described => "P4Info compared with p4c's",
         })
     }
 }
@@ -65,6 +71,15 @@ impl Job {
     pub fn right(&self, outcome: Outcome) -> bool {
         match self.class {
             Class::Errors | Class::Errors14 => outcome == Outcome::Rejected,
+            Class::Targets => {
+                let name = self.path.file_name().unwrap_or_default();
+                let mut accepted = targets::ACCEPTED.iter();
+                let expected = match accepted.any(|(listed, _)| *listed == name) {
+                    true => Outcome::Accepted,
+                    false => Outcome::Rejected,
+                };
+                outcome == expected
+            }
             Class::Foreign => outcome < Outcome::Panicked,
             _ => outcome == Outcome::Accepted,
         }
@@ -72,12 +87,14 @@ impl Job {
 
     /// What p4c says of an invalid program.
     pub fn expected(&self) -> Option<String> {
-        if !matches!(self.class, Class::Errors | Class::Errors14) {
-            return None;
-        }
+        let end = match self.class {
+            Class::Errors | Class::Errors14 => "-stderr",
+            Class::Targets => "-error",
+            _ => return None,
+        };
         let folder = self.path.parent()?;
         let outputs = format!("{}_outputs", folder.file_name()?.to_str()?);
-        let file = format!("{}-stderr", self.path.file_name()?.to_str()?);
+        let file = format!("{}{end}", self.path.file_name()?.to_str()?);
         std::fs::read_to_string(folder.with_file_name(outputs).join(file)).ok()
     }
 }
@@ -85,12 +102,13 @@ impl Job {
 /// What there is to do below a folder, for the programs whose path has one of the words, or all.
 pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
     let mut jobs = Vec::new();
-    for folder in [
+    let folders = [
         "p4_16_samples",
         "p4_14_samples",
         "p4_16_errors",
         "p4_14_errors",
-    ] {
+    ];
+    for folder in folders.iter().chain(targets::FOLDERS) {
         let Ok(entries) = std::fs::read_dir(root.join(folder)) else {
             continue;
         };
@@ -102,7 +120,8 @@ pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
             if !wanted || !name.ends_with(".p4") {
                 continue;
             }
-            let class = class(folder, &whole(&path));
+            let text = whole(&path);
+            let class = class(folder, &text);
             let mut add = |what: String, arguments: &[&str]| {
                 jobs.push(Job {
                     number: jobs.len(),
@@ -112,8 +131,19 @@ pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
                     path: path.clone(),
                 });
             };
+            // What only lowering refuses counts for targets that run here.
+            let runs = match class {
+                Class::Targets => !text.contains("pna.p4"),
+                class => matches!(class, Class::V1model | Class::Psa | Class::P4_14),
+            };
+            if class == Class::Targets {
+                add(
+                    "refused".to_owned(),
+                    &[if runs { "lower" } else { "check" }, &name],
+                );
+                continue;
+            }
             add("checked".to_owned(), &["check", &name]);
-            let runs = matches!(class, Class::V1model | Class::Psa | Class::P4_14);
             if runs {
                 add("lowered".to_owned(), &["lower", &name]);
             }
@@ -128,7 +158,42 @@ pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
             }
         }
     }
+    for (program, theirs) in p4infos(root) {
+        let name = program.to_string_lossy().into_owned();
+        if words.is_empty() || words.iter().any(|word| name.contains(word.as_str())) {
+            jobs.push(Job {
+                number: jobs.len(),
+                class: Class::Described,
+                what: "same".to_owned(),
+                arguments: vec!["p4info".into(), name, theirs.to_string_lossy().into()],
+                path: program,
+            });
+        }
+    }
     jobs
+}
+
+/// Programs and the P4Info that p4c writes for them, those in folders below too.
+fn p4infos(root: &Path) -> Vec<(PathBuf, PathBuf)> {
+    let mut found = Vec::new();
+    let mut folders = vec![root.join("p4_16_samples_outputs")];
+    while let Some(folder) = folders.pop() {
+        let entries = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        for path in entries.map(|entry| entry.path()) {
+            let inner = path.strip_prefix(root.join("p4_16_samples_outputs"));
+            let program = inner.ok().and_then(|inner| {
+                let inner = inner.to_str()?.strip_suffix(".p4info.txtpb")?;
+                Some(root.join("p4_16_samples").join(inner))
+            });
+            match program {
+                Some(program) => found.push((program, path)),
+                None if path.is_dir() => folders.push(path),
+                None => {}
+            }
+        }
+    }
+    found.sort();
+    found
 }
 
 /// The text of a program, and of the files beside it that it includes.
@@ -159,6 +224,7 @@ fn class(folder: &str, text: &str) -> Class {
         "p4_14_samples" => Class::P4_14,
         "p4_16_errors" => Class::Errors,
         "p4_14_errors" => Class::Errors14,
+        _ if targets::FOLDERS.contains(&folder) => Class::Targets,
         _ if ["ebpf", "ubpf", "xdp", "tc/"].into_iter().any(includes) => Class::Foreign,
         _ if includes("v1model") => Class::V1model,
         _ if includes("psa") => Class::Psa,

@@ -8,6 +8,8 @@
 
 mod child;
 mod class;
+mod p4info;
+mod targets;
 
 use class::{Class, Job};
 use lab::engine::EngineKind;

@@ -49,12 +49,12 @@ pub fn target(data: &[u8]) {
             assert!(stored <= at_ps);
             written.push((stored, *original_len, bytes.to_vec()));
         }
-        if *block != Block::Other {
+        if !matches!(block, Block::Passed { .. }) {
             whole.push(format!("{block:?}"));
         }
     });
     let same = walk(data, 7, |block| {
-        if *block != Block::Other {
+        if !matches!(block, Block::Passed { .. }) {
             pieces.push(format!("{block:?}"));
         }
     });

@@ -22,12 +22,12 @@ use crate::time::Shift;
 use crate::time::tick;
 use anyhow::{Context, bail, ensure};
 use file::{Dated, File, Form, Losses};
-use live::file::Item;
+use live::file::{Item, Unkept};
 use measure::profile::Config;
 use merge::MergeConsumer;
 use node::{Size, Time};
 use packet::Tick;
-use packet::capture::{ETHERNET, NULL, Statistics};
+use packet::capture::{ETHERNET, NULL, Statistics, block_name};
 use split::{Destination, Split, Splitter};
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -145,9 +145,11 @@ struct Writer<'a> {
     read: Vec<(Departures, Option<u128>)>,
     /// Which file is being read.
     file: usize,
+    /// Of each file that is read, how many blocks have been written that only one output has.
+    once: Vec<usize>,
     losses: Losses,
-    /// Of each capture, packets that are not in the order of time, and blocks that were left out.
-    notes: Vec<(PathBuf, u64, u64)>,
+    /// Of each capture, packets that are not in the order of time, and what was left out.
+    notes: Vec<(PathBuf, u64, Unkept)>,
     /// What the packets are like in time, if that is to be told.
     summary: Option<Subjects>,
 }
@@ -205,6 +207,7 @@ impl Dump {
                 .map(|_| (Departures::new(self.tick), None))
                 .collect(),
             file: 0,
+            once: vec![0; files.len() + 1],
             losses: Losses::default(),
             notes: Vec::new(),
             summary: self
@@ -281,7 +284,7 @@ impl Dump {
                 if let Some(summary) = &mut writer.summary {
                     summary.end();
                 }
-                writer.over(file, &packets, 0);
+                writer.over(file, &packets, 0)?;
                 copied?
             };
             if ended == Ended::Stopped || !writer.selector.wants_more() {
@@ -340,7 +343,11 @@ impl Writer<'_> {
 
     /// What was rounded, made up or left out.
     fn tell(&self, complaints: &Complaints) {
-        let Losses { rounded, bare } = self.losses;
+        let Losses {
+            rounded,
+            bare,
+            blocks,
+        } = self.losses;
         complaints.lost(
             rounded,
             format_args!(
@@ -351,6 +358,11 @@ impl Writer<'_> {
             bare,
             format_args!("{bare} packets have comments or flags, for which pcap has no room; without --pcap they are kept"),
         );
+        if blocks > 0 {
+            complaints.note(format_args!(
+                "{blocks} blocks (names, secrets, journal, custom) were left out: pcap has no room for them; without --pcap they are kept"
+            ));
+        }
         for (path, behind, unkept) in &self.notes {
             let name = stream::name(path);
             if *behind > 0 {
@@ -358,13 +370,38 @@ impl Writer<'_> {
                     "{name}: {behind} packets have earlier times than the one before them, and stay behind it"
                 ));
             }
-            if *unkept > 0 {
-                complaints.note(format_args!(
-                    "{name}: {unkept} blocks without packets (names, secrets, later headers) were left out"
-                ));
+            if !unkept.is_empty() {
+                complaints.note(format_args!("{name}: left out: {}", left_out(unkept)));
             }
         }
     }
+}
+
+/// What of a capture is not in its copy.
+fn left_out(unkept: &Unkept) -> String {
+    let Unkept {
+        blocks,
+        long_blocks,
+        sections,
+        options,
+    } = unkept;
+    let mut parts: Vec<String> = blocks
+        .iter()
+        .map(|(kind, count)| {
+            let name = block_name(*kind).map_or(String::new(), |name| format!(" ({name})"));
+            format!("blocks of type 0x{kind:08X}{name}: {count}")
+        })
+        .collect();
+    for (count, what) in [
+        (long_blocks, "blocks longer than 16 MiB"),
+        (sections, "headers of later sections"),
+        (options, "options beyond 16 MiB"),
+    ] {
+        if *count > 0 {
+            parts.push(format!("{what}: {count}"));
+        }
+    }
+    parts.join(", ")
 }
 
 /// Ends a file, if that has not been done; and gives it its place, if it is whole.
@@ -455,23 +492,22 @@ impl MergeConsumer for Writer<'_> {
                 bytes: &fixed[..length],
                 ..*item
             };
+            let from = file;
             if let Some(file) = &mut self.files[place] {
-                file.packet(
-                    Dated {
-                        item: &kept,
-                        at_ps,
-                        of,
-                    },
-                    &mut self.losses,
-                )?;
+                let packet = Dated {
+                    item: &kept,
+                    at_ps,
+                    of,
+                };
+                file.packet(packet, &mut self.once[from], &mut self.losses)?;
             }
         }
         Ok(self.selector.wants_more())
     }
 
-    fn over(&mut self, file: usize, packets: &Packets, behind: u64) {
+    fn over(&mut self, file: usize, packets: &Packets, behind: u64) -> anyhow::Result<()> {
         let Some(captured) = packets.captured() else {
-            return;
+            return Ok(());
         };
         // They tell times too.
         let moved = |at_ps| match self.dump.shift {
@@ -485,13 +521,15 @@ impl MergeConsumer for Writer<'_> {
                 at_ps: moved(counted.at_ps).unwrap_or(0),
                 start_ps: counted.start_ps.and_then(moved),
                 end_ps: counted.end_ps.and_then(moved),
-                ..*counted
+                ..counted.clone()
             })
             .collect();
         for written in self.files.iter_mut().flatten() {
-            written.statistics(file, &statistics);
+            let (once, losses) = (&mut self.once[file], &mut self.losses);
+            written.complete(file, captured, &statistics, once, losses)?;
         }
         let path = self.inputs[file].clone();
-        self.notes.push((path, behind, captured.unkept()));
+        self.notes.push((path, behind, captured.unkept().clone()));
+        Ok(())
     }
 }

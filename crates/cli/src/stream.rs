@@ -4,6 +4,7 @@ use crate::progress::Reading;
 use anyhow::Context;
 use live::file::{Bytes, Next};
 use live::signal::Stopped;
+use packet::sniff::{CAPTURES, foreign, may_be_foreign};
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
@@ -105,13 +106,16 @@ impl Stream {
 
     /// What it holds, told by its first bytes.
     pub fn content(&self) -> Content {
+        let capture = |magic: &[u8; 4]| self.begin.starts_with(magic);
         match self.begin[..] {
-            [0x0A, 0x0D, 0x0D, 0x0A]
-            | [0xA1, 0xB2, 0xC3 | 0x3C, 0xD4 | 0x4D]
-            | [0xD4 | 0x4D, 0xC3 | 0x3C, 0xB2, 0xA1]
-            | [0x28, 0xB5, 0x2F, 0xFD]
+            _ if CAPTURES.iter().any(capture) => Content::Binary,
+            [0x28, 0xB5, 0x2F, 0xFD]
+            | [0x50..=0x5F, 0x2A, 0x4D, 0x18]
             | [0x37, 0x76 | 0x77, ..]
             | [0x1F, 0x8B, ..] => Content::Binary,
+            // What is not read is named by its reader.
+            _ if foreign(&self.begin).is_some() => Content::Binary,
+            [_, _, _, _] if may_be_foreign(&self.begin) => Content::Binary,
             _ => Content::Text,
         }
     }
@@ -123,7 +127,10 @@ impl Stream {
 
     /// Whether it is compressed.
     fn compressed(&self) -> bool {
-        matches!(self.begin[..], [0x1F, 0x8B, ..] | [0x28, 0xB5, 0x2F, 0xFD])
+        matches!(
+            self.begin[..],
+            [0x1F, 0x8B, ..] | [0x28, 0xB5, 0x2F, 0xFD] | [0x50..=0x5F, 0x2A, 0x4D, 0x18]
+        )
     }
 }
 

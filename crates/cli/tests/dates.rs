@@ -268,7 +268,7 @@ fn what_a_form_of_time_cannot_hold_is_an_error_or_told() {
             "1 packets have stamps finer than a picosecond",
         ),
         ("wire cat before.pcapng", 1, "before 1970"),
-        ("wire cat far.pcapng", 1, "behind the year 40,000"),
+        ("wire cat far.pcapng", 1, "after the year 40,000"),
         (
             "wire cat --text --time boot before.pcapng",
             2,

@@ -27,6 +27,7 @@ mod cooked;
 mod error;
 mod options;
 mod order;
+mod other;
 mod pcap;
 mod pcapng;
 mod stamp;
@@ -37,6 +38,7 @@ pub use cooked::{
 };
 pub use error::CaptureError;
 pub use options::{Direction, Flags, Options, Other};
+pub use other::{OtherBlock, PortableBlock, block_name};
 pub use pcap::PcapWriter;
 pub use stamp::Resolution;
 pub use write::PcapngWriter;
@@ -102,7 +104,7 @@ impl Default for Interface {
 /// What a capture says about an interface at its end. Times are picoseconds since 1970, as the
 /// interface's resolution has them; dumpcap 4.0 writes microseconds whatever the resolution, and so
 /// seems a thousand times too early where that is nanoseconds.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Which interface, as in [`Block::Packet`].
     pub interface: u32,
@@ -122,6 +124,8 @@ pub struct Statistics {
     pub os_dropped: Option<u64>,
     /// Packets that were delivered to the user (`isb_usrdeliv`).
     pub delivered: Option<u64>,
+    /// What else the block says: comments, custom options.
+    pub others: Vec<Other>,
 }
 
 /// One part of a capture file. What is rare is boxed, so that a packet moves as a few words.
@@ -138,7 +142,8 @@ pub enum Block<'a> {
         interface: u32,
         /// Arrival in picoseconds since 1970; `None` where the block has no stamp.
         at_ps: Option<u128>,
-        /// The packet's length before it was cut short, without FCS.
+        /// The packet's length before it was cut short, without FCS; as the file has it, which may
+        /// be less than there are bytes.
         original_len: u32,
         /// The packet, without FCS.
         bytes: &'a [u8],
@@ -153,8 +158,13 @@ pub enum Block<'a> {
     Statistics(Box<Statistics>),
     /// A block that was skipped because it makes no sense; its neighbours do.
     Damaged(CaptureError),
-    /// A block with nothing of the above: name resolution, custom, unknown.
-    Other,
+    /// A block with nothing of the above: name resolution, secrets, custom, unknown.
+    Other(OtherBlock<'a>),
+    /// Part of a block that is longer than [`LONGEST_BLOCK`] and was passed over.
+    Passed {
+        /// Whether it is the first part of its block.
+        first: bool,
+    },
 }
 
 /// What [`Reader::next`] found at the start of its input.
@@ -179,6 +189,8 @@ pub struct Reader {
     offset: u64,
     /// Bytes yet to come of a long block that is skipped.
     skip: u64,
+    /// Whether nothing of that block has been passed over yet.
+    passes_first: bool,
     keeps_fcs: bool,
 }
 
@@ -232,6 +244,7 @@ impl Reader {
             Found::Block(used, block) => (used, block),
             Found::Skip(length) => {
                 self.skip = length;
+                self.passes_first = true;
                 return self.pass_over(input, end);
             }
             Found::Wants(wanted) if end => {
@@ -295,9 +308,10 @@ impl Reader {
         }
         self.skip -= used as u64;
         self.offset += used as u64;
+        let first = core::mem::take(&mut self.passes_first);
         Ok(Step::Block {
             used,
-            block: Block::Other,
+            block: Block::Passed { first },
         })
     }
 }
@@ -329,16 +343,14 @@ enum Found<'a> {
 }
 
 /// `bytes` without an FCS of `fcs_len` bytes at the end of a packet that was `original_len` bytes
-/// long, and the length without it.
+/// long, and the length without it. A packet that is longer than it says ends with its FCS.
 pub fn without_fcs(bytes: &[u8], original_len: u32, fcs_len: u8) -> (&[u8], u32) {
-    let length = original_len.saturating_sub(fcs_len.into());
-    let keep = usize::try_from(length)
+    let fcs = usize::from(fcs_len);
+    let whole = usize::try_from(original_len)
         .unwrap_or(usize::MAX)
-        .min(bytes.len());
-    match fcs_len {
-        0 => (bytes, original_len),
-        _ => (&bytes[..keep], length),
-    }
+        .max(bytes.len());
+    let keep = whole.saturating_sub(fcs).min(bytes.len());
+    (&bytes[..keep], original_len.saturating_sub(fcs_len.into()))
 }
 
 #[cfg(test)]

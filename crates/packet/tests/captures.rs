@@ -45,7 +45,7 @@ fn read(file: &[u8]) -> Content {
                     }
                     Block::Statistics(statistics) => content.statistics.push(*statistics),
                     Block::Damaged(error) => content.damaged.push(error),
-                    Block::Section(_) | Block::Other => {}
+                    Block::Section(_) | Block::Other(_) | Block::Passed { .. } => {}
                 }
             }
             Err(error) => {

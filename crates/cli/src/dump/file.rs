@@ -2,10 +2,11 @@
 
 use crate::epoch;
 use crate::output::{Buffering, Output};
-use anyhow::ensure;
-use live::file::Item;
+use anyhow::{bail, ensure};
+use live::file::{Captured, Described, Item};
 use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Tick};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 const SECOND: u128 = 1_000_000_000_000;
@@ -30,6 +31,8 @@ pub struct Losses {
     pub rounded: u64,
     /// Packets with comments or flags, in pcap.
     pub bare: u64,
+    /// Blocks of names, secrets and the like, in pcap.
+    pub blocks: u64,
 }
 
 /// A capture.
@@ -38,6 +41,8 @@ pub struct File {
     form: Form,
     format: Format,
     interfaces: Vec<Written>,
+    /// Of each capture that is read, how many interfaces and other blocks are written.
+    known: BTreeMap<usize, Known>,
     /// The interface of the packet before.
     last: usize,
     /// Of the first interface, behind the header.
@@ -50,6 +55,13 @@ pub struct File {
 enum Format {
     Pcap(PcapWriter),
     Pcapng(PcapngWriter),
+}
+
+/// What is written of a capture.
+#[derive(Clone, Copy, Default)]
+struct Known {
+    interfaces: u32,
+    blocks: usize,
 }
 
 /// An interface in the file.
@@ -98,6 +110,7 @@ impl File {
                 false => Format::Pcapng(PcapngWriter::default()),
             },
             interfaces: Vec::new(),
+            known: BTreeMap::new(),
             last: 0,
             link_type: None,
             packets: 0,
@@ -123,14 +136,23 @@ impl File {
         self.out.flush()
     }
 
-    /// Writes a packet.
+    /// Writes a packet, and before it the blocks that its capture has before it. Of those that are
+    /// not for every file, `once` have been written.
     ///
     /// # Errors
     /// When the format cannot hold it, and those of writing.
-    pub fn packet(&mut self, packet: Dated<'_>, losses: &mut Losses) -> anyhow::Result<()> {
-        let Dated { item, at_ps, .. } = packet;
+    pub fn packet(
+        &mut self,
+        packet: Dated<'_>,
+        once: &mut usize,
+        losses: &mut Losses,
+    ) -> anyhow::Result<()> {
+        let Dated { item, at_ps, of } = packet;
         let before = self.out.buffer().len();
         let interface = self.interface(packet)?;
+        if let (Some((file, _)), Some(captured)) = (of, item.captured) {
+            self.blocks(file, captured, once, losses);
+        }
         let out = self.out.buffer();
         match &self.format {
             Format::Pcap(pcap) => {
@@ -166,15 +188,49 @@ impl File {
         self.out.relieve()
     }
 
-    /// Takes what a capture counted at its interfaces; `file` is its number.
-    pub fn statistics(&mut self, file: usize, statistics: &[Statistics]) {
+    /// All of a capture has been read, whose number is `file`: takes what it counted at its
+    /// interfaces, and writes the interfaces and blocks that no packet came behind.
+    ///
+    /// # Errors
+    /// Those of writing.
+    pub fn complete(
+        &mut self,
+        file: usize,
+        captured: &Captured,
+        statistics: &[Statistics],
+        once: &mut usize,
+        losses: &mut Losses,
+    ) -> anyhow::Result<()> {
+        self.interfaces_before(captured.interfaces(), file, captured, None)?;
+        self.blocks(file, captured, once, losses);
         for counted in statistics {
             let of = Some((file, counted.interface));
             // Where one interface has become several, the first has its counters.
             if let Some(written) = self.interfaces.iter_mut().find(|written| written.of == of) {
-                written.statistics = Some(*counted);
+                written.statistics = Some(counted.clone());
             }
         }
+        self.out.relieve()
+    }
+
+    /// Writes the blocks of a capture that have not been.
+    fn blocks(&mut self, file: usize, captured: &Captured, once: &mut usize, losses: &mut Losses) {
+        let blocks = captured.blocks();
+        let known = self.known.entry(file).or_default();
+        for (number, block) in blocks.iter().enumerate().skip(known.blocks) {
+            match &self.format {
+                Format::Pcap(_) => losses.blocks += 1,
+                Format::Pcapng(_) if number < *once && !block.is_shared() => {}
+                Format::Pcapng(pcapng) => {
+                    let out = self.out.buffer();
+                    let before = out.len();
+                    pcapng.other(block, out);
+                    self.bytes += (out.len() - before) as u64;
+                }
+            }
+        }
+        known.blocks = blocks.len();
+        *once = blocks.len().max(*once);
     }
 
     /// The interface for a packet with this date, which is described when its first packet comes. One that a
@@ -192,39 +248,87 @@ impl File {
     }
 
     /// Writes the description of a new interface, and the header before the first. What a capture says about its
-    /// interface is kept, and how fine its stamps are.
+    /// interface is kept, and how fine its stamps are; so is the order of its interfaces.
     fn describe(&mut self, packet: Dated<'_>) -> anyhow::Result<usize> {
         let Dated { item, at_ps, of } = packet;
+        if let (Some((file, number)), Some(captured)) = (of, item.captured) {
+            self.interfaces_before(number, file, captured, Some(at_ps))?;
+            // Another of one that is known changes nothing.
+            let known = self.known.entry(file).or_default();
+            known.interfaces = known.interfaces.max(number + 1);
+        }
         let fine = match item.described() {
-            Some(of) => of.resolution.to_ps(1, 0) < 1_000,
+            Some(of) => is_fine(of),
             None if item.at_ps.is_some() => false,
             None => !self.form.tick.as_ps().is_multiple_of(1_000),
         };
-        let whole = !fine && Resolution::NANO.exact(at_ps, 0).is_some();
-        // In picoseconds an interface reaches 213 days. Packets may be out of order by up to an hour.
-        let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
-        let (resolution, offset_s) = match whole {
-            true => (Resolution::NANO, 0),
-            false => (Resolution::PICO, offset_s.saturating_sub(3_600).max(0)),
-        };
         let told = item.described().and_then(|of| of.whole.as_deref());
+        let interface = told
+            .cloned()
+            .unwrap_or_else(|| self.unnamed(item.word.is_some()));
+        let Some((resolution, offset_s)) = unit(fine, at_ps, &interface) else {
+            bail!(
+                "packet {} came {at_ps} ps after 1970, and no unit of pcapng tells that exactly; --skip or --until leaves it out",
+                self.packets + 1
+            );
+        };
         let interface = Interface {
             resolution,
             offset_s,
-            ..told
-                .cloned()
-                .unwrap_or_else(|| self.unnamed(item.word.is_some()))
+            ..interface
         };
         let section = item.captured.map_or(&[][..], |captured| captured.section());
-        self.begin(section, &interface)?;
+        self.put(of, section, &interface)?;
+        Ok(self.interfaces.len() - 1)
+    }
+
+    /// Writes the interfaces of a capture before a number, as far as they are not known, so that
+    /// the others keep their numbers: with a unit for packets of about this date, or with their own
+    /// where no packets come. pcap has none.
+    fn interfaces_before(
+        &mut self,
+        number: u32,
+        file: usize,
+        captured: &Captured,
+        at_ps: Option<u128>,
+    ) -> anyhow::Result<()> {
+        if self.form.pcap {
+            return Ok(());
+        }
+        let known = self.known.get(&file).map_or(0, |known| known.interfaces);
+        for number in known..number {
+            let Some(described) = captured.described(number) else {
+                break;
+            };
+            let Some(whole) = described.whole.as_deref() else {
+                break;
+            };
+            let own = (whole.resolution, whole.offset_s);
+            let (resolution, offset_s) = at_ps
+                .and_then(|at_ps| unit(is_fine(described), at_ps, whole))
+                .unwrap_or(own);
+            let interface = Interface {
+                resolution,
+                offset_s,
+                ..whole.clone()
+            };
+            self.put(Some((file, number)), captured.section(), &interface)?;
+            self.known.entry(file).or_default().interfaces = number + 1;
+        }
+        Ok(())
+    }
+
+    /// Writes an interface, and takes note of it.
+    fn put(&mut self, of: Origin, section: &[Other], interface: &Interface) -> anyhow::Result<()> {
+        self.begin(section, interface)?;
         self.interfaces.push(Written {
             of,
-            resolution,
-            offset_s,
+            resolution: interface.resolution,
+            offset_s: interface.offset_s,
             packets: 0,
             statistics: None,
         });
-        Ok(self.interfaces.len() - 1)
+        Ok(())
     }
 
     /// An interface for packets of lines and records. Where they have words it tells what these mean.
@@ -285,7 +389,7 @@ impl File {
                     accepted: Some(written.packets),
                     ..Statistics::default()
                 };
-                let counted = written.statistics.unwrap_or(ours);
+                let counted = written.statistics.clone().unwrap_or(ours);
                 // A time beyond what the interface's stamps reach is left out.
                 let fits =
                     |at_ps: &u128| written.resolution.exact(*at_ps, written.offset_s).is_some();
@@ -308,4 +412,26 @@ impl File {
     pub fn finish(self) -> anyhow::Result<()> {
         self.out.finish()
     }
+}
+
+/// Whether stamps of an interface may be between two nanoseconds.
+fn is_fine(described: &Described) -> bool {
+    described.resolution.to_ps(1, 0) < 1_000
+}
+
+/// The unit of an interface and its offset for a packet with this date: nanoseconds where they are
+/// fine enough, else picoseconds, which reach 213 days from the offset; or what the interface had,
+/// which reaches further.
+fn unit(fine: bool, at_ps: u128, interface: &Interface) -> Option<(Resolution, i64)> {
+    // Packets may be out of order by up to an hour.
+    let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
+    let offset_s = offset_s.saturating_sub(3_600).max(0);
+    let nano = (!fine).then_some((Resolution::NANO, 0));
+    let others = [
+        (Resolution::PICO, offset_s),
+        (interface.resolution, interface.offset_s),
+    ];
+    let tells =
+        |(resolution, offset_s): &(Resolution, i64)| resolution.exact(at_ps, *offset_s).is_some();
+    nano.into_iter().chain(others).find(tells)
 }

@@ -61,7 +61,10 @@ pub trait MergeConsumer: Consumer {
     fn take(&mut self, file: usize, item: &Item<'_>, at_ps: u128) -> anyhow::Result<bool>;
 
     /// All of a file has been given, of whose packets so many came before the one ahead of them.
-    fn over(&mut self, file: usize, packets: &Packets, behind: u64);
+    ///
+    /// # Errors
+    /// Those of writing.
+    fn over(&mut self, file: usize, packets: &Packets, behind: u64) -> anyhow::Result<()>;
 }
 
 /// Gives the packets of all files by their times, and of one time in the order of the files. Each file is taken in its own order;
@@ -97,7 +100,7 @@ pub fn merge(files: Vec<Packets>, consumer: &mut impl MergeConsumer) -> anyhow::
         stopped = stopped || input.next(file, consumer)? == Some(Ended::Stopped);
     }
     for (file, input) in inputs.iter().enumerate() {
-        consumer.over(file, &input.packets, input.behind);
+        consumer.over(file, &input.packets, input.behind)?;
     }
     Ok(())
 }

@@ -18,12 +18,13 @@ mod input;
 mod window;
 
 pub use bytes::{Bytes, Next, text};
-pub use captured::{Captured, Described, IPV4_ADDRESS};
+pub use captured::{Captured, Described, IPV4_ADDRESS, Unkept};
 
 use crate::kernel::signal;
 use input::Input;
 use packet::capture;
 use packet::line::{self, Lines};
+use packet::sniff::CAPTURES;
 use packet::{Date, LONGEST_ON_WIRE, Packet, SHORTEST, Stamp, record};
 use std::io::{self, Read};
 use std::ops::Range;
@@ -46,11 +47,13 @@ pub enum Kind {
 pub struct Item<'a> {
     /// The timestamp word: lines and records that have one.
     pub word: Option<u64>,
-    /// The date, in ps since 1970 and below 2^80: captures, and lines and records that have one.
+    /// The date, in ps since 1970: captures, and lines and records that have one. Below 2^80, but
+    /// where a capture is read [verbatim](Source::verbatim).
     pub at_ps: Option<u128>,
     /// The five-tuple hash: records, and lines that have it.
     pub hash: Option<u32>,
-    /// The length before the capture cut the packet short; more than `bytes` has.
+    /// The length before the capture cut the packet short, as the file has it: mostly what `bytes`
+    /// has or more, but a file may say less.
     pub original_len: u32,
     /// Which interface of the capture, from 0 and through all of its sections.
     pub interface: u32,
@@ -519,13 +522,6 @@ impl Source {
 
 /// Tells the kinds apart by the first bytes; `None` when there are too few yet.
 fn sniff(bytes: &[u8], end: bool) -> Option<Kind> {
-    const CAPTURES: [[u8; 4]; 5] = [
-        [0x0A, 0x0D, 0x0D, 0x0A],
-        [0xA1, 0xB2, 0xC3, 0xD4],
-        [0xD4, 0xC3, 0xB2, 0xA1],
-        [0xA1, 0xB2, 0x3C, 0x4D],
-        [0x4D, 0x3C, 0xB2, 0xA1],
-    ];
     let magics = [record::MAGIC, record::DATED_MAGIC].map(u16::to_be_bytes);
     if magics.iter().any(|magic| bytes.starts_with(magic)) {
         return Some(Kind::Records);

@@ -10,7 +10,7 @@ pub enum CaptureError {
         "byte 0: the file begins with {0:08X}, which is neither pcap nor pcapng; convert it with `editcap -F pcapng`"
     )]
     Unknown(u32),
-    /// A version that nobody has written since 1998, or a future one.
+    /// A version from before libpcap's own, or a future one.
     #[error(
         "byte {offset}: version {major}.{minor} of the format is not known; convert the file with `editcap -F pcapng`"
     )]

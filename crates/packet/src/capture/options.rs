@@ -2,6 +2,7 @@
 
 use super::Order;
 use alloc::vec::Vec;
+use core::ops::Range;
 
 /// The code that ends a list of options.
 const END: u16 = 0;
@@ -144,7 +145,10 @@ impl<'a> Options<'a> {
     pub(super) fn put(self, out: &mut Vec<u8>) {
         let before = out.len();
         for (code, value) in self.list() {
-            put_number(code, value, packet_number(code), self.order, out);
+            match self.order {
+                Order::Little => put(code, value, out),
+                Order::Big => put(code, &packet_option(code, value), out),
+            }
         }
         if out.len() > before {
             put_end(out);
@@ -155,14 +159,25 @@ impl<'a> Options<'a> {
 /// An option that is written as it was read: its code, and its value with numbers little-endian.
 pub type Other = (u16, Vec<u8>);
 
-/// The bytes of the number at the beginning of a packet's option, if it is one: flags, drops, identity, queue, and a custom
-/// option's enterprise.
-fn packet_number(code: u16) -> usize {
-    match code {
-        4 | 5 => 8,
-        2 | 6 | 2_988 | 2_989 | 19_372 | 19_373 => 4,
-        _ => 0,
+/// A packet's option with its numbers little-endian: flags, drops, identity, queue, verdict,
+/// process and thread, and a custom option's enterprise.
+fn packet_option(code: u16, value: &[u8]) -> Vec<u8> {
+    let places: &[Range<usize>] = match (code, value) {
+        (4 | 5, _) => &[0..8],
+        (2 | 6, _) => &[0..4],
+        // Of hooks in the kernel: a byte for the kind of hook, and what it returned.
+        (7, [1 | 2, ..]) => &[1..9],
+        (8, _) => &[0..4, 4..8],
+        _ if interface_number(code) == 4 && code > 10 => &[0..4],
+        _ => &[],
+    };
+    let mut value = value.to_vec();
+    for place in places {
+        if let Some(number) = value.get_mut(place.clone()) {
+            number.reverse();
+        }
     }
+    value
 }
 
 /// The same for an interface's option: time zone, speeds.
@@ -183,13 +198,6 @@ pub fn little_endian(value: &[u8], number: usize, order: Order) -> Vec<u8> {
         number.reverse();
     }
     value
-}
-
-fn put_number(code: u16, value: &[u8], number: usize, order: Order, out: &mut Vec<u8>) {
-    match order {
-        Order::Little => put(code, value, out),
-        Order::Big => put(code, &little_endian(value, number, order), out),
-    }
 }
 
 /// `length` rounded up to four.

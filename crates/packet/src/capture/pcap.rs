@@ -1,4 +1,4 @@
-//! pcap, in microseconds and nanoseconds.
+//! pcap, in microseconds and nanoseconds, of all versions 2.0 to 2.4, and Kuznetzov's variant.
 
 use super::{
     Block, CaptureError, Found, Interface, LONGEST_BLOCK, Options, Order, Resolution, without_fcs,
@@ -9,9 +9,14 @@ use alloc::vec::Vec;
 /// Magic numbers, which also tell the byte order.
 const MICRO: u32 = 0xA1B2_C3D4;
 const NANO: u32 = 0xA1B2_3C4D;
+/// That of Alexey Kuznetzov's patch of libpcap, in microseconds: each packet's header has eight
+/// bytes more.
+const MODIFIED: u32 = 0xA1B2_CD34;
 const VERSION: (u16, u16) = (2, 4);
 const FILE_HEADER: usize = 24;
 const PACKET_HEADER: usize = 16;
+/// Interface, protocol and kind of packet behind the usual header, with a byte of padding.
+const MODIFIED_PACKET_HEADER: usize = 24;
 const SECOND: u128 = 1_000_000_000_000;
 /// In the link type: the top four bits count the FCS, in 16 bits, when this bit is set.
 const HAS_FCS: u32 = 1 << 26;
@@ -23,30 +28,49 @@ pub struct Header {
     /// Picoseconds of the unit of the stamps' lower half.
     unit: u128,
     fcs_len: u8,
+    /// Bytes before each packet.
+    packet_header: usize,
+    lengths: Lengths,
     /// Whether packets are given with their FCS.
     pub keeps_fcs: bool,
     seen: bool,
 }
 
+/// The order of a packet's two lengths, by the file's version, as libpcap reads it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Lengths {
+    /// Captured, then original: 2.4.
+    CapturedFirst,
+    /// Original, then captured: until 2.2.
+    OriginalFirst,
+    /// Either: 2.3, in which writers differ. The captured length is the lesser one.
+    Either,
+}
+
 impl Header {
     /// The kind of file that begins so, whose header is yet to be read.
     pub fn from_magic(magic: [u8; 4]) -> Option<Header> {
-        let header = |order, unit| {
+        let orders = [
+            (Order::Big, u32::from_be_bytes(magic)),
+            (Order::Little, u32::from_le_bytes(magic)),
+        ];
+        orders.into_iter().find_map(|(order, magic)| {
+            let (unit, packet_header) = match magic {
+                MICRO => (1_000_000, PACKET_HEADER),
+                NANO => (1_000, PACKET_HEADER),
+                MODIFIED => (1_000_000, MODIFIED_PACKET_HEADER),
+                _ => return None,
+            };
             Some(Header {
                 order,
                 unit,
                 fcs_len: 0,
+                packet_header,
+                lengths: Lengths::CapturedFirst,
                 keeps_fcs: false,
                 seen: false,
             })
-        };
-        match (u32::from_be_bytes(magic), u32::from_le_bytes(magic)) {
-            (MICRO, _) => header(Order::Big, 1_000_000),
-            (NANO, _) => header(Order::Big, 1_000),
-            (_, MICRO) => header(Order::Little, 1_000_000),
-            (_, NANO) => header(Order::Little, 1_000),
-            _ => None,
-        }
+        })
     }
 
     /// What comes next, for messages.
@@ -59,10 +83,15 @@ impl Header {
             return self.read_header(input);
         }
         let order = self.order;
+        let header = self.packet_header;
         let Some(head) = input.first_chunk::<PACKET_HEADER>() else {
-            return Ok(Found::Wants(PACKET_HEADER));
+            return Ok(Found::Wants(header));
         };
-        let captured = order.u32(head, 8);
+        let (captured, original) = match (self.lengths, order.u32(head, 8), order.u32(head, 12)) {
+            (Lengths::OriginalFirst, first, second) => (second, first),
+            (Lengths::Either, first, second) if first > second => (second, first),
+            (_, first, second) => (first, second),
+        };
         let length = captured as usize;
         if length > LONGEST_BLOCK {
             let (part, length) = ("packet", captured.into());
@@ -72,12 +101,12 @@ impl Header {
                 length,
             });
         }
-        let used = PACKET_HEADER + length;
-        let Some(bytes) = input.get(PACKET_HEADER..used) else {
+        let used = header + length;
+        let Some(bytes) = input.get(header..used) else {
             return Ok(Found::Wants(used));
         };
         let fcs_len = if self.keeps_fcs { 0 } else { self.fcs_len };
-        let (bytes, original_len) = without_fcs(bytes, order.u32(head, 12).max(captured), fcs_len);
+        let (bytes, original_len) = without_fcs(bytes, original, fcs_len);
         let seconds = u128::from(order.u32(head, 0)) * SECOND;
         let at_ps = Some(seconds + u128::from(order.u32(head, 4)) * self.unit);
         let (interface, dropped, flags) = (0, None, None);
@@ -99,14 +128,20 @@ impl Header {
         };
         let order = self.order;
         let (major, minor) = (order.u16(head, 4), order.u16(head, 6));
-        // Until 2.3 the two lengths of a packet stood in the other order.
-        if major != VERSION.0 || !(3..=VERSION.1).contains(&minor) {
-            return Err(CaptureError::Version {
-                offset: 4,
-                major,
-                minor,
-            });
-        }
+        self.lengths = match (major, minor) {
+            (2, 0..=2) => Lengths::OriginalFirst,
+            (2, 3) => Lengths::Either,
+            VERSION => Lengths::CapturedFirst,
+            // That of tcpdump on DG/UX.
+            (543, 0) => Lengths::OriginalFirst,
+            _ => {
+                return Err(CaptureError::Version {
+                    offset: 4,
+                    major,
+                    minor,
+                });
+            }
+        };
         let network = order.u32(head, 20);
         if network & HAS_FCS != 0 {
             self.fcs_len = (network >> 28) as u8 * 2;

@@ -2,8 +2,8 @@
 
 use super::options::{List, Options, Other, interface_number, little_endian, padded};
 use super::{
-    Block, CaptureError, Found, Interface, LONGEST_BLOCK, MOST_INTERFACES, Order, Resolution,
-    Statistics, without_fcs,
+    Block, CaptureError, Found, Interface, LONGEST_BLOCK, MOST_INTERFACES, Order, OtherBlock,
+    Resolution, Statistics, without_fcs,
 };
 use alloc::borrow::ToOwned;
 use alloc::boxed::Box;
@@ -112,7 +112,7 @@ impl Section {
             PACKET | OLD_PACKET => self.packet(kind, body, offset),
             SIMPLE_PACKET => self.simple_packet(body, offset),
             STATISTICS => self.statistics(body, offset),
-            _ => Block::Other,
+            _ => Block::Other(OtherBlock::of(kind, body, order)),
         };
         Ok(Found::Block(used, block))
     }
@@ -226,8 +226,7 @@ impl Section {
                 _ => {}
             }
         }
-        let original_len = order.u32(head, 16).max(captured);
-        let (bytes, original_len) = without_fcs(bytes, original_len, known.fcs_len);
+        let (bytes, original_len) = without_fcs(bytes, order.u32(head, 16), known.fcs_len);
         let units = order.stamp(head, 4);
         let at_ps = Some(known.ps(units));
         let inexact = known.rounds && !known.resolution.is_exact(units, known.offset_s);
@@ -293,19 +292,20 @@ impl Section {
             ..Statistics::default()
         };
         for (code, value) in List::new(options, order) {
-            if value.len() != 8 {
-                continue;
-            }
             let (time, count) = (known.ps(order.stamp(value, 0)), order.u64(value, 0));
-            match code {
-                2 => statistics.start_ps = Some(time),
-                3 => statistics.end_ps = Some(time),
-                4 => statistics.received = Some(count),
-                5 => statistics.dropped = Some(count),
-                6 => statistics.accepted = Some(count),
-                7 => statistics.os_dropped = Some(count),
-                8 => statistics.delivered = Some(count),
-                _ => {}
+            match (code, value.len()) {
+                (2, 8) => statistics.start_ps = Some(time),
+                (3, 8) => statistics.end_ps = Some(time),
+                (4, 8) => statistics.received = Some(count),
+                (5, 8) => statistics.dropped = Some(count),
+                (6, 8) => statistics.accepted = Some(count),
+                (7, 8) => statistics.os_dropped = Some(count),
+                (8, 8) => statistics.delivered = Some(count),
+                (2..=8, _) => {}
+                _ => {
+                    let value = little_endian(value, interface_number(code), order);
+                    statistics.others.push((code, value));
+                }
             }
         }
         Block::Statistics(Box::new(statistics))

@@ -2,7 +2,7 @@
 
 use super::options::{padded, put, put_end};
 use super::pcapng::{INTERFACE, ORDER, PACKET, SECTION, STATISTICS};
-use super::{Interface, Options, Other, Resolution, Statistics};
+use super::{Interface, Options, Other, PortableBlock, Resolution, Statistics};
 use alloc::vec::Vec;
 
 /// Writes one section of pcapng, little-endian: the same packets give the same bytes on every
@@ -175,8 +175,16 @@ impl PcapngWriter {
                     put(code, &count.to_le_bytes(), out);
                 }
             }
+            for (code, value) in &statistics.others {
+                put(*code, value, out);
+            }
             put_end(out);
         });
+    }
+
+    /// Appends a block of another file: after the section's header.
+    pub fn other(&self, other: &PortableBlock, out: &mut Vec<u8>) {
+        block(other.kind(), out, |out| out.extend_from_slice(other.body()));
     }
 
     fn stamp(&self, interface: u32, at_ps: u128) -> u64 {

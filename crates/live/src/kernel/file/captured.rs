@@ -2,14 +2,17 @@
 
 use super::window::Window;
 use super::{Complaint, Found, Head, Input, Location};
-use packet::capture::{self, Block, CaptureError, Interface, Other, Reader, Statistics, Step};
+use packet::capture::{
+    self, Block, CaptureError, Interface, Other, PortableBlock, Reader, Statistics, Step,
+};
 use packet::{Date, LONGEST};
+use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
 /// The longest name or description of an interface that is kept, in bytes.
 const LONGEST_DESCRIPTION: usize = 256;
-/// The most bytes of options that are kept of a file.
+/// The most bytes of options and other blocks that are kept of a file.
 const ROOM: usize = 16 << 20;
 
 /// The option of an interface that has an IPv4 address and its mask.
@@ -28,13 +31,42 @@ pub struct Captured {
     description: Option<String>,
     section: Option<Vec<Other>>,
     statistics: Vec<Statistics>,
-    unkept: u64,
+    blocks: Vec<PortableBlock>,
+    unkept: Unkept,
     /// Packets that an Ethernet header was made for.
     headed: u64,
-    /// Bytes of options that may still be kept.
+    /// Bytes of options and blocks that may still be kept.
     room: usize,
     /// Packets are captured here, by the ports of this process.
     here: bool,
+}
+
+/// What a copy of a capture cannot have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unkept {
+    /// Blocks by their type: those that must not be copied, are damaged, of an unknown type, or
+    /// beyond the room of 16 MiB.
+    pub blocks: BTreeMap<u32, u64>,
+    /// Blocks that are longer than a block may be.
+    pub long_blocks: u64,
+    /// Headers of later sections that say something else than that of the first.
+    pub sections: u64,
+    /// Options beyond the room of 16 MiB.
+    pub options: u64,
+}
+
+impl Unkept {
+    /// Whether a copy has everything.
+    pub fn is_empty(&self) -> bool {
+        *self == Unkept::default()
+    }
+}
+
+/// The length of a packet of which `before` bytes became `after`.
+fn longer(original_len: u32, before: usize, after: usize) -> u32 {
+    let grown = u64::from(original_len) + after as u64;
+    let length = grown.saturating_sub(before as u64);
+    u32::try_from(length).unwrap_or(u32::MAX)
 }
 
 /// What a capture tells about one of its interfaces.
@@ -72,7 +104,8 @@ impl Captured {
             description: None,
             section: None,
             statistics: Vec::new(),
-            unkept: 0,
+            blocks: Vec::new(),
+            unkept: Unkept::default(),
             headed: 0,
             room: ROOM,
             here: false,
@@ -89,10 +122,20 @@ impl Captured {
         &self.statistics
     }
 
-    /// What neither packets nor anything here tells: blocks with names, secrets or of unknown types, headers of later sections, options
-    /// beyond 16 MiB.
-    pub fn unkept(&self) -> u64 {
-        self.unkept
+    /// Names, secrets, journal entries and custom blocks so far, in the file's order, where a
+    /// capture is read [verbatim](super::Source::verbatim).
+    pub fn blocks(&self) -> &[PortableBlock] {
+        &self.blocks
+    }
+
+    /// What neither packets nor anything here tells.
+    pub fn unkept(&self) -> &Unkept {
+        &self.unkept
+    }
+
+    /// How many interfaces have been described so far, in all sections.
+    pub fn interfaces(&self) -> u32 {
+        self.interfaces.len() as u32
     }
 
     /// An interface, counted from 0 and through all sections.
@@ -188,8 +231,8 @@ impl Captured {
                         "a packet of {} bytes was skipped; a frame has {least} to {LONGEST}",
                         bytes.len()
                     ))
-                } else if at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
-                    complaint("a packet with a date behind the year 40,000 was skipped; the stamp is damaged, or its unit is".into())
+                } else if !self.verbatim && at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
+                    complaint("a packet with a date after the year 40,000 was skipped: dates end there, and the stamp may be damaged; `wire dump` copies it".into())
                 } else {
                     let (place, order) = match options.is_empty() {
                         true => Default::default(),
@@ -198,13 +241,13 @@ impl Captured {
                     let bytes = (!foreign).then(|| within(bytes));
                     let raw = (foreign || fcs_len > 0).then(|| within(raw));
                     places = Some((bytes, place, raw.map(|raw| (raw, raw_len))));
-                    let cut = (original_len as usize).saturating_sub(before) as u32;
                     self.headed += u64::from(foreign);
                     let head = Head {
                         at_ps,
                         interface,
                         original_len: match foreign {
-                            true => frame.len() as u32 + cut,
+                            // As much longer as the frame is.
+                            true => longer(original_len, before, frame.len()),
                             false => original_len,
                         },
                         options: (0..0, order),
@@ -232,8 +275,14 @@ impl Captured {
                 }
                 Found::Nothing
             }
-            Block::Other => {
-                self.unkept += 1;
+            Block::Other(other) => {
+                if self.verbatim {
+                    self.other(other);
+                }
+                Found::Nothing
+            }
+            Block::Passed { first } => {
+                self.unkept.long_blocks += u64::from(first);
                 Found::Nothing
             }
         };
@@ -250,6 +299,20 @@ impl Captured {
         })
     }
 
+    fn other(&mut self, other: capture::OtherBlock<'_>) {
+        let block = other.portable();
+        let room = block
+            .as_ref()
+            .and_then(|block| self.room.checked_sub(block.body().len() + 32));
+        match (block, room) {
+            (Some(block), Some(room)) => {
+                self.room = room;
+                self.blocks.push(block);
+            }
+            _ => *self.unkept.blocks.entry(other.kind()).or_default() += 1,
+        }
+    }
+
     fn begin(&mut self, options: Vec<Other>) {
         if !self.verbatim {
             return;
@@ -260,7 +323,10 @@ impl Captured {
                 self.section = Some(kept);
             }
             // Sections of one program say the same.
-            Some(first) => self.unkept += u64::from(!options.is_empty() && *first != options),
+            Some(first) => {
+                let differs = !options.is_empty() && *first != options;
+                self.unkept.sections += u64::from(differs);
+            }
         }
     }
 
@@ -314,7 +380,7 @@ impl Captured {
     fn keep(&mut self, mut options: Vec<Other>) -> Vec<Other> {
         options.retain(|(_, value)| {
             let fits = self.room.checked_sub(value.len() + 32);
-            self.unkept += u64::from(fits.is_none());
+            self.unkept.options += u64::from(fits.is_none());
             self.room = fits.unwrap_or(self.room);
             fits.is_some()
         });

@@ -3,6 +3,7 @@
 use super::bytes::Bytes;
 use crate::kernel::signal::{self, Stopped};
 use flate2::bufread::MultiGzDecoder;
+use packet::sniff::{FOREIGN_HEAD, foreign, may_be_foreign};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 use std::io::{self, BufReader, Read};
 use std::path::Path;
@@ -91,14 +92,19 @@ impl Input {
 
     fn told(stream: Box<dyn Read + Send>) -> io::Result<Input> {
         let mut stream = Again::new(stream);
-        let may_become = |seen: &[u8], magic: &[u8]| {
-            let len = seen.len().min(magic.len());
-            seen[..len] == magic[..len]
-        };
-        let seen = stream.look(ZSTD.len(), |seen| {
-            may_become(seen, &GZIP) || may_become(seen, &ZSTD)
+        let may_become =
+            |seen: &[u8], magic: &[u8]| seen.len() < magic.len() && magic.starts_with(seen);
+        let seen = stream.look(FOREIGN_HEAD, |seen| {
+            may_become(seen, &GZIP)
+                || may_become(seen, &ZSTD)
+                || may_be_foreign(seen)
+                || may_skip(seen)
         })?;
-        let (gzip, zstd) = (seen.starts_with(&GZIP), seen.starts_with(&ZSTD));
+        if let Some(foreign) = foreign(seen) {
+            return Err(io::Error::new(io::ErrorKind::InvalidData, foreign));
+        }
+        let gzip = seen.starts_with(&GZIP);
+        let zstd = seen.starts_with(&ZSTD) || seen.len() >= ZSTD.len() && skips(seen);
         Ok(if zstd {
             let stream = BufReader::with_capacity(BLOCK, stream);
             Input::Zstd(Zstd::Between(Again::new(stream)))
@@ -109,6 +115,19 @@ impl Input {
             Input::Plain(stream)
         })
     }
+}
+
+/// Whether the first bytes of a frame that is to be skipped, with which zstd may begin, are these.
+fn skips(seen: &[u8]) -> bool {
+    matches!(seen, [0x50..=0x5F, 0x2A, 0x4D, 0x18, ..])
+}
+
+/// Whether they may become that.
+fn may_skip(seen: &[u8]) -> bool {
+    matches!(
+        seen,
+        [] | [0x50..=0x5F] | [0x50..=0x5F, 0x2A] | [0x50..=0x5F, 0x2A, 0x4D]
+    )
 }
 
 impl Read for Input {
@@ -153,22 +172,21 @@ impl Read for Zstd {
 
 /// Reads a frame's header, or skips a frame that is to be skipped (RFC 8878 section 3.1.2).
 fn begin(mut frames: Frames) -> io::Result<Zstd> {
-    match *frames.look(ZSTD.len(), |_| true)? {
-        [] => Ok(Zstd::Done),
-        [0x50..=0x5F, 0x2A, 0x4D, 0x18] => {
-            let mut header = [0; 8];
-            frames.read_exact(&mut header)?;
-            let len = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
-            let skipped = io::copy(&mut (&mut frames).take(len.into()), &mut io::sink())?;
-            match skipped == u64::from(len) {
-                true => Ok(Zstd::Between(frames)),
-                false => Err(io::ErrorKind::UnexpectedEof.into()),
-            }
-        }
-        _ => {
-            let decoder = StreamingDecoder::new(frames)
-                .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
-            Ok(Zstd::Inside(Box::new(decoder)))
-        }
+    let seen = frames.look(ZSTD.len(), |_| true)?;
+    if seen.is_empty() {
+        return Ok(Zstd::Done);
     }
+    if skips(seen) {
+        let mut header = [0; 8];
+        frames.read_exact(&mut header)?;
+        let len = u32::from_le_bytes([header[4], header[5], header[6], header[7]]);
+        let skipped = io::copy(&mut (&mut frames).take(len.into()), &mut io::sink())?;
+        return match skipped == u64::from(len) {
+            true => Ok(Zstd::Between(frames)),
+            false => Err(io::ErrorKind::UnexpectedEof.into()),
+        };
+    }
+    let decoder = StreamingDecoder::new(frames)
+        .map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))?;
+    Ok(Zstd::Inside(Box::new(decoder)))
 }

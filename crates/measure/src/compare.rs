@@ -74,16 +74,16 @@ pub struct Lost {
     /// Which packet it was before, from 0.
     pub number: u64,
     /// Since the first packet before, in ps.
-    pub at_ps: i64,
+    pub at_ps: i128,
 }
 
 /// A packet's delay, for a picture.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// When it was captured before, in ps since the first packet there.
-    pub at_ps: i64,
+    pub at_ps: i128,
     /// In ps, above [`Comparison::zero_ps`].
-    pub delay_ps: i64,
+    pub delay_ps: i128,
 }
 
 /// One side, as far as it has been read.
@@ -91,7 +91,7 @@ pub struct Sample {
 struct Half {
     pending: Pending,
     first: Option<u128>,
-    last: i64,
+    last: i128,
     packets: u64,
     ended: bool,
 }
@@ -109,7 +109,7 @@ pub struct Comparison {
     /// The least delay that is expected, for reading both sides abreast.
     offset: Option<i128>,
     /// Packets found until the offset is known: when, and the delay.
-    early: Vec<(i64, i128)>,
+    early: Vec<(i128, i128)>,
     zero: i128,
     delays: Delays,
     trace: Trace<Sample>,
@@ -176,8 +176,8 @@ impl Comparison {
                 None if self.before.packets <= self.behind.packets => Side::Before,
                 None => Side::Behind,
                 Some(offset) => {
-                    let before = i128::from(self.before.last) + offset - self.shift();
-                    match before <= i128::from(self.behind.last) {
+                    let before = self.before.last + offset - self.shift();
+                    match before <= self.behind.last {
                         true => Side::Before,
                         false => Side::Behind,
                     }
@@ -195,7 +195,6 @@ impl Comparison {
         };
         let first = *half.first.get_or_insert(at_ps);
         let at = difference(at_ps, first);
-        let at = i64::try_from(at).unwrap_or(if at < 0 { i64::MIN } else { i64::MAX });
         let number = half.packets;
         half.packets += 1;
         half.last = half.last.max(at);
@@ -267,7 +266,7 @@ impl Comparison {
 
     /// A packet has been found on both sides. Order is that in which they were found: arrival, but for
     /// those that the other clock made come first.
-    fn pair(&mut self, identity: Identity, before: i64, number: u64, behind: i64) {
+    fn pair(&mut self, identity: Identity, before: i128, number: u64, behind: i128) {
         match identity.basis {
             Basis::Probe => self.by_probe += 1,
             Basis::Content => self.by_content += 1,
@@ -280,7 +279,7 @@ impl Comparison {
             self.losses.caught_up();
         }
         self.order.arrive(number);
-        let delay = i128::from(behind) - i128::from(before) + self.shift();
+        let delay = behind - before + self.shift();
         match &mut self.offset {
             None => {
                 self.early.push((before, delay));
@@ -300,9 +299,8 @@ impl Comparison {
         }
     }
 
-    fn delayed(&mut self, at_ps: i64, delay: i128) {
-        let above = delay - self.zero;
-        let delay_ps = i64::try_from(above).unwrap_or(if above < 0 { i64::MIN } else { i64::MAX });
+    fn delayed(&mut self, at_ps: i128, delay: i128) {
+        let delay_ps = delay - self.zero;
         self.delays.add(delay_ps);
         self.trace.add(Sample { at_ps, delay_ps });
     }
@@ -433,17 +431,11 @@ impl Losses {
     }
 }
 
-/// `a - b`.
+/// `a - b`; dates are less than 2^104 apart, and what is further counts as 2^120.
 fn difference(a: u128, b: u128) -> i128 {
-    let far = |distance: u128| {
-        i128::try_from(distance)
-            .unwrap_or(i128::MAX / 4)
-            .min(i128::MAX / 4)
-    };
-    match a >= b {
-        true => far(a - b),
-        false => -far(b - a),
-    }
+    const FAR: u128 = 1 << 120;
+    let size = a.abs_diff(b).min(FAR).cast_signed();
+    if a >= b { size } else { -size }
 }
 
 #[cfg(test)]

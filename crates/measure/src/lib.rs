@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`compare`] | what a device did to packets, from captures on both sides of it |
 //! | [`distribution`] | how times and sizes that differ are spread, and draws from it |
+//! | [`durations`] | lengths of time beyond 64 bits: sums and how they are spread |
 //! | [`probe`] | the test payload by which a meter knows a generator's frames |
 //! | [`profile`] | what a stream of packets is like in time: gaps, bursts, rate |
 //! | [`statistics`] | loss, order, gaps and delays of a stream, frame by frame |
@@ -19,6 +20,7 @@ extern crate std;
 
 pub mod compare;
 pub mod distribution;
+pub mod durations;
 pub mod probe;
 pub mod profile;
 pub mod statistics;

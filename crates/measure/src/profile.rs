@@ -24,9 +24,10 @@
 //! }
 //! let line = profile.line().unwrap();
 //! let gap = profile.gaps().unwrap();
-//! assert_eq!(line.idles(gap.moments.mean), 170.0);
-//! assert_eq!(line.bits(profile.delays().moments.mean), 13_992.0);
-//! assert_eq!(line.bits(profile.delays().moments.sd), 0.0);
+//! let delay = profile.delays().summary();
+//! assert_eq!(line.idles(gap.summary().mean), 170.0);
+//! assert_eq!(line.bits(delay.mean), 13_992.0);
+//! assert_eq!(line.bits(delay.sd), 0.0);
 //! ```
 
 mod bursts;
@@ -39,6 +40,7 @@ pub use line::Line;
 pub use trace::{SAMPLES, Sample};
 pub use windows::{MOST_WINDOWS, Rates, Window};
 
+use crate::durations::Durations;
 use crate::statistics::{Moments, Order, Statistics, Summary};
 use node::{Histogram, Rate, Time};
 pub(crate) use trace::Trace;
@@ -50,6 +52,8 @@ const FINE: u32 = 12;
 pub const CLASSES: [u32; 6] = [64, 127, 255, 511, 1023, 1518];
 /// Stamps below this, in ps, count from the start of a run, and probes tell the delay: 106 days.
 const OF_A_RUN: u128 = 1 << 63;
+/// The latest stamp, in ps: the last second of pcapng. Later ones count as this.
+const LATEST: u128 = (u64::MAX as u128) * 1_000_000_000_000;
 
 /// What is looked for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,32 +69,24 @@ pub struct Config {
     pub window: Option<Time>,
 }
 
-/// Values of one kind.
-#[derive(Clone, Copy, Debug)]
-pub struct Spread<'a> {
-    /// Count, mean, deviation, least and greatest; in ps.
-    pub moments: Summary,
-    /// Their distribution, in ps.
-    pub histogram: &'a Histogram,
-}
-
 /// A stream, as far as it has been observed.
 #[derive(Clone, Debug)]
 pub struct Profile {
     line: Option<Line>,
-    /// Packets, inter-packet delays, and what the probes tell.
+    /// Packets, and what the probes tell.
     statistics: Statistics,
     first: Option<u128>,
+    earliest: u128,
     last: u128,
     last_length: u32,
     lengths: Moments,
     classes: [u64; CLASSES.len() + 1],
-    gaps: Moments,
-    gap_histogram: Histogram,
+    delays: Durations,
+    gaps: Durations,
     overlaps: u64,
     backwards: u64,
     /// The greatest common divisor of the inter-packet delays.
-    step: u64,
+    step: u128,
     threshold: Option<Time>,
     bursts: Bursts,
     windows: Windows,
@@ -106,12 +102,13 @@ impl Profile {
             line,
             statistics: Statistics::new(None).with_precision(FINE),
             first: None,
+            earliest: 0,
             last: 0,
             last_length: 0,
             lengths: Moments::default(),
             classes: [0; CLASSES.len() + 1],
-            gaps: Moments::default(),
-            gap_histogram: Histogram::with_precision(FINE),
+            delays: Durations::with_precision(FINE),
+            gaps: Durations::with_precision(FINE),
             overlaps: 0,
             backwards: 0,
             step: 0,
@@ -125,7 +122,12 @@ impl Profile {
     /// Takes a packet into account. `at_ps` is the time of its first bit, from any zero; `length` is
     /// that of the frame without FCS, of which `frame` may be a part.
     pub fn observe(&mut self, at_ps: u128, length: u32, frame: &[u8]) {
+        let at_ps = at_ps.min(LATEST);
+        let is_first = self.first.is_none();
         let first = *self.first.get_or_insert(at_ps);
+        if is_first {
+            (self.earliest, self.last) = (at_ps, at_ps);
+        }
         self.lengths.add(length.into());
         let with_fcs = length.saturating_add(4);
         let class = CLASSES.iter().position(|most| with_fcs <= *most);
@@ -133,31 +135,29 @@ impl Profile {
         if at_ps < self.last {
             // No inter-packet delay is below zero: the packet is counted, but has no place in time.
             self.backwards += 1;
-            self.statistics.observe_untimed(frame, length);
+            self.earliest = self.earliest.min(at_ps);
+            self.statistics.observe_probe(None, frame, length);
             return;
         }
         // Probes tell a delay only if they count from the same zero.
-        let run = first < OF_A_RUN;
-        let zero = if run { 0 } else { first };
-        let since = at_ps - zero;
-        let arrived = Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX));
-        self.statistics.observe_at(arrived, frame, length, run);
-        let at = u64::try_from(at_ps - first).unwrap_or(u64::MAX);
+        let arrived = u64::try_from(at_ps).ok().filter(|_| first < OF_A_RUN);
+        let arrived = arrived.map(Time::from_ps);
+        self.statistics.observe_probe(arrived, frame, length);
+        let at = at_ps - first;
         self.windows.add(at, with_fcs);
-        if self.statistics.packets() > 1 {
-            let delay = u64::try_from(at_ps - self.last).unwrap_or(u64::MAX);
-            self.delay(at, delay);
-        } else {
-            self.bursts.begin();
+        match is_first {
+            true => self.bursts.begin(),
+            false => self.delay(at, at_ps - self.last),
         }
         self.last = at_ps;
         self.last_length = length;
     }
 
-    fn delay(&mut self, at: u64, delay: u64) {
+    fn delay(&mut self, at: u128, delay: u128) {
         if self.step != 1 && delay != 0 && (self.step == 0 || !delay.is_multiple_of(self.step)) {
             self.step = divisor(self.step, delay);
         }
+        self.delays.add(delay);
         self.windows.delay(delay);
         self.trace.add(Sample {
             at_ps: at,
@@ -165,14 +165,13 @@ impl Profile {
         });
         let mut apart = delay;
         if let Some(line) = &self.line {
-            let taken = line.taken_ps(self.last_length);
+            let taken = u128::from(line.taken_ps(self.last_length));
             self.overlaps += u64::from(delay < taken);
             apart = delay.saturating_sub(taken);
             self.gaps.add(apart);
-            self.gap_histogram.record(apart);
         }
         if let Some(threshold) = self.threshold {
-            self.bursts.add(apart <= threshold.as_ps());
+            self.bursts.add(apart <= threshold.as_ps().into());
         }
     }
 
@@ -186,9 +185,9 @@ impl Profile {
         self.statistics.bytes()
     }
 
-    /// From the first packet to the latest, in ps.
+    /// From the earliest packet to the latest, in ps, whatever their order.
     pub fn duration_ps(&self) -> u128 {
-        self.first.map_or(0, |first| self.last - first)
+        self.last - self.earliest
     }
 
     /// The time of the first packet, in ps from the stamps' own zero.
@@ -204,7 +203,7 @@ impl Profile {
 
     /// Of what all inter-packet delays are multiples, in ps: what the stamps resolve at best. `None`
     /// with no two different stamps.
-    pub fn step_ps(&self) -> Option<u64> {
+    pub fn step_ps(&self) -> Option<u128> {
         (self.step > 0).then_some(self.step)
     }
 
@@ -224,19 +223,13 @@ impl Profile {
     }
 
     /// Inter-packet delays.
-    pub fn delays(&self) -> Spread<'_> {
-        Spread {
-            moments: self.statistics.gaps(),
-            histogram: self.statistics.gap_histogram(),
-        }
+    pub fn delays(&self) -> &Durations {
+        &self.delays
     }
 
     /// The idle time between frames, if the rate of the line is known.
-    pub fn gaps(&self) -> Option<Spread<'_>> {
-        self.line.map(|_| Spread {
-            moments: self.gaps.summary(),
-            histogram: &self.gap_histogram,
-        })
+    pub fn gaps(&self) -> Option<&Durations> {
+        self.line.map(|_| &self.gaps)
     }
 
     /// Packets that begin before the one before them has ended, as coarse stamps or a wrong rate make
@@ -262,7 +255,7 @@ impl Profile {
 
     /// The windows for a picture, at most [`MOST_WINDOWS`]; and their length in ps, which is a multiple
     /// of that of [`rates`](Profile::rates).
-    pub fn windows(&self) -> (u64, &[Window]) {
+    pub fn windows(&self) -> (u128, &[Window]) {
         self.windows.list()
     }
 
@@ -281,17 +274,15 @@ impl Profile {
         self.statistics.order()
     }
 
-    /// The delays that the probes tell, where their stamps and these count from one zero.
-    pub fn probe_delays(&self) -> Spread<'_> {
-        Spread {
-            moments: self.statistics.delays(),
-            histogram: self.statistics.delay_histogram(),
-        }
+    /// The delays that the probes tell, where their stamps and these count from one zero: sums and
+    /// distribution, in ps.
+    pub fn probe_delays(&self) -> (Summary, &Histogram) {
+        (self.statistics.delays(), self.statistics.delay_histogram())
     }
 }
 
 /// The greatest common divisor; `b` is not zero.
-fn divisor(mut a: u64, mut b: u64) -> u64 {
+fn divisor(mut a: u128, mut b: u128) -> u128 {
     while b > 0 {
         (a, b) = (b, a % b);
     }
@@ -301,6 +292,7 @@ fn divisor(mut a: u64, mut b: u64) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec::Vec;
 
     fn profile(times: impl IntoIterator<Item = u128>, config: Config) -> Profile {
         let mut profile = Profile::new(config);
@@ -320,9 +312,9 @@ mod tests {
     #[test]
     fn frames_back_to_back_have_twelve_idles_and_are_one_burst() {
         let all = profile((0..1_000).map(|n| n * 67_200), at_ten_gigabit());
-        let gaps = all.gaps().unwrap();
-        assert_eq!((gaps.moments.mean, gaps.moments.sd), (9_600.0, 0.0));
-        assert_eq!(all.line().unwrap().idles(gaps.moments.mean), 12.0);
+        let gaps = all.gaps().unwrap().summary();
+        assert_eq!((gaps.mean, gaps.sd), (9_600.0, 0.0));
+        assert_eq!(all.line().unwrap().idles(gaps.mean), 12.0);
         let bursts = all.bursts().unwrap();
         assert_eq!((bursts.count(), bursts.packets()), (1, 1_000));
         assert_eq!(bursts.lengths().max(), 1_000);
@@ -341,15 +333,63 @@ mod tests {
     fn a_stamp_that_goes_back_is_counted_and_has_no_delay() {
         let all = profile([100, 50, 200], Config::default());
         assert_eq!((all.packets(), all.backwards()), (3, 1));
-        let delays = all.delays().moments;
+        let delays = all.delays().summary();
         assert_eq!((delays.count, delays.max), (1, 100));
+        assert_eq!(all.duration_ps(), 150);
+    }
+
+    #[test]
+    fn time_that_runs_backwards_lasts_as_long_as_forwards() {
+        let back = profile([5, 4, 3, 2, 1].map(|s| s * 1_000), Config::default());
+        let (packets, backwards) = (back.packets(), back.backwards());
+        assert_eq!((packets, backwards, back.duration_ps()), (5, 4, 4_000));
+        assert_eq!(back.delays().summary().count, 0);
+    }
+
+    proptest::proptest! {
+        /// Stamps up to a thousand years apart, in any order, against the sums by hand.
+        #[test]
+        fn gaps_of_any_length_are_as_they_are(
+            steps in proptest::collection::vec((0..75u32, proptest::prelude::any::<u128>(), 0..5u8), 1..60),
+        ) {
+            let mut at = 1u128 << 78;
+            let times: Vec<u128> = steps.iter().map(|(bits, step, sign)| {
+                let step = step >> (127 - bits) >> 1;
+                at = if *sign == 0 { at.saturating_sub(step) } else { at + step };
+                at
+            }).collect();
+            let all = profile(times.iter().copied(), at_ten_gigabit());
+            let (mut latest, mut delays, mut backwards) = (times[0], Vec::new(), 0);
+            for &time in &times[1..] {
+                match time.checked_sub(latest) {
+                    Some(delay) => { delays.push(delay); latest = time; }
+                    None => backwards += 1,
+                }
+            }
+            let span = times.iter().max().unwrap() - times.iter().min().unwrap();
+            proptest::prop_assert_eq!(all.duration_ps(), span);
+            proptest::prop_assert_eq!((all.packets(), all.backwards()), (times.len() as u64, backwards));
+            let summary = all.delays().summary();
+            proptest::prop_assert_eq!(summary.count, delays.len() as u64);
+            proptest::prop_assert_eq!(summary.max, delays.iter().copied().max().unwrap_or(0));
+            proptest::prop_assert_eq!(summary.min, delays.iter().copied().min().unwrap_or(0));
+            let gap = all.gaps().unwrap().summary();
+            let taken = u128::from(all.line().unwrap().taken_ps(60));
+            proptest::prop_assert_eq!(gap.max, summary.max.saturating_sub(taken));
+            let counted: u64 = all.windows().1.iter().map(|window| window.packets).sum();
+            proptest::prop_assert_eq!(counted + backwards, all.packets());
+            let longest = all.windows().1.iter().map(|window| window.longest_ps).max();
+            proptest::prop_assert_eq!(longest, Some(summary.max));
+            let last = all.samples().last().map_or(0, |sample| sample.at_ps);
+            proptest::prop_assert!(last <= span);
+        }
     }
 
     #[test]
     fn frames_that_overlap_at_the_rate_are_told() {
         let all = profile([0, 1_000, 100_000], at_ten_gigabit());
         assert_eq!(all.overlaps(), 1);
-        assert_eq!(all.gaps().unwrap().moments.min, 0);
+        assert_eq!(all.gaps().unwrap().summary().min, 0);
     }
 
     #[test]
@@ -362,7 +402,7 @@ mod tests {
             let all = profile(times, at_ten_gigabit());
             assert_eq!(all.packets(), 3);
             assert!(all.windows().1.len() <= MOST_WINDOWS);
-            assert!(all.delays().moments.sd.is_finite());
+            assert!(all.delays().summary().sd.is_finite());
         }
         let none = profile([], at_ten_gigabit());
         assert_eq!((none.rates().windows, none.duration_ps()), (0, 0));

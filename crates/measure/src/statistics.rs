@@ -4,6 +4,7 @@
 
 mod moments;
 mod sequence;
+mod wide;
 
 pub use moments::{Moments, Summary};
 pub use sequence::{Order, WINDOW};
@@ -74,13 +75,7 @@ impl Statistics {
 
     /// Takes a frame into account whose first bit arrived at `arrived`.
     pub fn observe(&mut self, arrived: Time, frame: &[u8]) {
-        self.observe_at(arrived, frame, frame.len() as u32, true);
-    }
-
-    /// The same for a frame of `length` bytes that may have been cut short; `of_run` says whether
-    /// arrivals and departures count from one zero, so that probes have a delay.
-    pub(crate) fn observe_at(&mut self, arrived: Time, frame: &[u8], length: u32, of_run: bool) {
-        let Some(probe) = self.count(frame, length) else {
+        let Some(probe) = self.count(frame, frame.len() as u32) else {
             return;
         };
         if let Some(last) = self.last.replace(arrived) {
@@ -88,9 +83,21 @@ impl Statistics {
             self.gaps.add(gap);
             self.gap_histogram.record(gap);
         }
-        let Some(probe) = probe.filter(|_| of_run) else {
-            return;
-        };
+        if let Some(probe) = probe {
+            self.delay(arrived, probe);
+        }
+    }
+
+    /// Takes a frame of `length` bytes, which may have been cut short, into account without a gap;
+    /// with a time, if that counts from the zero of departures, its probe has a delay.
+    pub(crate) fn observe_probe(&mut self, arrived: Option<Time>, frame: &[u8], length: u32) {
+        let probe = self.count(frame, length).flatten();
+        if let (Some(probe), Some(arrived)) = (probe, arrived) {
+            self.delay(arrived, probe);
+        }
+    }
+
+    fn delay(&mut self, arrived: Time, probe: Probe) {
         if arrived >= probe.departure {
             let delay = (arrived - probe.departure).as_ps();
             self.delays.add(delay);
@@ -98,11 +105,6 @@ impl Statistics {
         } else {
             self.early += 1;
         }
-    }
-
-    /// Takes a frame into account that has no place in time.
-    pub(crate) fn observe_untimed(&mut self, frame: &[u8], length: u32) {
-        self.count(frame, length);
     }
 
     /// Counts a frame, and its probe in the order of its stream. `None` for a frame that is not to be

@@ -1,6 +1,7 @@
 //! `wire profile --compare`: what a device did to packets, from captures on both sides of it.
 
 use super::figures::{self, signed};
+use super::object::{count, signed_count};
 use super::picture::{base, time_axis};
 use crate::Verdict;
 use crate::complaints::Complaints;
@@ -420,7 +421,7 @@ fn objects(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
     })];
     lines.extend(
         all.lost_list().iter().map(
-            |lost| json_line!("profile", "lost", { "number": lost.number, "at_ps": lost.at_ps }),
+            |lost| json_line!("profile", "lost", { "number": lost.number, "at_ps": signed_count(lost.at_ps) }),
         ),
     );
     lines.iter().map(|line| format!("{line}\n")).collect()
@@ -430,13 +431,13 @@ fn delay(delays: &Delays) -> Value {
     if delays.count() == 0 {
         return Value::Null;
     }
-    let at = |part| delays.value_at(part, 1_000);
+    let at = |part| signed_count(delays.value_at(part, 1_000));
     let ((jitter, most), changes) = (delays.jitter(), delays.changes());
     json!({
         "count": delays.count(), "mean_ps": delays.mean(), "sd_ps": delays.sd(),
-        "min_ps": delays.min(), "p50_ps": at(500), "p90_ps": at(900), "p99_ps": at(990),
-        "p999_ps": at(999), "max_ps": delays.max(), "below_zero": delays.below_zero(),
-        "change_mean_ps": changes.mean, "change_max_ps": changes.max,
+        "min_ps": signed_count(delays.min()), "p50_ps": at(500), "p90_ps": at(900), "p99_ps": at(990),
+        "p999_ps": at(999), "max_ps": signed_count(delays.max()), "below_zero": delays.below_zero(),
+        "change_mean_ps": changes.mean, "change_max_ps": count(changes.max),
         "jitter_ps": jitter, "jitter_max_ps": most,
     })
 }

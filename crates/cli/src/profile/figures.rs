@@ -2,11 +2,66 @@
 
 use super::subject::{Stamps, Subject};
 use lab::table::{Table, cells, number, time};
-use measure::profile::{Profile, Rates, Spread};
+use measure::durations::Durations;
+use measure::profile::{Profile, Rates};
+use measure::statistics::Summary;
+use node::Histogram;
 use std::fmt::Write;
 
 /// The columns of a distribution.
 const HEAD: [&str; 8] = ["", "mean", "sd", "min", "p50", "p99", "p99.9", "max"];
+
+/// Times in ps: sums, and where their percentiles come from.
+pub struct Spread<'a> {
+    pub of: Summary<u128>,
+    values: Values<'a>,
+}
+
+enum Values<'a> {
+    Durations(&'a Durations),
+    Histogram(&'a Histogram),
+}
+
+impl<'a> From<&'a Durations> for Spread<'a> {
+    fn from(all: &'a Durations) -> Spread<'a> {
+        Spread {
+            of: all.summary(),
+            values: Values::Durations(all),
+        }
+    }
+}
+
+impl<'a> From<(Summary, &'a Histogram)> for Spread<'a> {
+    fn from((of, histogram): (Summary, &'a Histogram)) -> Spread<'a> {
+        let Summary {
+            count,
+            mean,
+            sd,
+            min,
+            max,
+        } = of;
+        Spread {
+            of: Summary {
+                count,
+                mean,
+                sd,
+                min: min.into(),
+                max: max.into(),
+            },
+            values: Values::Histogram(histogram),
+        }
+    }
+}
+
+impl Spread<'_> {
+    /// The value that so many of a thousand do not exceed.
+    pub fn at(&self, part: u64) -> u128 {
+        match self.values {
+            Values::Durations(all) => all.value_at(part, 1_000),
+            Values::Histogram(histogram) => histogram.value_at(part, 1_000).into(),
+        }
+    }
+}
 
 /// All subjects, one below the other.
 pub fn text(subjects: &[Subject]) -> String {
@@ -47,7 +102,8 @@ fn section(subject: &Subject) -> String {
 /// `100,000 packets in 135.6 ms, 737,028 packets/s, 8.951 Gb/s, 90 % of the line`.
 fn headline(profile: &Profile) -> String {
     let mut text = format!("{} packets", number(profile.packets()));
-    let mean = profile.delays().moments.mean;
+    // Of packets whose time runs backwards, too: from the earliest to the latest.
+    let mean = profile.duration_ps() as f64 / profile.packets().saturating_sub(1).max(1) as f64;
     if mean <= 0.0 {
         return text;
     }
@@ -80,38 +136,38 @@ pub fn stamps(stamps: &Stamps, profile: &Profile) -> String {
         ("words", _) => format!("words of {unit} a tick"),
         (source, _) => format!("taken by: {source}, in units of {unit}"),
     };
-    if let Some(step) = coarse_step(profile).filter(|step| *step > stamps.unit_ps.max(1)) {
+    if let Some(step) = coarse_step(profile).filter(|step| *step > stamps.unit_ps.max(1).into()) {
         let _ = write!(text, "; all delays are multiples of {}", time(step as f64));
     }
     text
 }
 
 /// The step of the stamps, where the delays are so many steps that it is not theirs.
-fn coarse_step(profile: &Profile) -> Option<u64> {
-    let least = profile.delays().moments.min;
+fn coarse_step(profile: &Profile) -> Option<u128> {
+    let least = profile.delays().summary().min;
     let step = profile.step_ps()?;
     (least == 0 || least >= 4 * step).then_some(step)
 }
 
 fn table(profile: &Profile) -> Table {
     let mut table = Table::new([cells(&HEAD)]);
-    let delays = profile.delays();
-    if delays.moments.count > 0 {
+    let delays = Spread::from(profile.delays());
+    if delays.of.count > 0 {
         table.lines.push(times("inter-packet delay", &delays));
         if let Some(line) = profile.line() {
             let in_bits = |ps: f64| figure(line.bits(ps));
             table.lines.push(converted("  in bits", &delays, in_bits));
         }
     }
-    if let (Some(gaps), Some(line)) = (profile.gaps(), profile.line())
-        && gaps.moments.count > 0
+    if let (Some(gaps), Some(line)) = (profile.gaps().map(Spread::from), profile.line())
+        && gaps.of.count > 0
     {
         table.lines.push(times("gap", &gaps));
         let in_idles = |ps: f64| figure(line.idles(ps));
         table.lines.push(converted("  in idles", &gaps, in_idles));
     }
-    let delays = profile.probe_delays();
-    if delays.moments.count > 0 {
+    let delays = Spread::from(profile.probe_delays());
+    if delays.of.count > 0 {
         table.lines.push(times("delay by probe", &delays));
     }
     let lengths = profile.lengths();
@@ -156,7 +212,7 @@ fn rates(rates: &Rates) -> Option<[Vec<String>; 2]> {
 
 /// A line of times.
 pub fn times(name: &str, spread: &Spread<'_>) -> Vec<String> {
-    let of = &spread.moments;
+    let of = &spread.of;
     let mut line = vec![
         name.into(),
         time(of.mean),
@@ -175,15 +231,15 @@ pub fn times(name: &str, spread: &Spread<'_>) -> Vec<String> {
 }
 
 fn converted(name: &str, spread: &Spread<'_>, show: impl Fn(f64) -> String) -> Vec<String> {
-    let of = &spread.moments;
+    let of = &spread.of;
     let mut line = vec![name.into(), show(of.mean), show(of.sd), show(of.min as f64)];
     line.extend(percentiles(spread).map(|ps| show(ps as f64)));
     line.push(show(of.max as f64));
     line
 }
 
-fn percentiles(spread: &Spread<'_>) -> [u64; 3] {
-    [500, 990, 999].map(|part| spread.histogram.value_at(part, 1_000))
+fn percentiles(spread: &Spread<'_>) -> [u128; 3] {
+    [500, 990, 999].map(|part| spread.at(part))
 }
 
 fn bursts(profile: &Profile) -> Option<String> {
@@ -249,13 +305,21 @@ pub fn notes(subject: &Subject) -> Vec<String> {
     }
     let step = coarse_step(profile)
         .unwrap_or(0)
-        .max(subject.stamps.unit_ps);
-    let coarse = profile.line().filter(|line| step > line.least_gap_ps());
-    if coarse.is_some() && profile.delays().moments.count > 0 {
+        .max(subject.stamps.unit_ps.into());
+    let coarse = profile
+        .line()
+        .filter(|line| step > line.least_gap_ps().into());
+    if coarse.is_some() && profile.delays().count() > 0 {
         notes.push(format!(
             "stamps in steps of {} are longer than the least gap: gaps and bursts are no better than that",
             time(step as f64)
         ));
+    }
+    let rates = profile.rates();
+    if profile.duration_ps() / rates.width_ps.max(1) > u64::MAX.into() {
+        notes.push(
+            "--window makes more windows than there are numbers; a longer one gives a rate".into(),
+        );
     }
     if subject.cut > 0 {
         notes.push(format!(

@@ -1,8 +1,8 @@
 //! A profile as a line of JSON.
 
-use super::figures::notes;
+use super::figures::{Spread, notes};
 use super::subject::Subject;
-use measure::profile::{CLASSES, Line, Profile, Spread};
+use measure::profile::{CLASSES, Line, Profile};
 use measure::statistics::Summary;
 use serde_json::{Value, json};
 
@@ -14,23 +14,23 @@ pub fn line(subject: &Subject) -> String {
         json!({
             "packets": profile.probes(), "lost": order.lost, "reordered": order.reordered,
             "duplicates": order.duplicates, "stale": order.stale,
-            "delay": spread(&profile.probe_delays()),
+            "delay": spread(&profile.probe_delays().into()),
         })
     });
     let line = json_line!("profile", "profile", {
         "name": subject.name,
         "packets": profile.packets(),
         "bytes": profile.bytes(),
-        "first_ns": profile.first_ps().map(|ps| u64::try_from(ps / 1_000).unwrap_or(u64::MAX)),
-        "duration_ps": u64::try_from(profile.duration_ps()).unwrap_or(u64::MAX),
+        "first_ns": profile.first_ps().map(|ps| count(ps / 1_000)),
+        "duration_ps": count(profile.duration_ps()),
         "stamps": {
             "source": subject.stamps.source, "unit_ps": subject.stamps.unit_ps,
-            "step_ps": profile.step_ps(), "told": subject.stamps.told,
+            "step_ps": profile.step_ps().map(count), "told": subject.stamps.told,
         },
         "backwards": profile.backwards(),
         "rate_bps": profile.line().map(|line| line.rate().bits_per_second()),
-        "delay": with_units(&profile.delays(), profile.line()),
-        "gap": profile.gaps().map(|gaps| with_units(&gaps, profile.line())),
+        "delay": with_units(&profile.delays().into(), profile.line()),
+        "gap": profile.gaps().map(|gaps| with_units(&gaps.into(), profile.line())),
         "overlaps": profile.overlaps(),
         "bursts": bursts(profile),
         "length": lengths(profile),
@@ -44,16 +44,33 @@ pub fn line(subject: &Subject) -> String {
     format!("{line}\n")
 }
 
+/// A whole number: exact up to 2^64, 213 days in ps; a longer time has the 53 bits of a JSON
+/// number.
+pub fn count(value: u128) -> Value {
+    match u64::try_from(value) {
+        Ok(value) => json!(value),
+        Err(_) => json!(value as f64),
+    }
+}
+
+/// The same of one that may be below zero.
+pub fn signed_count(value: i128) -> Value {
+    match i64::try_from(value) {
+        Ok(value) => json!(value),
+        Err(_) => json!(value as f64),
+    }
+}
+
 /// A distribution of times, in ps; `null` of nothing.
-pub fn spread(spread: &Spread<'_>) -> Value {
-    let of = &spread.moments;
-    let at = |part| spread.histogram.value_at(part, 1_000);
+fn spread(spread: &Spread<'_>) -> Value {
+    let of = &spread.of;
+    let at = |part| count(spread.at(part));
     match of.count {
         0 => Value::Null,
         _ => json!({
-            "count": of.count, "mean_ps": of.mean, "sd_ps": of.sd, "min_ps": of.min,
+            "count": of.count, "mean_ps": of.mean, "sd_ps": of.sd, "min_ps": count(of.min),
             "p50_ps": at(500), "p90_ps": at(900), "p99_ps": at(990), "p999_ps": at(999),
-            "max_ps": of.max,
+            "max_ps": count(of.max),
         }),
     }
 }
@@ -64,7 +81,7 @@ fn with_units(of: &Spread<'_>, line: Option<Line>) -> Value {
     if let (Some(line), Value::Object(_)) = (line, &value) {
         let Summary {
             mean, sd, min, max, ..
-        } = of.moments;
+        } = of.of;
         let all = |turn: &dyn Fn(f64) -> f64| {
             json!({
                 "mean": turn(mean), "sd": turn(sd), "min": turn(min as f64), "max": turn(max as f64),
@@ -116,7 +133,7 @@ fn rate(profile: &Profile) -> Value {
         })
     };
     json!({
-        "window_ps": rates.width_ps, "windows": rates.windows,
+        "window_ps": count(rates.width_ps), "windows": rates.windows,
         "bits_per_second": of(&rates.bytes, 8.0), "packets_per_second": of(&rates.packets, 1.0),
     })
 }

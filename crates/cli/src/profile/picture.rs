@@ -2,6 +2,7 @@
 
 use super::subject::Subject;
 use anyhow::ensure;
+use measure::durations::Durations;
 use measure::profile::Profile;
 use node::Histogram;
 use plot::unit::rate_unit;
@@ -26,39 +27,43 @@ pub fn check(paths: &[PathBuf]) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// The unit and the kind of an axis for the values of these histograms, in ps.
-pub struct Scaled {
-    pub unit: TimeUnit,
-    pub log: bool,
+/// The unit and the kind of an axis for these times.
+struct Scaled {
+    unit: TimeUnit,
+    log: bool,
     /// From where to where all values are, in the unit.
     range: (f64, f64),
 }
 
 impl Scaled {
-    pub fn of<'a>(histograms: impl Iterator<Item = &'a Histogram>) -> Scaled {
-        let (mut least, mut most) = (u64::MAX, 0);
-        for histogram in histograms.filter(|histogram| histogram.total() > 0) {
-            least = least.min(histogram.min().max(1));
-            most = most.max(histogram.max());
+    fn of<'a>(all: impl Iterator<Item = &'a Durations>) -> Scaled {
+        let (mut least, mut most) = (u128::MAX, 0);
+        for summary in all.map(Durations::summary).filter(|of| of.count > 0) {
+            least = least.min(summary.min.max(1));
+            most = most.max(summary.max);
         }
         let unit = TimeUnit::of(most as f64);
         let log = most as f64 > WIDE * least as f64;
-        let (low, high) = (unit.of_ps(least.min(most)), unit.of_ps(most));
-        let range = (low, high);
+        let range = (in_unit(least.min(most), unit), in_unit(most, unit));
         Scaled { unit, log, range }
     }
 
-    pub fn axis(&self, name: &str) -> Axis {
+    fn axis(&self, name: &str) -> Axis {
         time_axis(name, self.unit, self.log, self.range)
     }
 
-    /// A histogram's bars.
-    pub fn bars(&self, label: &str, histogram: &Histogram) -> Series {
+    /// The bars of a histogram, whose unit is so many ps.
+    fn bars(&self, label: &str, histogram: &Histogram, each: f64) -> Series {
+        let unit = self.unit.ps / each;
         match self.log {
-            true => Series::log_histogram(label, histogram, self.unit.ps, BINS),
-            false => Series::histogram(label, histogram, self.unit.ps, BINS),
+            true => Series::log_histogram(label, histogram, unit, BINS),
+            false => Series::histogram(label, histogram, unit, BINS),
         }
     }
+}
+
+fn in_unit(ps: u128, unit: TimeUnit) -> f64 {
+    ps as f64 / unit.ps
 }
 
 /// An axis for times from `low` to `high` of a unit; with room for a single value too.
@@ -77,7 +82,7 @@ pub fn time_axis(name: &str, unit: TimeUnit, log: bool, (low, high): (f64, f64))
 /// All subjects in one picture.
 pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
     let delays = || subjects.iter().map(|subject| subject.profile.delays());
-    let scaled = Scaled::of(delays().map(|delays| delays.histogram));
+    let scaled = Scaled::of(delays());
     let longest = subjects
         .iter()
         .map(|subject| subject.profile.duration_ps())
@@ -108,14 +113,18 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
             true => short(&subject.name, subjects),
             false => "",
         };
-        let histogram = profile.delays().histogram;
-        let distribution = Series::cdf(label, histogram, scaled.unit.ps);
-        share = share.series(distribution.with_quantiles_of(histogram, scaled.unit));
-        counts = counts.series(scaled.bars(label, histogram));
-        let samples = profile
-            .samples()
-            .iter()
-            .map(|sample| (time.of_ps(sample.at_ps), scaled.unit.of_ps(sample.delay_ps)));
+        let delays = profile.delays();
+        let (histogram, each) = delays.histogram();
+        let mut distribution = Series::cdf(label, &histogram, scaled.unit.ps / each);
+        if delays.count() > 0 {
+            let at = |percent| delays.value_at(u64::from(percent), 100) as f64;
+            distribution = distribution.with_quantiles_of_times(scaled.unit, at);
+        }
+        share = share.series(distribution);
+        counts = counts.series(scaled.bars(label, &histogram, each));
+        let place = |at_ps, delay_ps| (in_unit(at_ps, time), in_unit(delay_ps, scaled.unit));
+        let samples = profile.samples().iter();
+        let samples = samples.map(|sample| place(sample.at_ps, sample.delay_ps));
         // What is far off is seen, however few they are.
         let (width, windows) = profile.windows();
         let far = windows
@@ -124,7 +133,7 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
             .filter(|(_, window)| window.longest_ps > 0);
         let far = far.flat_map(|(index, window)| {
             let middle = (index as f64 + 0.5) * width as f64 / time.ps;
-            [window.shortest_ps, window.longest_ps].map(|ps| (middle, scaled.unit.of_ps(ps)))
+            [window.shortest_ps, window.longest_ps].map(|ps| (middle, in_unit(ps, scaled.unit)))
         });
         over_time = over_time.series(Series::points(label, samples.chain(far)));
         let points = rates

@@ -11,7 +11,7 @@ const LONGEST_CHAIN: usize = 1024;
 pub(super) struct Entry {
     pub key: u64,
     /// Since the first packet of its side, in ps; before it is below zero.
-    pub at: i64,
+    pub at: i128,
     /// Which packet of its side, from 0.
     pub number: u64,
     /// The place of the next entry in its chain, plus one; zero for none.
@@ -57,7 +57,7 @@ impl Pending {
     }
 
     /// Adds a packet; the oldest is given back if it made room without having been found.
-    pub fn add(&mut self, key: u64, at: i64, number: u64) -> Option<Entry> {
+    pub fn add(&mut self, key: u64, at: i128, number: u64) -> Option<Entry> {
         let full = self.next - self.oldest == self.ring.len() as u64;
         let left = if full { self.leave() } else { None };
         let place = self.next;
@@ -179,7 +179,7 @@ mod tests {
     fn equal_keys_are_taken_in_their_order() {
         let mut pending = Pending::new(8);
         for number in 0..5 {
-            pending.add(number % 2, number as i64, number);
+            pending.add(number % 2, number.into(), number);
         }
         for (key, numbers) in [(0, &[0, 2, 4][..]), (1, &[1, 3])] {
             let taken = core::iter::from_fn(|| pending.take(key));

@@ -9,9 +9,9 @@ pub const SAMPLES: usize = 1 << 14;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sample {
     /// Since the first packet, in ps.
-    pub at_ps: u64,
+    pub at_ps: u128,
     /// Since the packet before, in ps.
-    pub delay_ps: u64,
+    pub delay_ps: u128,
 }
 
 /// Of more than [`SAMPLES`] packets every second, fourth, ... is kept.

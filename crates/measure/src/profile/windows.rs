@@ -7,7 +7,7 @@ use node::Time;
 /// The most windows that are kept for a picture.
 pub const MOST_WINDOWS: usize = 1024;
 /// The first length of windows that is tried, in ps.
-const FIRST: u64 = 1_000_000;
+const FIRST: u128 = 1_000_000;
 
 /// Packets that a window should hold in the mean, while there are this many windows.
 const ENOUGH: u64 = 100;
@@ -20,16 +20,16 @@ pub struct Window {
     pub packets: u64,
     /// Bytes, with FCS.
     pub bytes: u64,
-    /// The shortest inter-packet delay, in ps; `u64::MAX` if there was none.
-    pub shortest_ps: u64,
+    /// The shortest inter-packet delay, in ps; `u128::MAX` if there was none.
+    pub shortest_ps: u128,
     /// The longest.
-    pub longest_ps: u64,
+    pub longest_ps: u128,
 }
 
 const EMPTY: Window = Window {
     packets: 0,
     bytes: 0,
-    shortest_ps: u64::MAX,
+    shortest_ps: u128::MAX,
     longest_ps: 0,
 };
 
@@ -37,8 +37,8 @@ const EMPTY: Window = Window {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
     /// Their length, in ps.
-    pub width_ps: u64,
-    /// How many.
+    pub width_ps: u128,
+    /// How many; zero where there would be more than 2^64.
     pub windows: u64,
     /// Packets in each.
     pub packets: Summary,
@@ -51,15 +51,15 @@ pub(super) struct Windows {
     /// The length that somebody asked for, in ps, and the sums over it.
     asked: Option<Asked>,
     /// The length of those in the list.
-    width: u64,
+    width: u128,
     list: Vec<Window>,
 }
 
 #[derive(Clone, Copy, Debug)]
 struct Asked {
-    width: u64,
+    width: u128,
     /// The number of the window that is not whole yet.
-    index: u64,
+    index: u128,
     packets: u64,
     bytes: u64,
     of_packets: Moments,
@@ -68,7 +68,7 @@ struct Asked {
 
 impl Windows {
     pub fn new(asked: Option<Time>) -> Windows {
-        let asked = asked.map(|time| time.as_ps().max(1));
+        let asked = asked.map(|time| u128::from(time.as_ps().max(1)));
         Windows {
             width: asked.unwrap_or(FIRST),
             asked: asked.map(|width| Asked {
@@ -85,12 +85,12 @@ impl Windows {
 
     /// A packet at `at` ps since the first.
     #[inline]
-    pub fn add(&mut self, at: u64, bytes: u32) {
+    pub fn add(&mut self, at: u128, bytes: u32) {
         if let Some(asked) = &mut self.asked {
             asked.add(at, bytes);
         }
         let mut index = at / self.width;
-        while index >= MOST_WINDOWS as u64 {
+        while index >= MOST_WINDOWS as u128 {
             self.merge();
             index = at / self.width;
         }
@@ -108,7 +108,7 @@ impl Windows {
 
     /// The inter-packet delay of the packet that came last.
     #[inline]
-    pub fn delay(&mut self, delay: u64) {
+    pub fn delay(&mut self, delay: u128) {
         if let Some(window) = self.list.last_mut() {
             window.shortest_ps = window.shortest_ps.min(delay);
             window.longest_ps = window.longest_ps.max(delay);
@@ -131,7 +131,7 @@ impl Windows {
         self.list.truncate(self.list.len().div_ceil(2));
     }
 
-    pub fn list(&self) -> (u64, &[Window]) {
+    pub fn list(&self) -> (u128, &[Window]) {
         (self.width, &self.list)
     }
 
@@ -161,7 +161,7 @@ impl Windows {
             bytes.add(windows.iter().map(|window| window.bytes).sum());
         }
         Rates {
-            width_ps: self.width.saturating_mul(together as u64),
+            width_ps: self.width.saturating_mul(together as u128),
             windows: whole as u64,
             packets: packets.summary(),
             bytes: bytes.summary(),
@@ -170,13 +170,13 @@ impl Windows {
 }
 
 impl Asked {
-    fn add(&mut self, at: u64, bytes: u32) {
+    fn add(&mut self, at: u128, bytes: u32) {
         let index = at / self.width;
         if index > self.index {
             self.of_packets.add(self.packets);
             self.of_bytes.add(self.bytes);
             // Those in which nothing came.
-            let empty = index - self.index - 1;
+            let empty = u64::try_from(index - self.index - 1).unwrap_or(u64::MAX);
             self.of_packets.add_many(0, empty);
             self.of_bytes.add_many(0, empty);
             (self.index, self.packets, self.bytes) = (index, 0, 0);
@@ -187,6 +187,13 @@ impl Asked {
 
     fn rates(&self) -> Rates {
         let bytes = self.of_bytes.summary();
+        // More windows than are counted have no mean.
+        if bytes.count == u64::MAX {
+            return Rates {
+                width_ps: self.width,
+                ..Rates::default()
+            };
+        }
         Rates {
             width_ps: self.width,
             windows: bytes.count,
@@ -217,7 +224,7 @@ mod tests {
     #[test]
     fn windows_grow_so_that_they_stay_few_and_lose_no_packet() {
         let mut windows = Windows::new(None);
-        for n in 0..100_000u64 {
+        for n in 0..100_000u128 {
             windows.add(n * 1_000_000, 100);
             windows.delay(n);
         }
@@ -230,7 +237,18 @@ mod tests {
         );
         let rates = windows.rates();
         assert_eq!((rates.packets.mean, rates.packets.sd), (128.0, 0.0));
-        windows.add(u64::MAX, 1);
+        // A thousand years later.
+        windows.add(1 << 75, 1);
         assert!(windows.list().1.len() <= MOST_WINDOWS);
+    }
+
+    #[test]
+    fn more_windows_than_there_are_numbers_have_no_rate() {
+        let mut windows = Windows::new(Some(Time::from_ps(1)));
+        windows.add(0, 64);
+        windows.add(1 << 63, 64);
+        assert_eq!(windows.rates().windows, 1 << 63);
+        windows.add(1 << 65, 64);
+        assert_eq!(windows.rates().windows, 0);
     }
 }

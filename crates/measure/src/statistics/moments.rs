@@ -1,23 +1,25 @@
 //! Mean and deviation of a stream of integers, from exact sums.
 
+use super::wide::Wide;
+
 /// Count, sums and extremes of the values added.
 ///
-/// Sums are of the differences to the first value, which keeps the squares of nearly equal values
-/// small: 128 bits hold them exactly for 10^14 values that spread over a second of picoseconds.
-/// Beyond that they saturate.
+/// Values are below 2^104 in size: in ps, that is further apart than any two dates. Sums are exact
+/// for 2^22 such values, and for any number of values below 2^63.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Moments {
     count: u64,
-    first: u64,
+    first: i128,
+    /// Of the differences to the first value.
     sum: i128,
-    squares: u128,
-    min: u64,
-    max: u64,
+    squares: Wide,
+    min: i128,
+    max: i128,
 }
 
 /// What a stream of values was like; in the values' unit. All zero when there was none.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Summary {
+pub struct Summary<V = u64> {
     /// How many values there were.
     pub count: u64,
     /// Their mean.
@@ -25,41 +27,52 @@ pub struct Summary {
     /// Their standard deviation, by `count - 1`; 0 for a single value.
     pub sd: f64,
     /// The least.
-    pub min: u64,
+    pub min: V,
     /// The greatest.
-    pub max: u64,
+    pub max: V,
 }
 
 impl Moments {
     /// Adds a value.
     #[inline]
     pub fn add(&mut self, value: u64) {
-        self.add_many(value, 1);
+        self.add_signed(value.into(), 1);
     }
 
     /// Adds a value `count` times.
     #[inline]
     pub fn add_many(&mut self, value: u64, count: u64) {
+        self.add_signed(value.into(), count);
+    }
+
+    /// Adds a value of any size and sign `count` times.
+    #[inline]
+    pub fn add_signed(&mut self, value: i128, count: u64) {
         if count == 0 {
             return;
         }
         if self.count == 0 {
             (self.first, self.min, self.max) = (value, value, value);
         }
-        let difference = i128::from(value) - i128::from(self.first);
-        let size = difference.unsigned_abs();
+        let difference = value.saturating_sub(self.first);
         self.count = self.count.saturating_add(count);
-        let (sum, times) = (difference.saturating_mul(count.into()), u128::from(count));
+        let sum = difference.saturating_mul(count.into());
         self.sum = self.sum.saturating_add(sum);
-        // Below 2^64, so its square is below 2^128.
-        let squares = (size * size).saturating_mul(times);
-        self.squares = self.squares.saturating_add(squares);
+        let square = Wide::square(difference.unsigned_abs());
+        self.squares = self.squares.plus(square.times(count));
         self.min = self.min.min(value);
         self.max = self.max.max(value);
     }
 
-    /// What the values were like.
+    /// What the values were like. Those that are below zero or above `u64` by far are as the
+    /// nearest that fits.
     pub fn summary(&self) -> Summary {
+        let fit = |value: i128| u64::try_from(value.max(0)).unwrap_or(u64::MAX);
+        self.summary_in(fit)
+    }
+
+    /// What the values were like, the least and the greatest in another type.
+    pub fn summary_in<V: Default>(&self, turn: impl Fn(i128) -> V) -> Summary<V> {
         if self.count == 0 {
             return Summary::default();
         }
@@ -68,27 +81,19 @@ impl Moments {
             count: self.count,
             mean: self.first as f64 + self.sum as f64 / count,
             sd: libm::sqrt(self.variance()),
-            min: self.min,
-            max: self.max,
+            min: turn(self.min),
+            max: turn(self.max),
         }
     }
 
+    /// n times the squares less the sum's square, which is never negative.
     fn variance(&self) -> f64 {
         if self.count < 2 {
             return 0.0;
         }
-        let size = self.sum.unsigned_abs();
-        let count = u128::from(self.count);
-        let divisor = self.count as f64 * (self.count - 1) as f64;
-        // n times the squares less the sum's square, never negative, exactly if it fits.
-        match (self.squares.checked_mul(count), size.checked_mul(size)) {
-            (Some(squares), Some(square)) => squares.saturating_sub(square) as f64 / divisor,
-            _ => {
-                let (sum, count) = (self.sum as f64, self.count as f64);
-                let spread = self.squares as f64 - sum * (sum / count);
-                (spread / (count - 1.0)).max(0.0)
-            }
-        }
+        let square = Wide::square(self.sum.unsigned_abs());
+        let size = self.squares.times(self.count).minus(square).as_f64();
+        size / (self.count as f64 * (self.count - 1) as f64)
     }
 }
 
@@ -111,7 +116,7 @@ mod tests {
     #[test]
     fn a_value_added_many_times_counts_as_often() {
         let (mut at_once, mut one_by_one) = (Moments::default(), Moments::default());
-        for (value, count) in [(5, 3), (100, 0), (2, 7)] {
+        for (value, count) in [(5, 3), (100, 0), (2, 7), (u64::MAX, 2)] {
             at_once.add_many(value, count);
             (0..count).for_each(|_| one_by_one.add(value));
         }
@@ -127,11 +132,39 @@ mod tests {
     }
 
     #[test]
+    fn gaps_of_days_among_short_ones_have_the_deviation_that_they_have() {
+        // A day is 8.64e16 ps; the squares of a few thousand take more than 128 bits.
+        let day = 86_400_000_000_000_000u64;
+        let days = summary([0, 200 * day].into_iter().cycle().take(100_000));
+        let half = 100.0 * day as f64;
+        assert!((days.mean / half - 1.0).abs() < 1e-12, "{days:?}");
+        assert!(
+            (days.sd / half - libm::sqrt(100_000.0 / 99_999.0)).abs() < 1e-12,
+            "{days:?}"
+        );
+        // A thousand years, and a nanosecond more or less.
+        let mut moments = Moments::default();
+        let far = 365_250 * i128::from(day);
+        for value in [1, far, far + 1_000, far + 2_000, -far] {
+            moments.add_signed(value, 1);
+        }
+        let all = moments.summary_in(|value| value);
+        assert_eq!((all.count, all.min, all.max), (5, -far, far + 2_000));
+        let (mean, wanted) = (far as f64 * 0.4, far as f64 * libm::sqrt(0.8));
+        assert!((all.mean / mean - 1.0).abs() < 1e-12, "{all:?}");
+        assert!((all.sd / wanted - 1.0).abs() < 1e-12, "{all:?}");
+    }
+
+    #[test]
     fn the_ends_of_the_range_do_not_overflow() {
         let wild = summary([0, u64::MAX].into_iter().cycle().take(1_000));
         assert!((wild.mean / u64::MAX as f64 - 0.5).abs() < 0.01);
-        assert!(wild.sd.is_finite());
+        assert!((wild.sd / u64::MAX as f64 - 0.5).abs() < 0.01);
         assert_eq!(summary([]), Summary::default());
         assert_eq!(summary([5]).sd, 0.0);
+        let mut most = Moments::default();
+        most.add_signed(i128::MAX, u64::MAX);
+        most.add_signed(i128::MIN, u64::MAX);
+        assert!(most.summary().sd.is_finite());
     }
 }

@@ -7,6 +7,7 @@ mod encode;
 use crate::Verdict;
 use crate::departures::Departures;
 use crate::time::tick;
+use anyhow::Context;
 use live::file::Item;
 use node::{Rate, Time};
 use nodes::covert::Config;
@@ -98,12 +99,18 @@ impl Times {
     }
 
     /// When this one came, or leaves. Stamps that go back behind the first are as early as that.
-    fn of(&mut self, item: &Item<'_>) -> Time {
+    ///
+    /// # Errors
+    /// When it is more than 213 days after the first.
+    fn of(&mut self, item: &Item<'_>) -> anyhow::Result<Time> {
         let ps = match item.at_ps {
             Some(ps) => ps,
             None => self.departures.ps(item.word.unwrap_or(0)),
         };
         let since = ps.saturating_sub(*self.first.get_or_insert(ps));
-        Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX))
+        let since = u64::try_from(since).ok().context(
+            "a packet comes more than 213 days after the first, where times end here; split the file by --since and --until of `wire cat`",
+        )?;
+        Ok(Time::from_ps(since))
     }
 }

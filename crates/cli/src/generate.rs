@@ -236,7 +236,7 @@ impl Generate {
                 return Ok(());
             }
             let since = at - *first.get_or_insert(at);
-            let ticks = self.tick.count(since.as_ps().into());
+            let ticks = self.ticks(since.as_ps().into())?;
             let departure = match Timer::new(1) {
                 Some(timer) if departures && ticks == 0 => Departure::Mark(timer),
                 Some(timer) if departures => Departure::After(timer, ticks),
@@ -300,7 +300,7 @@ impl Generate {
         let start = u128::from(clock::now_ns() + LEAD) * 1_000;
         let made = self.make(filter, complaints, |at, bytes| {
             let at = start + u128::from(at.as_ps());
-            let departure = Departure::At(self.tick.count(at));
+            let departure = Departure::At(self.ticks(at)?);
             if let [pacer] = &pacers[..] {
                 return Ok(pacer.submit(departure, bytes)?);
             }
@@ -348,6 +348,14 @@ impl Generate {
         }
     }
 
+    /// A time in ticks.
+    fn ticks(&self, ps: u128) -> anyhow::Result<u64> {
+        self.tick.checked_count(ps).with_context(|| {
+            let tick = Time::from_ps(self.tick.as_ps().into());
+            format!("a packet leaves later than a departure can say, which counts up to 2^56 ticks of {tick}; use a longer --tick")
+        })
+    }
+
     /// The filter of what is replayed: before the command gives up what compiling it needs.
     fn compiled(&self) -> anyhow::Result<Option<live::filter::Filter>> {
         Filter::of(self.filter.clone(), self.network).compiled()
@@ -383,8 +391,10 @@ impl Generate {
         let mut schedule = Schedule::new(self.line);
         let mut out = Out::default();
         let mut left = Vec::new();
+        let mut stopped = false;
         while let Some(at) = generator.next_wake() {
-            if live::signal::stop_requested() {
+            stopped = live::signal::stop_requested();
+            if stopped {
                 // What never ends by itself is ended by a signal.
                 if !self.is_endless() {
                     complaints.stopped();
@@ -402,6 +412,16 @@ impl Generate {
                 schedule.add(at, departure.frame.len());
                 out.done(departure.frame);
             }
+        }
+        if generator.is_out_of_time() && !stopped {
+            let unsent = self.count.map_or(1, |count| count - schedule.packets());
+            complaints.lost(
+                unsent,
+                format_args!(
+                    "the schedule ended early, behind {} packets: the next one would leave after 213 days, where the time of a run ends; a shorter gap fits more",
+                    schedule.packets()
+                ),
+            );
         }
         if notes.is_stopped() {
             complaints.stopped();

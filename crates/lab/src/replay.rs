@@ -3,7 +3,7 @@
 use crate::lock::lock;
 use live::file::{Counters, FileError, Item, Next};
 use live::filter::Filter;
-use node::{Frame, Time};
+use node::Frame;
 use nodes::generator::Source;
 use packet::Tick;
 use std::collections::BTreeMap;
@@ -79,6 +79,8 @@ pub struct Replayed {
     /// The unit of timestamps that are words.
     tick: Tick,
     first_ps: Option<u128>,
+    /// Packets so far, of this loop.
+    given: u64,
     /// Which packets are replayed.
     filter: Option<Filter>,
     /// It has been read to its end once, so that what is wrong with it is known.
@@ -114,6 +116,7 @@ impl Replayed {
             source,
             tick: Tick::EIGHT_NS,
             first_ps: None,
+            given: 0,
             filter: None,
             known: false,
             notes,
@@ -174,7 +177,7 @@ fn time_of(item: &Item<'_>, tick: Tick) -> Option<u128> {
 }
 
 impl Source for Replayed {
-    fn next(&mut self, frame: &mut Frame) -> Option<Time> {
+    fn next(&mut self, frame: &mut Frame) -> Option<u128> {
         loop {
             match self.source.next() {
                 Ok(Next::Item(item)) => {
@@ -189,8 +192,8 @@ impl Source for Replayed {
                     }
                     frame.extend(item.bytes);
                     let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
-                    let since = at.saturating_sub(*self.first_ps.get_or_insert(at));
-                    return Some(Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)));
+                    self.given += 1;
+                    return Some(at.saturating_sub(*self.first_ps.get_or_insert(at)));
                 }
                 Ok(Next::End) => {}
                 Ok(Next::Stopped) => lock(&self.notes.kept).stopped = true,
@@ -209,7 +212,7 @@ impl Source for Replayed {
         match source(&self.path) {
             Ok(source) => {
                 self.source = source;
-                self.first_ps = None;
+                (self.first_ps, self.given) = (None, 0);
                 true
             }
             Err(error) => {
@@ -218,5 +221,25 @@ impl Source for Replayed {
                 false
             }
         }
+    }
+
+    fn too_late(&mut self, at_ps: u128) {
+        const DAY: u128 = 86_400_000_000_000_000;
+        let mut unsent = 1;
+        // A pipe may have no end; of a file it is known what is lost.
+        while self.path.is_file()
+            && let Ok(Next::Item(item)) = self.source.next()
+        {
+            let filter = self.filter.as_ref();
+            unsent += u64::from(filter.is_none_or(|filter| filter.run(item.bytes) > 0));
+        }
+        let (name, packet, days) = (self.source.name(), self.given, at_ps / DAY);
+        self.notes.lost(
+            unsent,
+            format!(
+                "{name}: the replay ended early: packet {packet} would leave on day {days} of the run, and a run ends on day 213; a higher speed or \
+                 a pace (gap, rate) makes it fit"
+            ),
+        );
     }
 }

@@ -148,13 +148,25 @@ impl Generator {
         })
     }
 
+    /// Whether frames are left that would leave behind the end of time, which comes 213 days after
+    /// the start of a run.
+    pub fn is_out_of_time(&self) -> bool {
+        self.left > 0 && self.next == Time::MAX && self.end == Time::MAX
+    }
+
     /// Sees to it that the next frame is known, and tells when it leaves; `None` when all is sent.
     fn upcoming(&mut self, out: &mut Out) -> Option<Time> {
         if let Content::Replay(replay) = &mut self.content {
             let own = replay.fill(self.next, out)?;
             if self.pace.is_none() {
+                let at = u64::try_from(own).map_or(Time::MAX, Time::from_ps);
+                // A frame that would leave behind the end is not wanted, whenever that is.
+                if at == Time::MAX && self.end == Time::MAX && self.left > 0 {
+                    replay.end_before(own, out);
+                    return None;
+                }
                 // Stamps in a capture may go back; departures do not.
-                self.next = own.max(self.next);
+                self.next = at.max(self.next);
             }
         }
         (self.left > 0 && self.next < self.end).then_some(self.next)

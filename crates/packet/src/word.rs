@@ -7,6 +7,7 @@ use core::fmt;
 
 /// The lower 56 bits.
 const TICKS: u64 = (1 << 56) - 1;
+const MOST_TICKS: u128 = TICKS as u128;
 
 /// The length of a port's tick, in picoseconds, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -29,6 +30,14 @@ impl Tick {
     /// The count of whole ticks in this many picoseconds, within 56 bits.
     pub const fn count(self, ps: u128) -> u64 {
         (ps / self.0 as u128) as u64 & TICKS
+    }
+
+    /// The same where 56 bits hold it: with ticks of 8 ns, up to 18 years.
+    pub const fn checked_count(self, ps: u128) -> Option<u64> {
+        match ps / self.0 as u128 {
+            ticks @ 0..=MOST_TICKS => Some(ticks as u64),
+            _ => None,
+        }
     }
 
     /// The picoseconds of this many ticks.
@@ -150,6 +159,14 @@ mod tests {
                 .to_string()
                 .starts_with("timestamp 1800000000000000:")
         );
+    }
+
+    #[test]
+    fn ticks_beyond_56_bits_are_none() {
+        let last = 8_000 * ((1u128 << 56) - 1) + 7_999;
+        assert_eq!(Tick::EIGHT_NS.checked_count(last), Some((1 << 56) - 1));
+        assert_eq!(Tick::EIGHT_NS.checked_count(last + 1), None);
+        assert_eq!(Tick::EIGHT_NS.checked_count(u128::MAX), None);
     }
 
     #[test]

@@ -85,7 +85,7 @@ impl Decode {
 
 impl Consumer for Reader {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        let at = self.times.of(item);
+        let at = self.times.of(item)?;
         // A capture may have cut the packet short; its gap is counted from its end.
         let len = item.bytes.len().max(item.original_len as usize);
         let Some(message) = self.demodulator.frame(at, len) else {

@@ -138,7 +138,7 @@ impl Detect {
 impl Consumer for Listener {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
         // Not at the very beginning of time, so that jitter may go either way.
-        let mut at = Time::from_ms(1) + self.times.of(item);
+        let mut at = Time::from_ms(1) + self.times.of(item)?;
         if let Some(jitter) = self.jitter {
             let off = self.random.normal() * jitter.as_ps() as f64;
             at = Time::from_ps((at.as_ps() as f64 + off).max(0.0) as u64);

@@ -112,12 +112,15 @@ impl Consumer for Writer {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
         let len = item.bytes.len();
         // The first packet is not at the very beginning of time: a preamble goes before it.
-        let arrived = Time::from_us(1) + self.times.of(item);
+        let arrived = Time::from_us(1) + self.times.of(item)?;
         let bytes = (len.max(link::SHORTEST) + link::FCS) as u64;
         let now = arrived + self.line.time_of(8 * bytes, 0).0;
         let at = self.modulator.departure(now, arrived, len);
         let since = at - *self.first.get_or_insert(at);
-        let ticks = self.tick.count(since.as_ps().into());
+        let ticks = self.tick.checked_count(since.as_ps().into());
+        let ticks = ticks.context(
+            "a packet leaves later than a departure can say, which counts up to 2^56 ticks; use a longer --tick",
+        )?;
         let departure = match (&self.form, Timer::new(1)) {
             (Form::Lines(_) | Form::Records, Some(timer)) if ticks == 0 => Departure::Mark(timer),
             (Form::Lines(_) | Form::Records, Some(timer)) => Departure::After(timer, ticks),

@@ -4,6 +4,7 @@ use crate::complaints::Complaints;
 use crate::departures::Departures;
 use crate::packets::{Consumer, Packets};
 use crate::select::Selector;
+use anyhow::bail;
 use live::file::Item;
 use node::Time;
 use packet::Tick;
@@ -23,6 +24,7 @@ pub fn each(
         take,
         departures: Departures::new(Tick::EIGHT_NS),
         first: None,
+        number: 0,
     };
     let mut packets = Packets::open(path, complaints)?.any_length();
     packets.choose(&mut selector, Tick::EIGHT_NS, &mut reader)?;
@@ -33,6 +35,8 @@ struct Reader<'a> {
     take: &'a mut dyn FnMut(Time, &[u8]),
     departures: Departures,
     first: Option<u128>,
+    /// Packets so far.
+    number: u64,
 }
 
 impl Consumer for Reader<'_> {
@@ -41,11 +45,15 @@ impl Consumer for Reader<'_> {
             Some(at) => at,
             None => self.departures.ps(item.word.unwrap_or(0)),
         };
+        self.number += 1;
         let since = at.saturating_sub(*self.first.get_or_insert(at));
-        (self.take)(
-            Time::from_ps(u64::try_from(since).unwrap_or(u64::MAX)),
-            item.bytes,
-        );
+        let Ok(since) = u64::try_from(since) else {
+            bail!(
+                "packet {} comes more than 213 days after the first, and the time of a run ends there; leave it out by --filter, or split the file",
+                self.number
+            );
+        };
+        (self.take)(Time::from_ps(since), item.bytes);
         Ok(true)
     }
 

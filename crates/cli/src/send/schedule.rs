@@ -11,6 +11,22 @@ const LEAD: u128 = 10_000_000_000;
 const PAUSE: u128 = 1_000_000;
 const SECOND: u64 = 1_000_000_000_000;
 
+/// Why a packet has no departure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BadDeparture {
+    /// Its word is none.
+    #[error(transparent)]
+    Word(#[from] BadWord),
+    /// It leaves later than a port's counter reaches.
+    #[error(
+        "it leaves on day {days} of the port's counter, which has 2^56 ticks; --speed or a pace such as --gap brings it nearer"
+    )]
+    TooLate {
+        /// Whole days since the counter was zero.
+        days: u128,
+    },
+}
+
 /// The timing that was asked for.
 #[derive(Clone, Copy, Debug)]
 pub enum Pace {
@@ -74,28 +90,35 @@ impl Schedule {
     /// When the next packet leaves.
     ///
     /// # Errors
-    /// When its word is none.
-    pub fn departure(&mut self, item: &Item<'_>, tick: Tick) -> Result<Departure, BadWord> {
+    /// When its word is none, or the port's counter does not reach its time.
+    pub fn departure(&mut self, item: &Item<'_>, tick: Tick) -> Result<Departure, BadDeparture> {
         let word = item.word.unwrap_or(0);
+        let at = |ps: u128| {
+            const DAY: u128 = 86_400 * SECOND as u128;
+            let ticks = tick.checked_count(ps);
+            ticks
+                .map(Departure::At)
+                .ok_or(BadDeparture::TooLate { days: ps / DAY })
+        };
         let scale = match self.pace {
             Pace::AtOnce => return Ok(Departure::Now),
             Pace::Gap(_) | Pace::Rate(..) | Pace::PerSecond(..) => {
-                return Ok(Departure::At(tick.count(self.paced(item.bytes.len()))));
+                return at(self.paced(item.bytes.len()));
             }
             Pace::AtDate(epoch) => {
                 return match item.at_ps {
-                    Some(at) => Ok(Departure::At(tick.count(at.saturating_sub(epoch)))),
-                    None => Departure::from_word(word),
+                    Some(date) => at(date.saturating_sub(epoch)),
+                    None => Ok(Departure::from_word(word)?),
                 };
             }
             Pace::Said if self.is_stamped(item) => {
-                return Departure::from_word(word);
+                return Ok(Departure::from_word(word)?);
             }
             Pace::Said => 1.0,
             Pace::Own(scale) => scale,
         };
         let own = item.at_ps.unwrap_or_else(|| tick.ps(word));
-        Ok(Departure::At(tick.count(self.own(own, scale))))
+        at(self.own(own, scale))
     }
 
     /// The departure of a packet that came at `own`; never before the one before it.

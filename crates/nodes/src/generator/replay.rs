@@ -9,11 +9,17 @@ use node::{Frame, Out, Time};
 /// Where replayed frames come from: a capture that is read as it is sent, or a list.
 pub trait Source: Send {
     /// Appends the next frame's bytes to `frame`, which is empty, and tells its time from the first
-    /// frame on; `None` at the end.
-    fn next(&mut self, frame: &mut Frame) -> Option<Time>;
+    /// frame on, in ps; `None` at the end.
+    fn next(&mut self, frame: &mut Frame) -> Option<u128>;
 
     /// Begins again with the first frame; `false` if it cannot.
     fn rewind(&mut self) -> bool;
+
+    /// The replay ends before the frame that was given last: it would leave at `at_ps` of the run,
+    /// whose time ends at [`Time::MAX`].
+    fn too_late(&mut self, at_ps: u128) {
+        let _ = at_ps;
+    }
 }
 
 /// Frames in memory, with their times from the first one on.
@@ -31,11 +37,11 @@ impl Frames {
 }
 
 impl Source for Frames {
-    fn next(&mut self, frame: &mut Frame) -> Option<Time> {
+    fn next(&mut self, frame: &mut Frame) -> Option<u128> {
         let (time, bytes) = self.frames.get(self.next)?;
         self.next += 1;
         frame.extend(bytes);
-        Some(*time)
+        Some(time.as_ps().into())
     }
 
     fn rewind(&mut self) -> bool {
@@ -52,8 +58,8 @@ const SHORTEST_PAUSE: Time = Time::from_ns(1);
 /// A source at work.
 pub(super) struct Replay {
     source: Box<dyn Source>,
-    /// The frame that leaves next, and its time from the start of its loop.
-    in_hand: Option<(Time, Frame)>,
+    /// The frame that leaves next, and its time from the start of its loop, in ps.
+    in_hand: Option<(u128, Frame)>,
     speed: u64,
     loops: u64,
     pause: Time,
@@ -61,6 +67,8 @@ pub(super) struct Replay {
     loop_start: Option<Time>,
     /// Whether this loop has given a frame.
     gave: bool,
+    /// Whether the rest does not fit into the time of a run.
+    ended: bool,
 }
 
 impl Replay {
@@ -78,6 +86,7 @@ impl Replay {
             begun: 1,
             loop_start: None,
             gave: false,
+            ended: false,
         })
     }
 
@@ -85,18 +94,22 @@ impl Replay {
         self.begun
     }
 
-    /// Sees to it that a frame is in hand, and tells when it leaves by its own timing. `last` is the
+    /// Sees to it that a frame is in hand, and tells when it leaves by its own timing, in ps of the
+    /// run. `last` is the
     /// last departure, or where the first is to be. `None` at the end of the last loop.
-    pub(super) fn fill(&mut self, last: Time, out: &mut Out) -> Option<Time> {
+    pub(super) fn fill(&mut self, last: Time, out: &mut Out) -> Option<u128> {
+        if self.ended {
+            return None;
+        }
         let start = *self.loop_start.get_or_insert(last);
         if let Some((time, _)) = self.in_hand {
-            return Some(start + self.scaled(time));
+            return Some(self.departure(start, time));
         }
         let mut frame = out.frame();
         if let Some(time) = self.source.next(&mut frame) {
             self.gave = true;
             self.in_hand = Some((time, frame));
-            return Some(start + self.scaled(time));
+            return Some(self.departure(start, time));
         }
         // The end. A loop that gave nothing is not tried again.
         let again = self.gave && (self.loops == 0 || self.begun < self.loops);
@@ -111,18 +124,27 @@ impl Replay {
         self.begun += 1;
         self.loop_start = Some(start);
         self.in_hand = Some((time, frame));
-        Some(start + self.scaled(time))
+        Some(self.departure(start, time))
+    }
+
+    /// Ends the replay before the frame in hand, which would leave later than any time of a run.
+    pub(super) fn end_before(&mut self, at_ps: u128, out: &mut Out) {
+        self.ended = true;
+        self.source.too_late(at_ps);
+        if let Some((_, frame)) = self.in_hand.take() {
+            out.done(frame);
+        }
     }
 
     pub(super) fn take(&mut self) -> Option<Frame> {
         self.in_hand.take().map(|(_, frame)| frame)
     }
 
-    fn scaled(&self, time: Time) -> Time {
-        if self.speed == MILLION {
-            return time;
-        }
-        let scaled = u128::from(time.as_ps()) * u128::from(MILLION) / u128::from(self.speed);
-        Time::from_ps(u64::try_from(scaled).unwrap_or(u64::MAX))
+    fn departure(&self, start: Time, time: u128) -> u128 {
+        let scaled = match self.speed {
+            MILLION => time,
+            speed => time.saturating_mul(MILLION.into()) / u128::from(speed),
+        };
+        scaled.saturating_add(start.as_ps().into())
     }
 }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// What is set right.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct Fix {
-    /// Set checksums right: of IPv4, TCP, UDP, ICMP, ICMPv6, GRE
+    /// Set checksums right: of IPv4, TCP, UDP, ICMP, ICMPv6, IGMP, GRE
     #[arg(long)]
     fix_checksums: bool,
     /// Set lengths of IP and UDP right, to the end of the frame; and checksums
@@ -61,9 +61,11 @@ fn text(counts: &Counts) -> String {
         icmp,
         icmpv6,
         gre,
+        igmp,
         lengths,
         fragments,
         truncated,
+        others,
     } = *counts;
     let sums = [
         ("IPv4", ipv4),
@@ -72,6 +74,7 @@ fn text(counts: &Counts) -> String {
         ("ICMP", icmp),
         ("ICMPv6", icmpv6),
         ("GRE", gre),
+        ("IGMP", igmp),
     ];
     let total: u64 = sums.iter().map(|(_, count)| count).sum();
     let mut text = format!("{total} checksums set right");
@@ -93,6 +96,10 @@ fn text(counts: &Counts) -> String {
         (
             truncated,
             "packets that are not all there, whose checksums cannot be known, left as they are",
+        ),
+        (
+            others,
+            "packets of other protocols with a checksum (OSPF, PIM, SCTP, VRRP and the like), left as they are",
         ),
     ] {
         if count > 0 {

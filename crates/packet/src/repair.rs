@@ -1,13 +1,24 @@
 //! Checksums and lengths set right, after something else has been changed: by `sed`, by hand.
 //!
-//! Of IPv4, TCP, UDP, ICMP, ICMPv6 and GRE, in tunnels too, from the inside out. What cannot be known is left and counted: the
-//! checksum of a fragment, and that of a packet that is not all there. UDP and GRE without a checksum stay without.
+//! Of IPv4, TCP, UDP, ICMP, ICMPv6, IGMP and GRE, in tunnels too (PPPoE, VXLAN, Geneve and IP's own), from the inside out. What
+//! cannot be known is left and counted: the checksum of a fragment, and that of a packet that is not all there; and those of
+//! other protocols. UDP and GRE without a checksum stay without, but for UDP over IPv6, which must have one (RFC 8200 section
+//! 8.1) unless it is a tunnel (RFC 6935).
+
+mod walk;
 
 use crate::checksum::{Pseudo, Sum};
 use crate::field::put_u16;
-use crate::layers::{Header, layers};
+use crate::layers::{Header, Next};
+use crate::udp::UdpView;
 use alloc::vec::Vec;
+use walk::Walk;
 
+/// The ports of tunnels over UDP that may leave out the checksum over IPv6: GRE, VXLAN, Geneve, MPLS.
+const TUNNELS: [u16; 4] = [4754, 4789, 6081, 6635];
+/// The protocol numbers of IGMP, and of others with a checksum over their packet: DCCP, EIGRP, OSPF, PIM, VRRP, SCTP, UDP-Lite.
+const IGMP: u8 = 2;
+const OTHERS: [u8; 7] = [33, 88, 89, 103, 112, 132, 136];
 /// The shortest frame on a wire: what is behind the packet in a frame no longer than this may be padding.
 const PADDED: usize = 60;
 
@@ -26,12 +37,16 @@ pub struct Counts {
     pub icmpv6: u64,
     /// Of GRE.
     pub gre: u64,
+    /// Of IGMP.
+    pub igmp: u64,
     /// Lengths of IP and UDP that were wrong.
     pub lengths: u64,
     /// Fragments, whose checksum is that of a packet that is not here: left.
     pub fragments: u64,
     /// Packets that say that they are longer than they are, or not how long: left.
     pub truncated: u64,
+    /// Packets of other protocols with a checksum (DCCP, EIGRP, OSPF, PIM, VRRP, SCTP, UDP-Lite): left.
+    pub others: u64,
 }
 
 /// Sets frames right.
@@ -63,6 +78,7 @@ enum Kind {
     Icmp,
     Icmpv6,
     Gre,
+    Igmp,
 }
 
 impl Repair {
@@ -87,7 +103,7 @@ impl Repair {
         let mut end = frame.len();
         let padded = frame.len() <= PADDED;
         let mut fragment = false;
-        while let Some(layer) = layers(frame).nth(index) {
+        while let Some(layer) = Walk::new(frame).nth(index) {
             index += 1;
             // Where the length stands, what it leaves out, and what it says.
             let (place, without, told) = match layer.header {
@@ -134,7 +150,9 @@ impl Repair {
         self.sums.clear();
         // Of the innermost IP packet: where it ends, what it adds to sums, and whether all of it is there.
         let (mut end, mut pseudo, mut whole) = (frame.len(), None, true);
-        for layer in layers(frame) {
+        let mut is_six = false;
+        let mut walk = Walk::new(frame);
+        for layer in walk.by_ref() {
             let at = layer.at;
             let (kind, place) = match layer.header {
                 Header::Ipv4(ip) => {
@@ -149,6 +167,7 @@ impl Repair {
                     whole &= self.counts.is_whole(told <= end, ip.is_fragment());
                     end = told.min(end);
                     pseudo = Some(ip.pseudo());
+                    is_six = false;
                     continue;
                 }
                 Header::Ipv6(ip) => {
@@ -160,10 +179,11 @@ impl Repair {
                     whole &= self.counts.is_whole(told <= end, fragment);
                     end = told.min(end);
                     pseudo = Some(ip.pseudo(walk.protocol()));
+                    is_six = true;
                     continue;
                 }
                 Header::Tcp(_) => (Kind::Tcp, 16),
-                Header::Udp(udp) if udp.checksum() != 0 => {
+                Header::Udp(udp) if has_checksum(udp, is_six) => {
                     let told = at + usize::from(udp.length());
                     if whole && udp.length() < 8 {
                         whole = self.counts.is_whole(false, false);
@@ -191,6 +211,17 @@ impl Repair {
                     pseudo,
                 });
             }
+        }
+        match walk.end() {
+            (Next::Protocol(IGMP), at) if whole && at + 4 <= end => self.sums.push(Covered {
+                kind: Kind::Igmp,
+                at: at + 2,
+                begin: at,
+                end,
+                pseudo: None,
+            }),
+            (Next::Protocol(protocol), _) if OTHERS.contains(&protocol) => self.counts.others += 1,
+            _ => {}
         }
     }
 
@@ -221,9 +252,15 @@ impl Repair {
             Kind::Icmp => &mut counts.icmp,
             Kind::Icmpv6 => &mut counts.icmpv6,
             Kind::Gre => &mut counts.gre,
+            Kind::Igmp => &mut counts.igmp,
         } += u64::from(wrong);
         wrong
     }
+}
+
+/// Whether a datagram's checksum is to be right. Zero stands for none, which IPv6 allows in tunnels alone.
+fn has_checksum(udp: UdpView<'_>, is_six: bool) -> bool {
+    udp.checksum() != 0 || is_six && !TUNNELS.contains(&udp.destination_port())
 }
 
 impl Counts {
@@ -282,6 +319,111 @@ mod tests {
             repaired(false, &mut frame);
             assert_eq!(frame, sound, "{text}");
         }
+    }
+
+    /// A frame with the header of a tunnel before its IP packet, or before all of it.
+    fn inside(tunnel: &str, inner: &str) -> Vec<u8> {
+        let inner = frame(inner);
+        let outer = |bytes: &[u8], carried: &[u8]| {
+            let mut frame = frame("ip/udp(dport=6081,sport=9)");
+            let udp = frame.len() - 8;
+            frame.extend_from_slice(bytes);
+            frame.extend_from_slice(carried);
+            let length = frame.len();
+            put_u16(&mut frame, 16, (length - 14) as u16);
+            put_u16(&mut frame, udp + 4, (length - udp) as u16);
+            repaired(false, &mut frame);
+            frame
+        };
+        match tunnel {
+            "pppoe" => {
+                let length = (inner.len() - 14 + 2) as u16;
+                let header = [0x88, 0x64, 0x11, 0, 0, 1, (length >> 8) as u8, length as u8];
+                let protocol = match inner[12] {
+                    0x08 => [0, 0x21],
+                    _ => [0, 0x57],
+                };
+                [&inner[..12], &header, &protocol, &inner[14..]].concat()
+            }
+            // With one option of four bytes, and without.
+            "geneve" => outer(&[1, 0, 0x65, 0x58, 0, 0, 9, 0, 1, 2, 3, 0], &inner),
+            "geneve-ip" => outer(&[0, 0, inner[12], inner[13], 0, 0, 9, 0], &inner[14..]),
+            _ => panic!("{tunnel}"),
+        }
+    }
+
+    #[test]
+    fn what_tunnels_without_a_checksum_carry_is_set_right() {
+        for tunnel in ["pppoe", "geneve", "geneve-ip"] {
+            for (inner, of) in [
+                ("ip/tcp/\"abc\"", "tcp"),
+                ("ip/udp/\"abc\"", "udp"),
+                ("ip/icmp/\"abcd\"", "icmp"),
+                ("ipv6/icmpv6/\"abc\"", "icmpv6"),
+                ("ipv6/tcp/\"abc\"", "tcp"),
+            ] {
+                let sound = inside(tunnel, inner);
+                let mut changed = sound.clone();
+                assert_eq!(
+                    repaired(false, &mut changed),
+                    Counts::default(),
+                    "{tunnel} {inner}"
+                );
+                let last = changed.len() - 1;
+                changed[last] ^= 0x55;
+                let counts = repaired(false, &mut changed);
+                let inside = match of {
+                    "tcp" => counts.tcp,
+                    "udp" => counts.udp,
+                    "icmp" => counts.icmp,
+                    _ => counts.icmpv6,
+                };
+                assert_eq!(inside, 1, "{tunnel} {inner} {counts:?}");
+                changed[last] ^= 0x55;
+                repaired(false, &mut changed);
+                assert_eq!(changed, sound, "{tunnel} {inner}");
+            }
+        }
+        // Of another version, or cut off, it is data.
+        let mut other = inside("geneve", "ip/tcp/\"abc\"");
+        other[42] |= 0x40;
+        let last = other.len() - 1;
+        other[last] ^= 1;
+        assert_eq!(repaired(false, &mut other).tcp, 0);
+    }
+
+    #[test]
+    fn igmp_is_set_right_and_other_checksums_are_counted_as_left() {
+        // A report of version 2 for 224.0.0.251.
+        let mut igmp = frame("ip(proto=2)");
+        igmp.extend([0x16, 0, 0, 0, 224, 0, 0, 251]);
+        put_u16(&mut igmp, 16, 28);
+        let counts = repaired(true, &mut igmp);
+        assert_eq!((counts.igmp, counts.others), (1, 0));
+        assert_eq!(igmp[36..38], [0x09, 0x04]);
+        assert_eq!(repaired(true, &mut igmp), Counts::default());
+        for (protocol, others) in [(89, 1), (103, 1), (112, 1), (132, 1), (50, 0), (253, 0)] {
+            let mut left = frame("ip(proto=2)");
+            left[23] = protocol;
+            left.extend([7; 12]);
+            let counts = repaired(true, &mut left);
+            assert_eq!((counts.others, counts.igmp), (others, 0), "{protocol}");
+            assert_eq!(left[34..], [7; 12]);
+        }
+    }
+
+    #[test]
+    fn udp_over_ipv6_has_a_checksum_unless_it_is_a_tunnel() {
+        for (port, udp) in [(53, 1), (9, 1), (4789, 0), (6081, 0)] {
+            let mut frame = frame("ipv6/udp/\"abc\"");
+            let at = 54;
+            put_u16(&mut frame, at + 2, port);
+            put_u16(&mut frame, at + 6, 0);
+            assert_eq!(repaired(false, &mut frame).udp, udp, "{port}");
+            assert_eq!(frame[at + 6..at + 8] != [0, 0], udp == 1);
+        }
+        let mut four = frame("ip/udp(chksum=0)/\"abc\"");
+        assert_eq!(repaired(false, &mut four).udp, 0);
     }
 
     #[test]

@@ -22,7 +22,7 @@ use lab::engine::Engines;
 
 /// Check, run, test and look into programs in P4
 ///
-/// P4_16 and P4_14 for the architectures v1model, PSA, and Wireline's own `switch` and `bump`.
+/// P4_16 and P4_14 for the architectures v1model, PSA, PNA, and Wireline's own `switch` and `bump`.
 #[derive(clap::Args)]
 #[command(
     disable_help_subcommand = true,
@@ -69,6 +69,10 @@ enum Action {
     Digest(control::Words),
     /// The custom CRCs of a pipeline that runs
     Crc(control::Words),
+    /// On which side of a NIC its ports are: ls, set, rm
+    Port(control::Words),
+    /// For how long learned entries of a NIC stay: ls, set, reset
+    Expiry(control::Words),
     Info(info::Info),
     Tutorial(tutorial::Tutorial),
 }
@@ -101,6 +105,8 @@ impl P4 {
             Action::ValueSet(words) => words.run("value-set"),
             Action::Digest(words) => words.run("digest"),
             Action::Crc(words) => words.run("crc"),
+            Action::Port(words) => words.run("port"),
+            Action::Expiry(words) => words.run("expiry"),
             Action::Info(command) => command.run(),
             Action::Tutorial(command) => command.run(),
         }

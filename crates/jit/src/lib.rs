@@ -196,7 +196,7 @@ impl Engine for Jit {
         let ended = unsafe { (compiled.code)(state.cells, &raw mut state) };
         state.finish();
         context.steps = state.steps as u32;
-        context.hit = None;
+        context.leave_action();
         match ended {
             unit::RETURN => Ended::Return,
             unit::REJECT => Ended::Reject,
@@ -274,7 +274,7 @@ impl Engine for Jit {
         let result = unsafe { (compiled.code)(state.cells, &raw mut state) };
         state.finish();
         context.steps = state.steps as u32;
-        context.hit = None;
+        context.leave_action();
         let passed = path::passed(result, state.port);
         if matches!(passed, Passed::Sent(_)) {
             emit_rest(packet, bytes);

@@ -101,7 +101,8 @@ impl Unit<'_, '_> {
                     self.b.switch_to_block(on);
                 }
                 // Only on paths with a turn, which is not followed.
-                Step::LeaveIfIs(..) | Step::Move(..) | Step::Turn => unreachable!("no turns"),
+                Step::LeaveIfIs(..) | Step::Turn => unreachable!("no turns"),
+                Step::Move(to, from) => self.move_slot(to, from),
                 Step::Port(slot) => {
                     let port = self.read(slot).limbs[0];
                     self.set_field(offset_of!(State, port), port);
@@ -125,6 +126,19 @@ impl Unit<'_, '_> {
         self.b.seal_all_blocks();
         self.b.finalize(config);
         self.reads_bytes
+    }
+
+    /// Gives a slot the value of another one of its type.
+    fn move_slot(&mut self, to: SlotId, from: SlotId) {
+        let value = self.read(from);
+        self.write(to, &value);
+        if matches!(value.ty, Ty::Varbit(_)) {
+            let behind = |slot: SlotId| self.layout.range(slot).end as i32 * 8 - 8;
+            let (to, from) = (behind(to), behind(from));
+            let flags = ir::MemFlagsData::trusted();
+            let length = self.b.ins().load(I64, flags, self.cells, from);
+            self.b.ins().store(flags, length, self.cells, to);
+        }
     }
 
     /// All slots zero, nothing read, nothing emitted.

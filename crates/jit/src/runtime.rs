@@ -225,8 +225,9 @@ unsafe extern "C" fn hit(state: *mut State, table: u64, key: *const u64) -> Row 
     let id = TableId(table as u32);
     let context = state.context();
     context.hit = found.entry.map(|entry| Hit { table: id, entry });
-    if let Some(entry) = found.entry {
-        apply::hit(id, entries, entry, context);
+    match found.entry {
+        Some(entry) => apply::hit(id, entries, entry, context),
+        None => apply::miss(id, key, context),
     }
     state.hit = 1;
     Row::of(&found)
@@ -275,7 +276,7 @@ unsafe extern "C" fn invoke(
     // SAFETY: as in `State::context`; the cells are another piece of memory.
     let context = unsafe { &mut *state.context };
     if state.hit == 0 {
-        context.hit = None;
+        context.leave_action();
     }
     call.invoke(input, output, state.cells(), packet, context);
     state.note_effects(call, context);
@@ -299,7 +300,7 @@ unsafe extern "C" fn statement(
     // SAFETY: as in `State::context`; the cells are another piece of memory.
     let context = unsafe { &mut *state.context };
     if state.hit == 0 {
-        context.hit = None;
+        context.leave_action();
     }
     let section = p4::ir::SectionId(state.section as u32);
     let stepped = interpreter::statement(section, statement, call, state.cells(), packet, context);

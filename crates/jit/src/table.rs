@@ -13,7 +13,7 @@ impl Unit<'_, '_> {
         let program = self.program;
         let table = &program.tables[id.index()];
         let chosen = table.implementation.is_some();
-        let direct = !table.direct.is_empty();
+        let direct = !table.direct.is_empty() || table.adds_on_miss() || table.deletes_idle();
         let number = constant(&mut self.b, u64::from(id.0));
         let found = if chosen {
             let key = self.table_key(id, false);

@@ -4,6 +4,7 @@ mod agreement;
 mod allocation;
 mod corpus;
 mod lookups;
+mod nic;
 mod passes;
 mod paxos;
 mod random;

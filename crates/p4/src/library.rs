@@ -77,10 +77,10 @@ const FILES: &[(&str, &str)] = &[
 pub fn runs<'a>(package: &Architecture, blocks: impl IntoIterator<Item = &'a str>) -> bool {
     let blocks = blocks.into_iter();
     match package {
-        Architecture::V1Switch | Architecture::PsaSwitch => true,
+        Architecture::V1Switch | Architecture::PsaSwitch | Architecture::PnaNic => true,
         Architecture::Switch => blocks.eq(["p", "ig", "eg", "dep"]),
         Architecture::Bump => blocks.eq(["p", "pipe", "dep"]),
-        Architecture::PnaNic | Architecture::Other(_) => false,
+        Architecture::Other(_) => false,
     }
 }
 

@@ -37,8 +37,9 @@ pub fn choose(
         member: None,
     };
     context.hit = found.entry.map(|entry| Hit { table: id, entry });
-    if let Some(entry) = found.entry {
-        hit(id, table, entry, context);
+    match found.entry {
+        Some(entry) => hit(id, table, entry, context),
+        None => miss(id, key, context),
     }
     let reference = match found.choice {
         Choice::Action(action) => {
@@ -94,6 +95,14 @@ pub fn hit(id: TableId, table: &Table, entry: u32, context: &mut Context) {
         if let Some(counter) = environment.counter(*counter) {
             counter.count(u64::from(entry), u64::from(context.length));
         }
+    }
+}
+
+/// What happens at each miss: of a table that packets add entries to the key is noted.
+#[inline]
+pub fn miss(id: TableId, key: &[u64], context: &mut Context) {
+    if context.environment.program.tables[id.index()].adds_on_miss() {
+        context.missed.note(id, key);
     }
 }
 

@@ -11,6 +11,8 @@ pub enum Cause {
     Resubmit,
     /// It begins anew as it would have left.
     Recirculate,
+    /// It comes back in the other direction of a NIC.
+    Loopback,
     /// It is to leave by a port; the number tells copies apart.
     Egress(u32, u32),
 }

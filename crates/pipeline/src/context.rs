@@ -5,10 +5,13 @@ use crate::externs::hash::Tables as CrcTables;
 use crate::state::Reader;
 use crate::state::checksum::Checksum;
 use crate::state::meter::Colour;
+use crate::state::nic::Side;
 use crate::state::profile::Contents;
 use crate::state::replication::Groups;
+use crate::table::{Entry, Update};
 use crate::trace::Trace;
 use alloc::boxed::Box;
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use node::Time;
@@ -62,6 +65,32 @@ pub struct Hit {
     pub table: TableId,
     /// The entry's index, below the table's capacity.
     pub entry: u32,
+}
+
+/// What a packet asks for while it passes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Asked {
+    /// A new entry.
+    Add(TableId, Entry),
+    /// The time of the entry that was hit starts again; with another timeout from a profile.
+    Restart(Hit, Option<Option<Time>>),
+}
+
+/// A key that a table with `add_on_miss` does not have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Missed {
+    /// The table whose default action runs now.
+    pub(crate) table: Option<TableId>,
+    pub(crate) key: Vec<u64>,
+}
+
+impl Missed {
+    /// Notes a miss.
+    pub(crate) fn note(&mut self, table: TableId, key: &[u64]) {
+        self.table = Some(table);
+        self.key.clear();
+        self.key.extend_from_slice(key);
+    }
 }
 
 /// What waits to leave by a port, as the world last told.
@@ -121,6 +150,12 @@ pub struct Context {
     pub steps: u32,
     /// In an action that runs for an entry: which. Without one (default action, no table) direct objects do nothing.
     pub hit: Option<Hit>,
+    /// The key that the default action of a table with `add_on_miss` runs for.
+    pub missed: Missed,
+    /// What the packet asks of the tables in this pass.
+    pub asked: Vec<Asked>,
+    /// Requests of passes that have ended, not yet carried out.
+    pub(crate) updates: Vec<Update>,
     /// What the direct meter of the table of `hit` said, if it has one (v1model).
     pub colour: Colour,
     /// Of checksum objects, by [`Object::Checksum`](crate::environment::Object::Checksum)'s number.
@@ -135,6 +170,8 @@ pub struct Context {
     value_sets: Vec<Reader<Vec<Vec<KeyMatch>>>>,
     groups: Reader<Groups>,
     crcs: Reader<CrcTables>,
+    expiry: Reader<BTreeMap<u8, Option<Time>>>,
+    sides: Reader<BTreeMap<u32, Side>>,
 }
 
 impl Context {
@@ -157,6 +194,9 @@ impl Context {
             stop: None,
             steps: STEPS,
             hit: None,
+            missed: Missed::default(),
+            asked: Vec::new(),
+            updates: Vec::new(),
             colour: Colour::Green,
             checksums,
             trace: None,
@@ -166,6 +206,8 @@ impl Context {
             value_sets: environment.value_sets.iter().map(Reader::new).collect(),
             groups: Reader::new(&environment.replication),
             crcs: Reader::new(&environment.crcs),
+            expiry: Reader::new(&environment.nic.expiry),
+            sides: Reader::new(&environment.nic.sides),
             environment,
         }
     }
@@ -179,9 +221,28 @@ impl Context {
         self.stop = None;
         self.steps = STEPS;
         self.hit = None;
+        self.missed.table = None;
         for checksum in &mut self.checksums {
             checksum.clear();
         }
+    }
+
+    /// Gets ready for a packet that an engine lets go along a path: what it asks for is the engine's
+    /// own to clear.
+    #[inline]
+    pub(crate) fn begin_path(&mut self, length: u32) {
+        self.length = length;
+        self.steps = STEPS;
+        for checksum in &mut self.checksums {
+            checksum.clear();
+        }
+    }
+
+    /// Forgets the entry or the miss that an action ran for.
+    #[inline]
+    pub fn leave_action(&mut self) {
+        self.hit = None;
+        self.missed.table = None;
     }
 
     /// Counts a jump backwards, and says whether the packet may go on.
@@ -228,6 +289,18 @@ impl Context {
     /// Multicast groups and clone sessions.
     pub fn groups(&mut self) -> &Groups {
         self.groups.get(&self.environment.replication)
+    }
+
+    /// For how long an entry with this profile stays that is not used; none for ever.
+    pub(crate) fn expiry(&mut self, profile: u64) -> Option<Time> {
+        let times = self.expiry.get(&self.environment.nic.expiry);
+        let profile = u8::try_from(profile).ok()?;
+        times.get(&profile).copied().flatten()
+    }
+
+    /// The side of the NIC of each port that has one.
+    pub(crate) fn sides(&mut self) -> &BTreeMap<u32, Side> {
+        self.sides.get(&self.environment.nic.sides)
     }
 
     /// The tables of CRCs.

@@ -6,7 +6,9 @@ pub use crate::unsupported::Unsupported;
 use crate::externs::hash::{Algorithm, Tables as CrcTables};
 use crate::externs::registry::{Methods, Registry};
 use crate::layout::{Layout, limbs};
+use crate::restrictions::Restrictions;
 use crate::state::counter::Unit;
+use crate::state::nic::Nic;
 use crate::state::replication::Groups;
 use crate::state::{Counter, Meter, Profile, Published, Queue, Register, Replication, ValueSet};
 use crate::table::{Form, Idle, Tables};
@@ -116,6 +118,8 @@ pub struct Environment {
     pub idles: Queue<Idle>,
     /// What `log_msg` said.
     pub messages: Queue<Message>,
+    /// State of PNA's programs besides tables and objects.
+    pub nic: Nic,
     /// How many objects are [`Object::Checksum`].
     pub checksums: usize,
     pub(crate) selectors: Vec<Option<Selector>>,
@@ -124,6 +128,8 @@ pub struct Environment {
     /// By table: the direct meter that meters at every hit, whoever reads it.
     pub(crate) metered: Vec<Option<ObjectId>>,
     pub(crate) standard: Standard,
+    /// What entries and actions must be beyond what their types say.
+    pub(crate) restrictions: Restrictions,
 }
 
 /// How a table with an action selector or profile finds its member.
@@ -209,7 +215,9 @@ impl Environment {
             egress_spec: field("egress_spec"),
             mcast_grp: field("mcast_grp"),
         };
+        let restrictions = Restrictions::new(&program, &forms)?;
         Ok(Environment {
+            restrictions,
             layout: Layout::new(&program),
             tables: Tables::new(&program),
             value_sets: program
@@ -225,6 +233,7 @@ impl Environment {
             packet_outs: Queue::new(MESSAGES),
             idles: Queue::new(MESSAGES),
             messages: Queue::new(MESSAGES),
+            nic: Nic::default(),
             checksums,
             selectors,
             implicit,
@@ -265,6 +274,20 @@ impl Environment {
         match self.objects.get(object.index())? {
             Object::Meter(meter) => Some(meter),
             _ => None,
+        }
+    }
+
+    /// Resets an entry's direct counters and meters.
+    pub(crate) fn fresh(&self, table: TableId, index: usize) {
+        for id in &self.program.tables[table.index()].direct {
+            if let Some(counter) = self.counter(*id) {
+                counter.set(index, 0, 0);
+            }
+            if let Some(meter) = self.meter(*id)
+                && meter.rates(index).flatten().is_some()
+            {
+                meter.set(index, None);
+            }
         }
     }
 

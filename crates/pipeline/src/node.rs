@@ -45,10 +45,10 @@ impl PipelineNode {
         PipelineNode {
             next_wake: environment.options.cpu_port.map(|_| Time::ZERO),
             ages: environment
-                .program
                 .tables
+                .forms()
                 .iter()
-                .any(|table| table.idle_timeout),
+                .any(|form| form.idle_timeout),
             environment,
             pipeline,
             ports,
@@ -85,10 +85,9 @@ impl PipelineNode {
             return None;
         }
         // Not now again: an entry that was told of stays silent until it is hit.
-        self.environment
-            .tables
-            .next_idle()
-            .map(|at| at.max(now + Time::from_ns(1)))
+        let tables = &self.environment.tables;
+        let next = tables.next_idle().into_iter().chain(tables.next_expiry());
+        next.min().map(|at| at.max(now + Time::from_ns(1)))
     }
 }
 
@@ -169,6 +168,7 @@ impl Node for PipelineNode {
             for idle in self.environment.tables.idle(now) {
                 self.environment.idles.push(idle);
             }
+            self.environment.expire(now);
         }
         let poll = self.environment.options.cpu_port.map(|_| now + POLL);
         self.next_wake = match (poll, self.next_idle(now)) {

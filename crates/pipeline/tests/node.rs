@@ -111,3 +111,28 @@ fn a_program_that_reads_no_queue_wants_no_facts() {
         );
     }
 }
+
+#[test]
+fn a_nic_forgets_a_flow_just_when_its_time_has_passed() {
+    let (pipeline, _) = programs::pipeline("pna_learning.p4");
+    let environment = std::sync::Arc::clone(pipeline.environment());
+    let control = pipeline::control::Control::new(environment);
+    for line in ["port set 4 host", "expiry set 2 10s"] {
+        control.say(line).unwrap();
+    }
+    let entries = || control.environment().tables.len(p4::ir::TableId(0));
+    let mut node = PipelineNode::new(pipeline, 5);
+    let mut out = Out::default();
+    assert_eq!(node.next_wake(), None);
+    let flow = Frame::new(&[0, 0, 1, 0, 2, 0, 0, 0, 0, 0]);
+    node.frames(Time::from_secs(1), Port(4), &mut vec![flow], &mut out);
+    assert_eq!(sent(&mut out), [(0, vec![0, 0, 1, 0, 2, 1, 0, 0, 0, 0])]);
+    assert_eq!(
+        (entries(), node.next_wake()),
+        (1, Some(Time::from_secs(11)))
+    );
+    node.wake(Time::from_ms(10_999), &mut out);
+    assert_eq!(entries(), 1);
+    node.wake(Time::from_secs(11), &mut out);
+    assert_eq!((entries(), node.next_wake()), (0, None));
+}

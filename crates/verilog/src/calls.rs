@@ -97,8 +97,15 @@ impl Walk<'_> {
                 let values: Vec<Id> = inputs[*value..].iter().map(|(value, _)| *value).collect();
                 self.register_write(*object, number(*index), &values, when)?;
             }
-            Operation::Count { object, index } => self.count(*object, number(*index), when)?,
-            Operation::CountDirect { object } => {
+            Operation::Count {
+                object,
+                index,
+                bytes: None,
+            } => self.count(*object, number(*index), when)?,
+            Operation::CountDirect {
+                object,
+                bytes: None,
+            } => {
                 if let Some((found, entry)) = crate::tables::hit_of(self) {
                     let when = self.graph.and(when, found);
                     self.count(*object, entry, when)?;
@@ -200,6 +207,7 @@ impl Walk<'_> {
                 object,
                 index,
                 before,
+                bytes: None,
                 code,
             } => {
                 let before = self.colour_of(before.map(number), *code);
@@ -213,6 +221,7 @@ impl Walk<'_> {
             Operation::ExecuteDirectMeter {
                 object,
                 before,
+                bytes: None,
                 code,
             } => {
                 let mut colour = self.colour_of(before.map(number), *code);
@@ -306,6 +315,13 @@ impl Walk<'_> {
             }
             Operation::ChecksumUpdate { .. }
             | Operation::ChecksumGet { .. }
+            | Operation::Count { .. }
+            | Operation::CountDirect { .. }
+            | Operation::ExecuteMeter { .. }
+            | Operation::ExecuteDirectMeter { .. }
+            | Operation::AddEntry { .. }
+            | Operation::AllocateFlowId
+            | Operation::RestartEntry { .. }
             | Operation::Own(_) => {
                 return self.cannot(format!(
                     "`{}` is an extern that this hardware has not; use another engine",

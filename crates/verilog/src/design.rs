@@ -13,6 +13,7 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use p4::ir::Architecture;
 use pipeline::architecture::{Config, Pipeline};
 use pipeline::engine::Path;
 use pipeline::environment::{Environment, Unsupported};
@@ -139,6 +140,11 @@ impl Design {
         path: &Path,
         options: &Options<'_>,
     ) -> Result<Design, Unsupported> {
+        if environment.program.architecture == Architecture::PnaNic {
+            return Err(Unsupported::from(
+                "PNA is not in this hardware: it runs in the software engines",
+            ));
+        }
         // What goes along with packets that begin anew is known at the end, and wanted at the beginning.
         let mut along = Along::default();
         let (mut walk, verdict) = loop {

@@ -138,12 +138,19 @@ impl Unit<'_> {
     fn call(&mut self, call: &Call, results: &[LValue]) -> Result<(), Fault> {
         match &call.operation {
             Operation::Nothing => Ok(()),
-            Operation::Count { object, index } => {
+            Operation::Count {
+                object,
+                index,
+                bytes: None,
+            } => {
                 self.scalar(&call.inputs[*index].value, 0)?;
                 self.count(*object);
                 Ok(())
             }
-            Operation::CountDirect { object } => {
+            Operation::CountDirect {
+                object,
+                bytes: None,
+            } => {
                 self.count_direct(*object);
                 Ok(())
             }
@@ -303,11 +310,13 @@ impl Unit<'_> {
                 object,
                 index,
                 before,
+                bytes: None,
                 code,
             } => self.execute_meter(call, results, *object, *index, (*before, *code)),
             Operation::ExecuteDirectMeter {
                 object,
                 before,
+                bytes: None,
                 code,
             } => self.execute_direct_meter(call, results, *object, (*before, *code)),
             Operation::ReadDirectMeter => {

@@ -10,7 +10,8 @@ use crate::instruction::{
 use crate::maps::{Map, Object, Purpose};
 use crate::requests::Requests;
 use p4::ir::{
-    Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind, Terminator,
+    Architecture, Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind,
+    Terminator,
 };
 use p4::source::Span;
 use pipeline::engine::{Detours, Path, Source, Step};
@@ -205,6 +206,12 @@ impl<'a> Unit<'a> {
 
     fn path(&mut self, path: &Path) {
         self.begin();
+        if self.program.architecture == Architecture::PnaNic {
+            self.faults.push(self.fault(
+                "programs for PNA do not run in the kernel; run this one with `--engine fast`",
+            ));
+            return self.finish();
+        }
         if self.entrance == Entrance::Attached {
             let group = self.alike(path);
             self.group = group.map(|slot| (slot, self.a.label()));

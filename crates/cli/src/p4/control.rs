@@ -29,7 +29,7 @@ pub fn carry_out(control: &Control, path: &Path) -> anyhow::Result<()> {
 /// Control a pipeline that runs: `wire p4 run ... --control SOCKET`
 ///
 /// The words are those of entry files: table ls|dump|add|set|rm, register, counter, meter, profile, group, mirror,
-/// value-set, digest, crc. `-` reads commands from standard input, a line each.
+/// value-set, digest, crc, port, expiry. `-` reads commands from standard input, a line each.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire p4 table add ipv4_lpm 10.0.0.0/8 do forward 3 --control s1.sock

@@ -320,6 +320,14 @@ pub enum Function {
     PsaCloneE2e,
     /// `psa_recirculate(metadata, port)`
     PsaRecirculate,
+    /// PNA: `add_entry(action_name, action_params, expire_time_profile_id)`
+    AddEntry,
+    /// PNA: `allocate_flow_id()`
+    AllocateFlowId,
+    /// PNA: `set_entry_expire_time(expire_time_profile_id)`
+    SetEntryExpireTime,
+    /// PNA: `restart_expire_timer()`
+    RestartExpireTimer,
     /// The user's own, by the name that a program in Rust registers it by.
     Own(Arc<str>),
 }
@@ -351,6 +359,10 @@ named! { Function, Own:
     "psa_normal" PsaNormal,
     "psa_clone_e2e" PsaCloneE2e,
     "psa_recirculate" PsaRecirculate,
+    "add_entry" AddEntry,
+    "allocate_flow_id" AllocateFlowId,
+    "set_entry_expire_time" SetEntryExpireTime,
+    "restart_expire_timer" RestartExpireTimer,
 }
 
 /// A method of an extern. Which ones an instance has, its [`Extern`] says.
@@ -362,6 +374,8 @@ pub enum Method {
     Execute,
     /// v1model: `execute_meter(index, result)`
     ExecuteMeter,
+    /// PNA on DPDK: as `execute`, with the packet's length behind the other arguments
+    DpdkExecute,
     /// Of registers, v1model's direct meters and random numbers.
     Read,
     /// Of registers.
@@ -391,6 +405,7 @@ named! { Method, Own:
     "count" Count,
     "execute" Execute,
     "execute_meter" ExecuteMeter,
+    "dpdk_execute" DpdkExecute,
     "read" Read,
     "write" Write,
     "pack" Pack,

@@ -271,6 +271,28 @@ pub struct Table {
     pub annotations: Vec<Annotation>,
 }
 
+impl Table {
+    /// Whether packets add entries for keys that they miss: PNA's `add_on_miss`.
+    #[must_use]
+    pub fn adds_on_miss(&self) -> bool {
+        self.has("add_on_miss")
+    }
+
+    /// Whether entries are deleted when their time has passed, which only the program starts again:
+    /// PNA's `idle_timeout_with_auto_delete`.
+    #[must_use]
+    pub fn deletes_idle(&self) -> bool {
+        self.has("idle_timeout_with_auto_delete")
+    }
+
+    /// Whether a property is there, and is true.
+    fn has(&self, name: &str) -> bool {
+        let mut properties = self.properties.iter();
+        let found = properties.find(|(known, _)| &**known == name);
+        matches!(found, Some((_, Constant::Bits(value))) if value.is_true())
+    }
+}
+
 /// A key of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Key {

@@ -230,7 +230,7 @@ impl<'a> Lowerer<'a> {
 
     fn call_extern(
         &mut self,
-        _expr: &'a Expression,
+        expr: &'a Expression,
         call: &'a Call,
         arguments: &'a [ast::Argument],
         callee: Extern<'a>,
@@ -282,10 +282,20 @@ impl<'a> Lowerer<'a> {
         }
         // An engine takes inputs and gives results in the order of the parameters.
         inputs.sort_by_key(|(at, ..)| *at);
+        let inputs: Vec<(Value, Type)> = inputs
+            .into_iter()
+            .map(|(_, value, ty)| (value, ty))
+            .collect();
+        let name = &callee.prototype.name.text;
+        if callee.object.is_none()
+            && let Some(value) = self.call_nic(name, &inputs, expr.span)
+        {
+            return value;
+        }
         let copies = self.call_order_copies(&mut outputs);
         let arguments: Vec<Argument> = inputs
             .iter()
-            .map(|(_, value, ty)| self.argument(value, ty))
+            .map(|(value, ty)| self.argument(value, ty))
             .collect();
         let mut results: Vec<LValue> = Vec::new();
         let result = match self.checked.types.get(&callee.prototype.result.id) {
@@ -315,7 +325,6 @@ impl<'a> Lowerer<'a> {
             _ => None,
         };
         let mut arguments = arguments;
-        let name = &callee.prototype.name.text;
         let called = match callee.object {
             Some(object) => ir::Callee::Method(object, name.clone().into()),
             None => ir::Callee::Function(name.clone().into()),

@@ -15,6 +15,7 @@ mod expressions;
 mod externs;
 pub(crate) mod index;
 mod names;
+mod nic;
 mod operators;
 mod packets;
 mod parsers;
@@ -46,6 +47,7 @@ use alloc::vec::Vec;
 use builder::Builder;
 use elaborate::{Instance, Pending};
 use index::Index;
+use nic::Nic;
 use storage::{Storage, Target};
 use values::{InstanceId, Value};
 
@@ -173,6 +175,8 @@ struct Lowerer<'a> {
     this: Option<InstanceId>,
     /// The names of the sections' parameters.
     roots: BTreeSet<Arc<str>>,
+    /// In PNA's main control: where it says what becomes of its packet.
+    nic: Option<Nic>,
     /// In the argument of `extract`, where `.next` is not read.
     extracting: bool,
     /// Where the parser that is being lowered puts its error.
@@ -211,6 +215,7 @@ impl<'a> Lowerer<'a> {
             pending: Vec::new(),
             this: None,
             roots: BTreeSet::new(),
+            nic: None,
             extracting: false,
             error: None,
             returned: None,

@@ -2,12 +2,13 @@
 
 use super::elaborate::Made;
 use super::index::Node;
+use super::nic::Nic;
 use super::storage::Storage;
 use super::types::substitute;
 use super::values::{InstanceId, Value};
 use super::{Binding, Frame, FrameKind, Lowerer, names};
 use crate::ast::{Declaration, DeclarationKind, Direction, NodeId, Parameter};
-use crate::ir::{Section, SectionKind, SectionParameter, SlotId, Terminator, Ty};
+use crate::ir::{Role, Section, SectionKind, SectionParameter, SlotId, Terminator, Ty};
 use crate::types::Type;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -16,13 +17,13 @@ use alloc::vec::Vec;
 
 /// What makes two parameters of a package's blocks the same thing: the package's type parameter that both have, or the type.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord)]
-enum Role {
+enum Shared {
     TypeParameter(NodeId),
     Type(Type),
 }
 
 /// The storage that one block of a package hands to the next.
-type Handed = BTreeMap<Role, (Storage, String)>;
+type Handed = BTreeMap<Shared, (Storage, String)>;
 
 impl<'a> Lowerer<'a> {
     pub fn sections(&mut self, main: NodeId) {
@@ -84,7 +85,7 @@ impl<'a> Lowerer<'a> {
     }
 
     /// The parameters of the block type that a package's parameter has, in terms of the package's type parameters.
-    fn roles(&self, parameter: &Parameter) -> Vec<Option<Role>> {
+    fn roles(&self, parameter: &Parameter) -> Vec<Option<Shared>> {
         let Some(Type::Object(id, arguments)) = self.checked.types.get(&parameter.ty.id) else {
             return Vec::new();
         };
@@ -116,9 +117,9 @@ impl<'a> Lowerer<'a> {
             .map(|p| {
                 let ty = substitute(self.checked.types.get(&p.ty.id)?, &with);
                 Some(match ty {
-                    Type::Parameter(id) => Role::TypeParameter(id),
-                    Type::Name(inner) => Role::Type(*inner),
-                    ty => Role::Type(ty),
+                    Type::Parameter(id) => Shared::TypeParameter(id),
+                    Type::Name(inner) => Shared::Type(*inner),
+                    ty => Shared::Type(ty),
                 })
             })
             .collect()
@@ -130,7 +131,7 @@ impl<'a> Lowerer<'a> {
         block: &'a Declaration,
         role: &str,
         path: &str,
-        roles: &[Option<Role>],
+        roles: &[Option<Shared>],
         handed: &mut Handed,
     ) {
         let (kind, parameters) = match &block.kind {
@@ -192,6 +193,10 @@ impl<'a> Lowerer<'a> {
             self.bind(parameter.id, Binding::Storage(storage));
         }
         let error = (kind == SectionKind::Parser).then(|| self.error_slot(&made, &label));
+        let role = Role::of(&self.program.architecture, role);
+        if role == Role::MainControl {
+            self.nic = Some(Nic::new(self));
+        }
         let outer = core::mem::replace(&mut self.error, error);
         let body = self.aside(
             Frame::new(FrameKind::Section, label.clone()),
@@ -221,9 +226,12 @@ impl<'a> Lowerer<'a> {
         );
         self.error = outer;
         self.instance = InstanceId(0);
+        if let (Some(nic), Some(output)) = (self.nic.take(), made.last_mut()) {
+            output.fields.extend(nic.fields());
+        }
         self.program.sections.push(Section {
             name: names::declared(block),
-            role: crate::ir::Role::of(&self.program.architecture, role),
+            role,
             kind,
             parameters: made,
             body,

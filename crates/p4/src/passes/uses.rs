@@ -231,9 +231,10 @@ pub(super) fn is_architectures(architecture: &Architecture, ty: &str) -> bool {
     match architecture {
         Architecture::V1Switch => ty == "standard_metadata_t",
         Architecture::PsaSwitch => ty.starts_with("psa_"),
+        Architecture::PnaNic => ty.starts_with("pna_"),
         Architecture::Switch => ty == "switch_metadata_t",
         Architecture::Bump => ty == "bump_metadata_t",
-        Architecture::PnaNic | Architecture::Other(_) => true,
+        Architecture::Other(_) => true,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use super::fields::FieldLists;
 use super::{Cause, Drop, Output};
-use crate::context::{Context, Preserved, STEPS};
+use crate::context::{Context, Preserved};
 use crate::engine::{End, Ended, Engine, Packet, Passed, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
@@ -132,8 +132,7 @@ impl Machine {
         if !self.path || self.context.trace.is_some() {
             return None;
         }
-        self.context.length = bytes.len() as u32;
-        self.context.steps = STEPS;
+        self.context.begin_path(bytes.len() as u32);
         let (cells, packet) = &mut self.passing;
         let context = &mut self.context;
         let engine = &mut self.engine;
@@ -151,8 +150,7 @@ impl Machine {
         if !self.copies || self.context.trace.is_some() {
             return false;
         }
-        self.context.length = bytes.len() as u32;
-        self.context.steps = STEPS;
+        self.context.begin_path(bytes.len() as u32);
         self.engine.pass_all(port, bytes, &mut self.context, each);
         true
     }

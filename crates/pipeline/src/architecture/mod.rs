@@ -5,6 +5,7 @@
 mod crossbar;
 mod fields;
 mod machine;
+mod pna;
 mod psa;
 mod v1model;
 
@@ -95,11 +96,17 @@ pub struct Pipeline {
     environment: Arc<Environment>,
     architecture: Architecture,
     machine: Machine,
+    /// Not before this time are entries looked for whose time has passed.
+    next_look: Time,
 }
+
+/// How often entries are looked for whose time has passed, at most: each look is at all of them.
+const LOOK: Time = Time::from_ms(1);
 
 enum Architecture {
     V1Model(Box<v1model::V1Model>),
     Psa(Box<psa::Psa>),
+    Pna(Box<pna::Pna>),
     Switch(Box<crossbar::Switch>),
     Bump(Box<crossbar::Bump>),
 }
@@ -143,15 +150,20 @@ impl Pipeline {
                 let bump = crossbar::Bump::new(environment, &mut machine)?;
                 Architecture::Bump(Box::new(bump))
             }
-            other @ (ir::Architecture::PnaNic | ir::Architecture::Other(_)) => {
+            ir::Architecture::PnaNic => {
+                let pna = pna::Pna::new(environment, &mut machine)?;
+                Architecture::Pna(Box::new(pna))
+            }
+            other @ ir::Architecture::Other(_) => {
                 return Err(Unsupported::new(format!(
-                    "no architecture with the package `{other}` is known here; V1Switch, PSA_Switch, Switch and Bump are"
+                    "no architecture with the package `{other}` is known here; V1Switch, PSA_Switch, PNA_NIC, Switch and Bump are"
                 )));
             }
         };
         Ok(Pipeline {
             architecture,
             machine,
+            next_look: Time::ZERO,
             environment: Arc::clone(environment),
         })
     }
@@ -185,11 +197,7 @@ impl Pipeline {
 
     /// Runs a packet that came in by a port, with all its copies, to the end.
     pub fn process(&mut self, now: Time, port: u32, bytes: &[u8], out: &mut dyn Output) {
-        let view = self.environment.tables.view();
-        self.environment.tables.tick(now);
-        self.machine.context.now = now;
-        self.architecture
-            .process(&mut self.machine, view.tables(), port, bytes, out);
+        self.process_all(now, [(port, bytes)], out);
     }
 
     /// Runs packets one after the other. Each of them sees a batch of changes of the tables as a whole or not at all.
@@ -199,9 +207,10 @@ impl Pipeline {
         packets: impl IntoIterator<Item = (u32, &'a [u8])>,
         out: &mut dyn Output,
     ) {
+        self.environment.tables.tick(now);
+        self.expire(now);
         let tables = &self.environment.tables;
         let mut view = tables.view();
-        tables.tick(now);
         self.machine.context.now = now;
         for (port, bytes) in packets {
             // No writer waits for longer than a packet takes.
@@ -210,6 +219,24 @@ impl Pipeline {
             }
             self.architecture
                 .process(&mut self.machine, view.tables(), port, bytes, out);
+            while !self.machine.context.updates.is_empty() {
+                drop(view);
+                let updates = &mut self.machine.context.updates;
+                self.environment.carry_out(updates);
+                view = tables.view();
+                self.architecture
+                    .resume(&mut self.machine, view.tables(), out);
+            }
+        }
+    }
+
+    /// Deletes entries whose time has passed, where the program says so; looks at most once a
+    /// millisecond.
+    fn expire(&mut self, now: Time) {
+        let due = self.environment.tables.next_expiry();
+        if due.is_some_and(|due| due <= now) && now >= self.next_look {
+            self.environment.expire(now);
+            self.next_look = now + LOOK;
         }
     }
 
@@ -247,8 +274,16 @@ impl Architecture {
         match self {
             Architecture::V1Model(v1model) => v1model.process(machine, tables, port, bytes, out),
             Architecture::Psa(psa) => psa.process(machine, tables, port, bytes, out),
+            Architecture::Pna(pna) => pna.process(machine, tables, port, bytes, out),
             Architecture::Switch(switch) => switch.process(machine, tables, port, bytes, out),
             Architecture::Bump(bump) => bump.process(machine, tables, port, bytes, out),
+        }
+    }
+
+    /// Goes on with a packet that came in, after what it asked of the tables was done.
+    fn resume(&self, machine: &mut Machine, tables: &[Table], out: &mut dyn Output) {
+        if let Architecture::Pna(pna) = self {
+            pna.resume(machine, tables, out);
         }
     }
 }

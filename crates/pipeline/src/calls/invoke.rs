@@ -30,26 +30,34 @@ impl Call {
         let number = |index: InputIndex| self.number(input, index);
         match &self.operation {
             Operation::Nothing => {}
-            Operation::Count { object, index } => {
+            Operation::Count {
+                object,
+                index,
+                bytes,
+            } => {
+                let length = bytes.map_or(u64::from(context.length), number);
                 if let Object::Counter(counter) = &context.environment.objects[object.index()] {
-                    counter.count(number(*index), u64::from(context.length));
+                    counter.count(number(*index), length);
                 }
             }
-            Operation::CountDirect { object } => {
+            Operation::CountDirect { object, bytes } => {
+                let length = bytes.map_or(u64::from(context.length), number);
                 if let (Object::Counter(counter), Some(hit)) =
                     (&context.environment.objects[object.index()], context.hit)
                 {
-                    counter.count(u64::from(hit.entry), u64::from(context.length));
+                    counter.count(u64::from(hit.entry), length);
                 }
             }
             Operation::ExecuteMeter {
                 object,
                 index,
                 before,
+                bytes,
                 code,
             } => {
+                let length = bytes.map_or(u64::from(context.length), number);
                 let before = before.map_or(Colour::Green, |index| code.decode(number(index)));
-                let colour = meter(context, *object, Some(number(*index)), before);
+                let colour = meter(context, *object, Some(number(*index)), length, before);
                 self.give(output, code.encode(colour));
             }
             Operation::ReadDirectMeter => {
@@ -59,11 +67,13 @@ impl Call {
             Operation::ExecuteDirectMeter {
                 object,
                 before,
+                bytes,
                 code,
             } => {
+                let length = bytes.map_or(u64::from(context.length), number);
                 let before = before.map_or(Colour::Green, |index| code.decode(number(index)));
                 let index = context.hit.map(|hit| u64::from(hit.entry));
-                let colour = meter(context, *object, index, before);
+                let colour = meter(context, *object, index, length, before);
                 self.give(output, code.encode(colour));
             }
             Operation::RegisterRead { object, index } => {
@@ -241,6 +251,20 @@ impl Call {
                 };
                 context.environment.messages.push(message);
             }
+            Operation::AddEntry {
+                action,
+                arguments,
+                profile,
+            } => {
+                let arguments = arguments.iter().map(|index| self.bits(input, *index));
+                let added = context.add_entry(action, arguments.collect(), number(*profile));
+                self.give(output, u64::from(added));
+            }
+            Operation::AllocateFlowId => {
+                let flow = context.environment.nic.allocate_flow();
+                self.give(output, u64::from(flow));
+            }
+            Operation::RestartEntry { profile } => context.restart_entry(profile.map(number)),
             Operation::Own(method) => method.invoke(self, input, output, context.now),
             Operation::PsaQuestion(question) => {
                 let answer = match question {
@@ -367,11 +391,15 @@ impl Call {
     }
 }
 
-fn meter(context: &Context, object: ObjectId, index: Option<u64>, before: Colour) -> Colour {
+fn meter(
+    context: &Context,
+    object: ObjectId,
+    index: Option<u64>,
+    length: u64,
+    before: Colour,
+) -> Colour {
     match (&context.environment.objects[object.index()], index) {
-        (Object::Meter(meter), Some(index)) => {
-            meter.execute(index, context.now, u64::from(context.length), before)
-        }
+        (Object::Meter(meter), Some(index)) => meter.execute(index, context.now, length, before),
         _ => before,
     }
 }

@@ -265,6 +265,9 @@ impl Given<'_> {
         use Function as F;
         let takes = match function {
             F::MarkToDrop | F::Resubmit | F::Recirculate => 0..=1,
+            F::AllocateFlowId | F::RestartExpireTimer => 0..=0,
+            F::SetEntryExpireTime => 1..=1,
+            F::AddEntry => 3..=3,
             F::Checksum
             | F::ChecksumWithPayload
             | F::ResubmitPreservingFieldList
@@ -436,6 +439,21 @@ impl Given<'_> {
                     drop: self.field("drop"),
                 })
             }
+            F::AddEntry => {
+                let Argument::Text(action) = &self.arguments[0] else {
+                    return None;
+                };
+                Operation::AddEntry {
+                    action: Arc::clone(action),
+                    arguments: self.scalars(1)?,
+                    profile: self.scalar(2)?,
+                }
+            }
+            F::AllocateFlowId => Operation::AllocateFlowId,
+            F::SetEntryExpireTime => Operation::RestartEntry {
+                profile: Some(self.scalar(0)?),
+            },
+            F::RestartExpireTimer => Operation::RestartEntry { profile: None },
             F::Own(_) => return None,
         })
     }
@@ -467,15 +485,19 @@ impl Given<'_> {
         let count = self.arguments.len();
         Some(match kind {
             Extern::Counter(_) => match (method, count) {
-                (M::Count, 1) => Operation::Count {
+                (M::Count, 1 | 2) => Operation::Count {
                     object,
                     index: self.scalar(0)?,
+                    bytes: self.scalar(1),
                 },
                 _ => return None,
             },
             Extern::DirectCounter(library) => match (library, method, count) {
                 (Library::V1Model, M::Count, 0) => Operation::Nothing,
-                (Library::Psa, M::Count, 0) => Operation::CountDirect { object },
+                (Library::Psa, M::Count, 0 | 1) => Operation::CountDirect {
+                    object,
+                    bytes: self.scalar(0),
+                },
                 _ => return None,
             },
             Extern::Meter(library) => match (library, method, count) {
@@ -483,23 +505,31 @@ impl Given<'_> {
                     object,
                     index: self.scalar(0)?,
                     before: None,
+                    bytes: None,
                     code: ColourCode::V1Model,
                 },
                 (Library::Psa, M::Execute, 1 | 2) => Operation::ExecuteMeter {
                     object,
                     index: self.scalar(0)?,
                     before: self.scalar(1),
+                    bytes: None,
+                    code: ColourCode::Psa,
+                },
+                // Their last argument is the length.
+                (Library::Psa, M::DpdkExecute, 2 | 3) => Operation::ExecuteMeter {
+                    object,
+                    index: self.scalar(0)?,
+                    before: if count == 3 { self.scalar(1) } else { None },
+                    bytes: self.scalar(count - 1),
                     code: ColourCode::Psa,
                 },
                 _ => return None,
             },
             Extern::DirectMeter(library) => match (library, method, count) {
                 (Library::V1Model, M::Read, 0) => Operation::ReadDirectMeter,
-                (Library::Psa, M::Execute, 0 | 1) => Operation::ExecuteDirectMeter {
-                    object,
-                    before: self.scalar(0),
-                    code: ColourCode::Psa,
-                },
+                (Library::Psa, M::Execute | M::DpdkExecute, 0..=2) => {
+                    self.direct_meter(object, method)?
+                }
                 _ => return None,
             },
             Extern::Register(_) => match (method, count) {
@@ -582,6 +612,55 @@ impl Given<'_> {
             | Extern::BufferingQueueingEngine
             | Extern::Own(_) => return None,
         })
+    }
+
+    /// `execute` of a direct meter, with the colour before and the length as far as they are given:
+    /// the colour is an enumeration's.
+    fn direct_meter(&mut self, object: ObjectId, method: &ir::Method) -> Option<Operation> {
+        let dpdk = *method == ir::Method::DpdkExecute;
+        let nic = self.program.architecture == ir::Architecture::PnaNic;
+        let length = match self.arguments.len() {
+            1 if dpdk || nic && !self.is_colour(0) => Some(0),
+            2 => Some(1),
+            _ => None,
+        };
+        let before = match self.arguments.len() {
+            0 => None,
+            1 if length.is_some() => None,
+            _ => Some(self.scalar(0)?),
+        };
+        let bytes = match length {
+            Some(index) => Some(self.scalar(index)?),
+            None => None,
+        };
+        Some(Operation::ExecuteDirectMeter {
+            object,
+            before,
+            bytes,
+            code: ColourCode::Psa,
+        })
+    }
+
+    /// Whether an argument is of an enumeration, as colours are.
+    fn is_colour(&self, index: usize) -> bool {
+        match self.arguments.get(index) {
+            Some(Argument::Member(..)) => true,
+            Some(Argument::Value(Expr::Slot(slot))) => {
+                self.program.slots[slot.index()].enumeration.is_some()
+            }
+            _ => false,
+        }
+    }
+
+    /// All scalars of an argument, in order.
+    fn scalars(&mut self, index: usize) -> Option<Vec<InputIndex>> {
+        match self.arguments.get(index)? {
+            Argument::List(list) => {
+                let values: Vec<Expr> = list.iter().map(|item| item.value.clone()).collect();
+                Some(values.into_iter().map(|value| self.input(value)).collect())
+            }
+            _ => Some(alloc::vec![self.scalar(index)?]),
+        }
     }
 
     fn register_write(&mut self, object: ObjectId) -> Option<Operation> {

@@ -3,6 +3,7 @@
 mod objects;
 mod profiles;
 
+use super::entity::check_rates;
 use super::{Control, Count, Entity, EntryKey, Error, ErrorKind, Operation, Update};
 use crate::environment::Environment;
 use crate::state::profile::{GroupMember, ProfileError};
@@ -121,7 +122,7 @@ impl Control {
             if let table::Update::Insert(table, entry)
             | table::Update::Modify(table, entry)
             | table::Update::Set(table, entry) = change
-                && let Err(error) = self.check_reference(*table, &entry.call)
+                && let Err(error) = self.check_entry(*table, entry)
             {
                 return taken_back(changes.len(), number, error);
             }
@@ -154,6 +155,7 @@ impl Control {
             Entity::DirectCounter(key, count) => self.direct_counter(operation, key, *count),
             Entity::Meter(object, index, rates) => {
                 only_modify(operation, "a meter")?;
+                rates.as_ref().map_or(Ok(()), check_rates)?;
                 let meter = self.meter_of(*object)?;
                 let mut undo = Vec::new();
                 for index in self.indices(*object, *index, meter.size())? {
@@ -165,6 +167,7 @@ impl Control {
             }
             Entity::DirectMeter(key, rates) => {
                 only_modify(operation, "a direct meter")?;
+                rates.as_ref().map_or(Ok(()), check_rates)?;
                 let index = self.direct_index(key)?;
                 let meters = self.direct_meters(key.table);
                 let old = meters
@@ -215,7 +218,7 @@ impl Control {
         let tables = &self.environment.tables;
         let old = tables.get(table, &entry.keys, entry.priority).ok();
         if operation != Operation::Delete {
-            self.check_reference(table, &entry.call)?;
+            self.check_entry(table, entry)?;
         }
         let change = table_update(operation, table, entry);
         let done = tables.update(&change)?;
@@ -264,6 +267,9 @@ impl Control {
                 format!("table `{}` has no action selector for a group", form.name),
             ));
         };
+        for (call, _) in actions {
+            self.check_call(table, call)?;
+        }
         let id = self.add_own_group(profile, actions)?;
         let entry = Entry {
             call: Call::Group(id),
@@ -346,6 +352,7 @@ impl Control {
         let (old, is_programs) = tables.default(table)?;
         if let Some(call) = call {
             self.check_reference(table, call)?;
+            self.check_action(table, call)?;
         }
         tables.update(&match call {
             Some(call) => table::Update::SetDefault(table, call.clone()),
@@ -353,6 +360,40 @@ impl Control {
         })?;
         let old = (!is_programs).then_some(old);
         Ok(vec![modify(Entity::Default(table, old))])
+    }
+
+    /// What an entry names must be there, and the program's restrictions must allow it.
+    fn check_entry(&self, table: TableId, entry: &Entry) -> Result<(), Error> {
+        let form = self.form(table)?;
+        let restrictions = &self.environment.restrictions;
+        let allowed = restrictions.check_entry(table.index(), form, entry);
+        allowed.map_err(Error::value)?;
+        self.check_action(table, &entry.call)?;
+        self.check_reference(table, &entry.call)
+    }
+
+    fn check_action(&self, table: TableId, call: &Call) -> Result<(), Error> {
+        match call {
+            Call::Action(call) => self.check_call(table, call),
+            Call::Member(_) | Call::Group(_) => Ok(()),
+        }
+    }
+
+    /// The restrictions of an action must allow its arguments.
+    pub(super) fn check_call(&self, table: TableId, call: &ActionCall) -> Result<(), Error> {
+        let program = &self.environment.program;
+        match program.tables[table.index()]
+            .actions
+            .get(call.action as usize)
+        {
+            Some(listed) => {
+                let name = &program.actions[listed.action.index()].name;
+                let restrictions = &self.environment.restrictions;
+                let allowed = restrictions.check_action(listed.action, name, call);
+                allowed.map_err(Error::value)
+            }
+            None => Ok(()),
+        }
     }
 
     /// A member or group that an entry names must be there.
@@ -381,14 +422,7 @@ impl Control {
         let (Done::Inserted { index, .. } | Done::Deleted { index, .. }) = done else {
             return;
         };
-        for counter in self.direct_counters(table) {
-            counter.set(index as usize, 0, 0);
-        }
-        for meter in self.direct_meters(table) {
-            if meter.rates(index as usize).flatten().is_some() {
-                meter.set(index as usize, None);
-            }
-        }
+        self.environment.fresh(table, index as usize);
     }
 
     /// What an entry had for itself, when it is gone.

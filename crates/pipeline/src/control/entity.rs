@@ -1,9 +1,11 @@
 //! What the control plane reads and writes.
 
+use super::Error;
 use crate::state::meter::Rates;
 use crate::state::profile::GroupMember;
 use crate::state::replication::{Replica, Session};
 use crate::table::{Call, Entry};
+use alloc::format;
 use alloc::vec::Vec;
 use node::Time;
 use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId, ValueSetId};
@@ -113,4 +115,16 @@ pub struct DigestConfig {
     pub most_messages: u32,
     /// The same message is not sent again before so long, or before it is acknowledged.
     pub acknowledge_within: Time,
+}
+
+/// Refuses rates that no meter with two rates can have (RFC 2698, section 3): the peak rate is at
+/// least the committed one.
+pub(crate) fn check_rates(rates: &Rates) -> Result<(), Error> {
+    if rates.committed <= rates.peak {
+        return Ok(());
+    }
+    Err(Error::value(format!(
+        "the committed rate ({}) is above the peak rate ({}): raise the peak rate (RFC 2698, section 3)",
+        rates.committed, rates.peak
+    )))
 }

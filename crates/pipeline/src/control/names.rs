@@ -34,10 +34,12 @@ pub fn resolve<'a>(
     }
 }
 
-/// Without the leading dot of a global name, and with `isValid()` as P4_14 and test files write it.
+/// Without the leading dot of a global name and the spaces of an expression, and with `isValid()`
+/// as P4_14 and test files write it.
 fn plain(name: &str) -> String {
     name.strip_prefix('.')
         .unwrap_or(name)
+        .replace(' ', "")
         .replace(".isValid()", ".$valid$")
 }
 

@@ -68,6 +68,7 @@ fn a_dump_is_made_of_the_commands_that_made_it() {
     dumped.sort();
     let mut wanted: Vec<String> = commands.iter().map(|line| String::from(*line)).collect();
     wanted[11] += " class=*";
+    wanted[12] += "  # packets a second : packets";
     wanted.sort();
     assert_eq!(dumped, wanted);
 }
@@ -295,8 +296,8 @@ fn registers_are_written_in_ranges_and_read_back() {
     assert_eq!(
         lines(&control, "register read flow 4..5"),
         [
-            "ingress.flow[4] seen=0.0.0.7 port=5",
-            "ingress.flow[5] seen=0.0.0.0 port=0"
+            "ingress.flow[4] seen=7 port=5",
+            "ingress.flow[5] seen=0 port=0"
         ]
     );
     let answer = control.say("register read flow 4").unwrap();
@@ -393,4 +394,33 @@ fn a_call_with_arguments_of_another_width_is_refused() {
         control.write_all(&[default]).unwrap_err().1.kind,
         ErrorKind::Unknown
     );
+}
+
+#[test]
+fn a_meter_says_its_unit_and_has_no_peak_rate_below_the_committed_one() {
+    let control = control();
+    let listed = "ingress.rate (meter) 4 cells, rates in packets a second";
+    assert_eq!(lines(&control, "meter ls"), [listed]);
+    say(&control, &["meter set rate 1 10:2 10:4"]);
+    let shown = "meter set ingress.rate 1 10:2 10:4  # packets a second : packets";
+    assert_eq!(lines(&control, "meter read rate 1"), [shown]);
+    let words = refusal(&control, "meter set rate 1 11:2 10:4");
+    assert!(words.message.contains("RFC 2698"), "{words}");
+    // So it is for all who do not come by words.
+    let rates = crate::state::meter::Rates {
+        committed: 11,
+        committed_burst: 2,
+        peak: 10,
+        peak_burst: 4,
+    };
+    let (meter, _) = program::object(control.program(), "meter", "rate", &[Class::Meter]).unwrap();
+    for index in [Some(1), None] {
+        let refused = control.write_all(&[Update {
+            operation: Operation::Modify,
+            entity: Entity::Meter(meter, index, Some(rates)),
+        }]);
+        let (_, error) = refused.unwrap_err();
+        assert_eq!(error.kind, ErrorKind::Invalid);
+    }
+    assert_eq!(lines(&control, "meter read rate 1"), [shown]);
 }

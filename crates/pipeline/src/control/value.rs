@@ -345,8 +345,11 @@ fn block_mask(low: &Bits, high: &Bits) -> Option<Bits> {
         .then(|| Bits::new(low.width(), mask(low.width()) ^ full))
 }
 
-/// The value as people read it best: an address where it has an address's width and `addresses` says so, `0x` and all digits where it has
-/// more than 16 bits, decimal otherwise.
+/// The value as people read it best: an address where it has an address's width and `addresses`
+/// says
+/// so, `0x` and all digits where it has more than 16 bits, decimal otherwise. No host has an
+/// address
+/// in 0.0.0.0/8 (RFC 6890): such a value of 32 bits is an index or a count, and shown in decimal.
 #[must_use]
 pub fn display(value: &Bits, addresses: bool) -> String {
     let bytes = || {
@@ -356,10 +359,10 @@ pub fn display(value: &Bits, addresses: bool) -> String {
         bytes
     };
     match value.width() {
-        32 if addresses => {
-            let number = value.to_u64().unwrap_or(0) as u32;
-            Ipv4Addr::from(number).to_string()
-        }
+        32 if addresses => match value.to_u64().unwrap_or(0) as u32 {
+            number @ 0..0x0100_0000 => number.to_string(),
+            number => Ipv4Addr::from(number).to_string(),
+        },
         48 if addresses => {
             let parts: Vec<_> = bytes().iter().map(|b| format!("{b:02x}")).collect();
             parts.join(":")
@@ -375,6 +378,15 @@ pub fn display(value: &Bits, addresses: bool) -> String {
             value.unsigned(),
             digits = 2 + width.div_ceil(4) as usize
         ),
+    }
+}
+
+/// The value of a register's cell: a number, in decimal as far as 64 bits go.
+#[must_use]
+pub fn display_number(value: &Bits) -> String {
+    match value.to_u64() {
+        Some(number) => number.to_string(),
+        None => display(value, false),
     }
 }
 
@@ -428,6 +440,27 @@ mod tests {
         );
         assert_eq!(parse("-1", Ty::Signed(8)).unwrap(), bits(8, 255));
         assert_eq!(parse("true", Ty::Bool).unwrap(), bits(1, 1));
+    }
+
+    #[test]
+    fn an_index_is_shown_as_a_number_and_an_address_as_one() {
+        for (width, value, shown) in [
+            (32, 0, "0"),
+            (32, 1, "1"),
+            (32, 0x00ff_ffff, "16777215"),
+            (32, 0x0100_0000, "1.0.0.0"),
+            (32, 0x0a00_0001, "10.0.0.1"),
+            (48, 1, "00:00:00:00:00:01"),
+            (9, 511, "511"),
+        ] {
+            assert_eq!(display(&bits(width, value), true), shown);
+            let back = parse(shown, Ty::Bits(width)).unwrap();
+            assert_eq!(back, bits(width, value), "{shown} is read as it was");
+        }
+        assert_eq!(display_number(&bits(48, 0x0011_2233_4455)), "73588229205");
+        assert_eq!(display_number(&bits(32, 0x0a00_0001)), "167772161");
+        let wide = Bits::new(128, BigUint::one() << 100u32);
+        assert_eq!(parse(&display_number(&wide), Ty::Bits(128)).unwrap(), wide);
     }
 
     #[test]

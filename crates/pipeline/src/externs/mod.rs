@@ -53,18 +53,22 @@ pub type InputIndex = usize;
 /// What a call does. Data are ranges of [`Call::items`].
 #[derive(Clone, Debug, PartialEq)]
 pub enum Operation {
-    /// `counter.count(index)`, `Counter.count(index)`
+    /// `counter.count(index)`, `Counter.count(index)`, `Counter.count(index, bytes)`
     Count {
         /// The counter.
         object: ObjectId,
         index: InputIndex,
+        /// In place of the packet's length.
+        bytes: Option<InputIndex>,
     },
     /// `direct_counter.count()`: nothing, since v1model counts at every hit.
     Nothing,
-    /// `DirectCounter.count()`
+    /// `DirectCounter.count()`, `DirectCounter.count(bytes)`
     CountDirect {
         /// The counter.
         object: ObjectId,
+        /// In place of the packet's length.
+        bytes: Option<InputIndex>,
     },
     /// `meter.execute_meter(index, result)`, `Meter.execute(index)`, `Meter.execute(index, colour)`
     ExecuteMeter {
@@ -73,6 +77,8 @@ pub enum Operation {
         index: InputIndex,
         /// The packet's colour before.
         before: Option<InputIndex>,
+        /// In place of the packet's length.
+        bytes: Option<InputIndex>,
         /// How colours are written.
         code: ColourCode,
     },
@@ -84,6 +90,8 @@ pub enum Operation {
         object: ObjectId,
         /// The packet's colour before.
         before: Option<InputIndex>,
+        /// In place of the packet's length.
+        bytes: Option<InputIndex>,
         /// How colours are written.
         code: ColourCode,
     },
@@ -236,6 +244,18 @@ pub enum Operation {
     },
     /// `psa_clone_i2e`, `psa_resubmit`, `psa_normal`, `psa_clone_e2e`, `psa_recirculate`
     PsaQuestion(Question),
+    /// `add_entry(action_name, action_params, expire_time_profile_id)`
+    AddEntry {
+        /// The action's name in the program.
+        action: Arc<str>,
+        /// Its arguments.
+        arguments: Vec<InputIndex>,
+        profile: InputIndex,
+    },
+    /// `allocate_flow_id()`
+    AllocateFlowId,
+    /// `restart_expire_timer()`, `set_entry_expire_time(expire_time_profile_id)`
+    RestartEntry { profile: Option<InputIndex> },
     /// What the [`Registry`](registry::Registry) has: the inputs are those of its signature, and the outputs, too.
     Own(registry::Method),
 }

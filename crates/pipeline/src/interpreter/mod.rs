@@ -410,7 +410,7 @@ impl Run<'_> {
             }
             None => Flow::Return,
         };
-        self.context.hit = None;
+        self.context.leave_action();
         flow
     }
 

@@ -6,6 +6,7 @@
 pub mod checksum;
 pub mod counter;
 pub mod meter;
+pub mod nic;
 pub mod profile;
 pub mod published;
 pub mod queue;

@@ -593,8 +593,11 @@ impl<'a> Tokens<'a> {
 
 /// How long the name or value at the start is.
 fn word(rest: &str) -> Option<usize> {
-    let inside = |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '*' | '.' | '-' | '|');
+    let inside =
+        |c: char| c.is_alphanumeric() || matches!(c, '_' | '$' | '*' | '.' | '-' | '|' | '&');
     let end = rest.find(|c| !inside(c)).unwrap_or(rest.len());
+    // A key may be an expression such as `hdr.ip.dst&0xf`; before a mask stand three of them.
+    let end = rest[..end].find("&&&").unwrap_or(end);
     // A range's dots divide two values, a name's single dots do not.
     let end = rest[..end].find("..").unwrap_or(end);
     (end > 0).then_some(end)

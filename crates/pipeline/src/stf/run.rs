@@ -596,8 +596,13 @@ fn key<'a>(
         None => format!("{name}.$valid$"),
     };
     let valid = names::resolve(what, &validity, names.clone()).ok();
-    match (names::resolve(what, name, names), valid) {
+    match (names::resolve(what, name, names.clone()), valid) {
         (Err(_), Some(index)) => Ok(index),
+        // A key's mask is no part of its name here.
+        (Err(error), None) => match name.split_once('&') {
+            Some((masked, _)) => names::resolve(what, masked, names).map_err(|_| error),
+            None => Err(error),
+        },
         (found, _) => found,
     }
 }

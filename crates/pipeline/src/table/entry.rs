@@ -84,6 +84,8 @@ pub enum Update {
     ModifyHandle(TableId, u64, Call),
     /// Removes the entry with this handle.
     DeleteHandle(TableId, u64),
+    /// Gives the entry with this handle another idle timeout, which starts now.
+    Expire(TableId, u64, Option<Time>),
     /// Another default action.
     SetDefault(TableId, Call),
     /// The program's default action.
@@ -103,6 +105,7 @@ impl Update {
             | Update::Delete(table, ..)
             | Update::ModifyHandle(table, ..)
             | Update::DeleteHandle(table, _)
+            | Update::Expire(table, ..)
             | Update::SetDefault(table, _)
             | Update::ResetDefault(table)
             | Update::Clear(table) => *table,

@@ -119,6 +119,8 @@ pub struct Form {
     pub implementation: Option<ObjectId>,
     /// Entries may have an idle timeout.
     pub idle_timeout: bool,
+    /// An entry whose time has passed is deleted, and only the program starts its time again.
+    pub deletes_idle: bool,
 }
 
 impl Form {
@@ -167,7 +169,8 @@ impl Form {
             const_entries: table.const_entries,
             const_default: table.const_default,
             implementation: table.implementation,
-            idle_timeout: table.idle_timeout,
+            idle_timeout: table.idle_timeout || table.deletes_idle(),
+            deletes_idle: table.deletes_idle(),
         }
     }
 

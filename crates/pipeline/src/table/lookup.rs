@@ -121,6 +121,8 @@ pub struct Table {
     /// By index.
     handles: Vec<AtomicU64>,
     hits: Vec<Arc<[AtomicU64]>>,
+    /// Whether a hit leaves an entry's time as it is.
+    deletes_idle: bool,
 }
 
 /// How entries are found. All give rows, 0 for none.
@@ -239,6 +241,7 @@ impl Table {
             rows: zeros(stride),
             handles: Vec::new(),
             hits: Vec::new(),
+            deletes_idle: form.deletes_idle,
         };
         table.settle();
         table
@@ -302,6 +305,14 @@ impl Table {
     /// Notes that a packet hit an entry, for its idle timeout. Costs nothing in tables without.
     #[inline]
     pub fn touch(&self, entry: u32, now: Time) {
+        if !self.deletes_idle {
+            self.restart(entry, now);
+        }
+    }
+
+    /// Starts an entry's time again.
+    #[inline]
+    pub(crate) fn restart(&self, entry: u32, now: Time) {
         if let Some(chunk) = self.hits.get(entry as usize / HITS) {
             chunk[entry as usize % HITS].store(now.as_ps(), Ordering::Relaxed);
         }

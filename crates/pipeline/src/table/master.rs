@@ -170,6 +170,30 @@ impl Master {
         self.rewrite(index, entry, journal)
     }
 
+    /// Gives an entry another idle timeout, and starts it.
+    pub(super) fn expire(
+        &mut self,
+        handle: u64,
+        timeout: Option<Time>,
+        now: Time,
+        journal: &mut Journal,
+    ) -> Result<Done, TableError> {
+        if timeout.is_some() && !self.form.idle_timeout {
+            let table = self.form.name.clone();
+            return Err(TableError::NoTimeouts { table });
+        }
+        let index = self.by_handle(handle)?;
+        if let Some(chunk) = self.hits.get(index as usize / HITS) {
+            chunk[index as usize % HITS].store(now.as_ps(), Ordering::Relaxed);
+        }
+        if let Some(slot) = &mut self.slots[index as usize] {
+            let old = slot.entry.clone();
+            slot.entry.idle_timeout = timeout;
+            journal.undo.push((self.table, Undo::Rewrite(index, old)));
+        }
+        Ok(Done::Modified { handle, index })
+    }
+
     pub(super) fn delete(
         &mut self,
         keys: &[KeyMatch],

@@ -73,6 +73,10 @@ pub struct Tables {
     now: AtomicU64,
     /// How many updates and batches there were.
     changes: AtomicU64,
+    /// How many entries each table has.
+    filled: Vec<AtomicUsize>,
+    /// Before this time, in picoseconds, no entry has to be deleted because its time has passed.
+    soonest: AtomicU64,
 }
 
 struct Writer {
@@ -142,8 +146,12 @@ impl Tables {
             bring(&mut side, &journal.changes);
             RwLock::new(side)
         };
+        let filled = masters.iter().map(|m| AtomicUsize::new(m.len()));
+        let filled = filled.collect();
         Tables {
             sides: [side(), side()],
+            filled,
+            soonest: AtomicU64::new(u64::MAX),
             active: AtomicUsize::new(0),
             forms,
             writer: Mutex::new(Writer {
@@ -235,6 +243,13 @@ impl Tables {
             }
         }
         journal.undo.clear();
+        for update in updates {
+            self.note(update, &writer.masters, now);
+        }
+        if journal.changes.is_empty() {
+            writer.journal = journal;
+            return Ok(());
+        }
         // A copy that is made from here on waits for the writer's lock, and has the change.
         self.changes.fetch_add(1, Ordering::Release);
         let active = self.active.load(Ordering::Relaxed);
@@ -258,6 +273,70 @@ impl Tables {
         writer.behind.append(&mut journal.changes);
         writer.journal = journal;
         Ok(())
+    }
+
+    /// Keeps what is known of a table without its lock.
+    fn note(&self, update: &Update, masters: &[Master], now: Time) {
+        let table = update.table().index();
+        let master = &masters[table];
+        self.filled[table].store(master.len(), Ordering::Relaxed);
+        if !master.form.deletes_idle {
+            return;
+        }
+        let soonest = match update {
+            Update::Insert(_, Entry { idle_timeout, .. }) | Update::Expire(_, _, idle_timeout) => {
+                match idle_timeout {
+                    Some(timeout) => now + *timeout,
+                    None => return,
+                }
+            }
+            // Its time may have begun long ago.
+            Update::Set(..) | Update::Modify(..) => Time::ZERO,
+            _ => return,
+        };
+        self.soonest.fetch_min(soonest.as_ps(), Ordering::Relaxed);
+    }
+
+    /// How many entries a table has, as far as is known without waiting for writers.
+    pub(crate) fn filled(&self, table: TableId) -> usize {
+        self.filled[table.index()].load(Ordering::Relaxed)
+    }
+
+    /// Before this time no entry has to be deleted because its time has passed; none while there
+    /// are no such entries.
+    #[must_use]
+    pub fn next_expiry(&self) -> Option<Time> {
+        match self.soonest.load(Ordering::Relaxed) {
+            u64::MAX => None,
+            soonest => Some(Time::from_ps(soonest)),
+        }
+    }
+
+    /// Deletes the entries whose time has passed, of tables with `idle_timeout_with_auto_delete`, and says which.
+    /// This thread must not hold a view.
+    pub fn expire(&self, now: Time) -> Vec<Idle> {
+        if self.next_expiry().is_none_or(|soonest| now < soonest) {
+            return Vec::new();
+        }
+        let mut expired = Vec::new();
+        let mut writer = self.writer.lock();
+        let masters = writer.masters.iter_mut().enumerate();
+        for (index, master) in masters.filter(|(_, master)| master.form.deletes_idle) {
+            let table = TableId(index as u32);
+            let found = master.idle(now).into_iter();
+            expired.extend(found.map(|entry| Idle { table, entry }));
+        }
+        let deleting = writer.masters.iter().filter(|m| m.form.deletes_idle);
+        let soonest = deleting.filter_map(Master::next_idle).min();
+        let soonest = soonest.map_or(u64::MAX, Time::as_ps);
+        self.soonest.store(soonest, Ordering::Relaxed);
+        drop(writer);
+        // A controller may have deleted one in between.
+        expired.retain(|idle| {
+            let delete = Update::DeleteHandle(idle.table, idle.entry.handle);
+            self.update(&delete).is_ok()
+        });
+        expired
     }
 
     /// Brings the side that nobody reads up to date now and then.
@@ -355,7 +434,7 @@ impl Tables {
         let mut writer = self.writer.lock();
         let mut idle = Vec::new();
         for (index, master) in writer.masters.iter_mut().enumerate() {
-            if master.form.idle_timeout {
+            if master.form.idle_timeout && !master.form.deletes_idle {
                 let table = TableId(index as u32);
                 let found = master.idle(now).into_iter();
                 idle.extend(found.map(|entry| Idle { table, entry }));
@@ -368,7 +447,8 @@ impl Tables {
     #[must_use]
     pub fn next_idle(&self) -> Option<Time> {
         let writer = self.writer.lock();
-        let masters = writer.masters.iter().filter(|m| m.form.idle_timeout);
+        let masters = writer.masters.iter();
+        let masters = masters.filter(|m| m.form.idle_timeout && !m.form.deletes_idle);
         masters.filter_map(Master::next_idle).min()
     }
 }
@@ -390,6 +470,7 @@ impl Writer {
             Update::Delete(_, keys, priority) => master.delete(keys, *priority, journal),
             Update::ModifyHandle(_, handle, call) => master.modify_handle(*handle, call, journal),
             Update::DeleteHandle(_, handle) => master.delete_handle(*handle, journal),
+            Update::Expire(_, handle, timeout) => master.expire(*handle, *timeout, now, journal),
             Update::SetDefault(_, call) => master.set_default(Some(call), journal),
             Update::ResetDefault(_) => master.set_default(None, journal),
             Update::Clear(_) => master.clear(journal),

@@ -115,6 +115,7 @@ fn fill(object: &mut Object, event: &Event, program: &Program, sources: Option<&
                 Cause::Arrival => ("arrival", None),
                 Cause::Resubmit => ("resubmit", None),
                 Cause::Recirculate => ("recirculate", None),
+                Cause::Loopback => ("loopback", None),
                 Cause::Egress(egress, instance) => ("egress", Some((*egress, *instance))),
             };
             object.text("cause", cause);

@@ -91,6 +91,7 @@ fn line(text: &mut String, event: &Event, program: &Program, sources: Option<&So
                 Cause::Arrival => format!("in by port {port}"),
                 Cause::Resubmit => format!("resubmitted, from port {port}"),
                 Cause::Recirculate => format!("recirculated, from port {port}"),
+                Cause::Loopback => format!("looped back, from port {port}"),
                 Cause::Egress(egress, 0) => format!("to port {egress}"),
                 Cause::Egress(egress, instance) => format!("to port {egress}, copy {instance}"),
             };

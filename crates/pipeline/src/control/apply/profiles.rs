@@ -45,6 +45,8 @@ impl Control {
             Operation::Put => old.is_none(),
         };
         let packed = self.packed_member(member.profile, &member.call)?;
+        let table = super::super::program::table_of_profile(self.program(), member.profile)?;
+        self.check_call(table, &member.call)?;
         if insert {
             state.insert_member(member.id, packed).map_err(wrong)?;
             Ok(vec![delete(Entity::Member(member.clone()))])

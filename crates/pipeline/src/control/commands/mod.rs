@@ -18,16 +18,20 @@
 //! mirror ls | add|set ID PORT[:INSTANCE]... [truncate BYTES] [class N] | rm ID
 //! value-set ls | dump [NAME] | add NAME MATCH... | rm NAME MATCH... | rm NAME all
 //! digest ls | on NAME [most N] [within TIME] | off NAME
+//! port ls | set PORT net|host | rm PORT     expiry ls | set PROFILE TIME|never | reset
 //! crc ls | set 16|32 POLYNOMIAL INITIAL XOR [reflect-in] [reflect-out] | reset 16|32
 //! ```
 //!
 //! `add` wants something new, `set` puts it there whether or not it was. A KEY is `NAME=MATCH`, or a MATCH in the order of the table's keys;
 //! keys that are left out match anything. An ARGUMENT is `NAME=VALUE`, or a VALUE in the order of the parameters. In a table with an action
 //! profile `do member N` and `do group N` choose, and `do one ACTION ARGUMENT... or ACTION ...` makes a group of its own.
-//! An INDEX is a number, `FROM..TO`, or `all`.
+//! `port` and `expiry` are for programs for PNA. An INDEX is a number, `FROM..TO`, or `all`. A RATE
+//! is in packets or bytes a second, whichever the meter counts; a BURST in packets or
+//! bytes.
 
 mod json;
 mod line;
+mod nic;
 mod read;
 mod run;
 #[cfg(test)]
@@ -35,8 +39,10 @@ pub(crate) mod tests;
 
 use super::{EntryKey, Operation, Update};
 use crate::externs::hash::Crc;
+use crate::state::nic::Side;
 use alloc::string::String;
 use alloc::vec::Vec;
+use node::Time;
 use p4::ir::{KeyMatch, ObjectId, TableId, ValueSetId};
 
 pub use read::{parse, parse_file};
@@ -84,6 +90,23 @@ pub enum Command {
     Crcs,
     /// Makes the custom CRC of its width, 16 or 32, this one.
     SetCrc(Crc),
+    /// What only programs for PNA have.
+    Nic(NicCommand),
+}
+
+/// What a line about a NIC asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NicCommand {
+    /// The ports that are on a side, as commands.
+    Sides,
+    /// Puts a port on a side, or takes it away from there.
+    SetSide(u32, Option<Side>),
+    /// The expire time profiles, as commands.
+    Expiry,
+    /// For how long entries with this profile stay that are not used; none for ever.
+    SetExpiry(u8, Option<Time>),
+    /// The profiles as they are in the beginning.
+    ResetExpiry,
 }
 
 /// Which cells of an array.

@@ -1,5 +1,6 @@
 //! From words to commands.
 
+mod nic;
 mod objects;
 mod sessions;
 
@@ -128,6 +129,8 @@ impl<'a> Words<'a> {
             "value-set" => self.value_set(),
             "digest" => self.digest(),
             "crc" => self.crc(),
+            "port" => self.port(),
+            "expiry" => self.expiry(),
             _ => Err(one_of(
                 "command",
                 topic,
@@ -142,6 +145,8 @@ impl<'a> Words<'a> {
                     "value-set",
                     "digest",
                     "crc",
+                    "port",
+                    "expiry",
                 ],
             )),
         }

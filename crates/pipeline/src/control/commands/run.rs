@@ -7,6 +7,7 @@ use crate::control::{
     Control, Count, Entity, EntryKey, Error, ErrorKind, Operation, Update, value,
 };
 use crate::externs::hash::CrcTable;
+use crate::state::counter::Unit;
 use crate::state::meter::Rates;
 use crate::state::replication::Replica;
 use crate::table::{self, Call, Form, Installed};
@@ -77,7 +78,7 @@ impl Control {
                     let named: Vec<String> = types
                         .iter()
                         .zip(&values)
-                        .map(|((field, _), value)| named(field, &value::display(value, true)))
+                        .map(|((field, _), value)| named(field, &value::display_number(value)))
                         .collect();
                     let mut json = Object::new("register");
                     json.text("name", name).number("index", index);
@@ -116,11 +117,16 @@ impl Control {
             Command::ReadMeter(id, cells) => {
                 self.cells(*id, *cells, &mut answer, |index, name, answer| {
                     let (_, rates) = self.rates(id_of(id), Some(index))?[0];
+                    let unit = self.unit(*id);
                     let mut json = Object::new("meter");
                     json.text("name", name).number("index", index);
+                    json.text("unit", unit);
                     put_rates(&mut json, rates);
                     let line = match rates {
-                        Some(rates) => format!("meter set {name} {index} {}", show_rates(rates)),
+                        Some(rates) => format!(
+                            "meter set {name} {index} {}  # {unit} a second : {unit}",
+                            show_rates(rates)
+                        ),
                         None => format!("meter reset {name} {index}"),
                     };
                     answer.push(line, &json);
@@ -147,9 +153,13 @@ impl Control {
                     &mut answer,
                     |table, installed, keys, json| {
                         let rates = self.direct_rates(table, installed).flatten();
+                        let unit = self.unit(*id);
+                        json.text("unit", unit);
                         put_rates(json, rates);
                         match rates {
-                            Some(rates) => format!("{keys} {}", show_rates(rates)),
+                            Some(rates) => {
+                                format!("{keys} {}  # {unit} a second : {unit}", show_rates(rates))
+                            }
                             None => format!("{keys} no rates"),
                         }
                     },
@@ -216,6 +226,7 @@ impl Control {
                     );
                 }
             }
+            Command::Nic(command) => self.nic(*command, &mut answer)?,
             Command::SetCrc(crc) => {
                 let crcs = &self.environment().crcs;
                 crcs.change(|tables| {
@@ -518,7 +529,7 @@ impl Control {
                 Class::Meter => environment.meter(id).map(|meter| meter.size()),
                 _ => None,
             };
-            let line = match (size, program::table_of_direct(self.program(), id)) {
+            let mut line = match (size, program::table_of_direct(self.program(), id)) {
                 (Some(size), _) => {
                     json.number("size", size as u64);
                     format!("{} ({}) {size} cells", object.name, class.word())
@@ -530,7 +541,20 @@ impl Control {
                 }
                 (None, Err(_)) => format!("{} ({})", object.name, class.word()),
             };
+            if environment.meter(id).is_some() {
+                let unit = self.unit(id);
+                json.text("unit", unit);
+                line += &format!(", rates in {unit} a second");
+            }
             answer.push(line, &json);
+        }
+    }
+
+    /// What a meter counts.
+    fn unit(&self, meter: ObjectId) -> &'static str {
+        match self.environment().meter(meter).map(|meter| meter.unit) {
+            Some(Unit::Packets) => "packets",
+            _ => "bytes",
         }
     }
 
@@ -626,7 +650,7 @@ impl Control {
 }
 
 impl Answer {
-    fn push(&mut self, line: String, json: &Object) {
+    pub(super) fn push(&mut self, line: String, json: &Object) {
         self.rows.push((line, json.clone().finish()));
     }
 }
@@ -748,7 +772,7 @@ fn put_replicas(json: &mut Object, replicas: &[Replica]) {
 }
 
 /// A time in the largest unit that has no rest.
-fn show_time(time: Time) -> String {
+pub(super) fn show_time(time: Time) -> String {
     let units = [
         (1_000_000_000_000, "s"),
         (1_000_000_000, "ms"),

@@ -2,6 +2,7 @@
 
 use super::super::{Cells, Command};
 use super::{Words, cells, number, one_of, write};
+use crate::control::entity::check_rates;
 use crate::control::names::resolve;
 use crate::control::program::{self, Class};
 use crate::control::{Count, Entity, EntryKey, Error, Operation, value};
@@ -215,16 +216,13 @@ impl<'a> Words<'a> {
         };
         let (peak, peak_burst) = pair()?;
         let (committed, committed_burst) = pair()?;
-        if committed > peak {
-            return Err(Error::value(format!(
-                "the committed rate ({committed}) is above the peak rate ({peak}): the committed one comes first"
-            )));
-        }
-        Ok(Rates {
+        let rates = Rates {
             committed,
             committed_burst,
             peak,
             peak_burst,
-        })
+        };
+        check_rates(&rates)?;
+        Ok(rates)
     }
 }

@@ -1,0 +1,106 @@
+//! What packets do to tables: PNA's entries that are added on a miss, and their times.
+//!
+//! A packet reads tables through a [`View`](crate::table::View), and nothing may be changed by a
+//! thread that has one. So what a packet
+//! asks for waits in its [`Context`] until the pass has ended.
+
+use crate::context::{Asked, Context, Hit};
+use crate::environment::Environment;
+use crate::table::{Done, Entry, Form, Table, Update};
+use alloc::borrow::ToOwned;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use node::Time;
+use p4::ir::{ActionCall, KeyMatch};
+use p4::value::Bits;
+
+impl Context {
+    /// Asks for an entry with the key that was just missed, and says whether there will be one.
+    pub(crate) fn add_entry(&mut self, action: &str, arguments: Vec<Bits>, profile: u64) -> bool {
+        let Some(table) = self.missed.table else {
+            return false;
+        };
+        let environment = Arc::clone(&self.environment);
+        let form = &environment.tables.forms()[table.index()];
+        let Some(action) = action_of(form, action) else {
+            return false;
+        };
+        let keys = form.keys.iter().map(|key| {
+            let cells = &self.missed.key[key.at..key.at + key.cells()];
+            KeyMatch::Exact(Bits::from_limbs(key.ty.width(), cells))
+        });
+        let mut entry = Entry::new(keys.collect(), ActionCall { action, arguments });
+        let added = self.asked.iter().filter_map(|asked| match asked {
+            Asked::Add(other, entry) if *other == table => Some(entry),
+            _ => None,
+        });
+        if added.clone().any(|other| other.keys == entry.keys) {
+            return true;
+        }
+        if environment.tables.filled(table) + added.count() >= form.size as usize {
+            return false;
+        }
+        if form.deletes_idle {
+            entry.idle_timeout = self.expiry(profile);
+        }
+        self.asked.push(Asked::Add(table, entry));
+        true
+    }
+
+    /// Asks that the time of the entry that was hit starts again, with that of a profile if one is
+    /// given.
+    pub(crate) fn restart_entry(&mut self, profile: Option<u64>) {
+        if let Some(hit) = self.hit {
+            let timeout = profile.map(|profile| self.expiry(profile));
+            self.asked.push(Asked::Restart(hit, timeout));
+        }
+    }
+
+    /// Does what the pass asked for as far as that can be done while there is a view. The rest is
+    /// for [`Environment::carry_out`].
+    pub(crate) fn settle(&mut self, tables: &[Table]) {
+        for asked in self.asked.drain(..) {
+            match asked {
+                Asked::Add(table, entry) => self.updates.push(Update::Insert(table, entry)),
+                Asked::Restart(Hit { table, entry }, timeout) => {
+                    let shown = &tables[table.index()];
+                    shown.restart(entry, self.now);
+                    if let (Some(timeout), Some(handle)) = (timeout, shown.handle(entry)) {
+                        self.updates.push(Update::Expire(table, handle, timeout));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The number of an action in its table, by the name that the program calls it by.
+pub(crate) fn action_of(form: &Form, name: &str) -> Option<u32> {
+    let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
+    let wanted = last(name);
+    let found = form
+        .actions
+        .iter()
+        .position(|action| last(&action.name) == wanted);
+    found.map(|index| index as u32)
+}
+
+impl Environment {
+    /// Carries out what packets asked for. This thread must not hold a view.
+    pub(crate) fn carry_out(&self, updates: &mut Vec<Update>) {
+        for update in updates.drain(..) {
+            // Another thread's packet or a controller may have been first, with the same key or the
+            // last room.
+            if let Ok(Done::Inserted { index, .. }) = self.tables.update(&update) {
+                self.fresh(update.table(), index as usize);
+            }
+        }
+    }
+
+    /// Deletes the entries whose time has passed, of tables with `idle_timeout_with_auto_delete`.
+    pub fn expire(&self, now: Time) {
+        for idle in self.tables.expire(now) {
+            self.fresh(idle.table, idle.entry.index as usize);
+        }
+    }
+}

@@ -88,7 +88,7 @@ impl Digests {
                 self.next_list += 1;
                 let described = pipeline.info.digests.iter().find(|d| d.preamble.id == *id);
                 let values = sent.iter().filter_map(|values| {
-                    data(&pipeline.info, &described?.ty, &mut values.iter().cloned())
+                    data(pipeline, &described?.ty, &mut values.iter().cloned())
                 });
                 lists.push(DigestList {
                     digest_id: *id,

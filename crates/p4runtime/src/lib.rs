@@ -17,6 +17,7 @@ mod server;
 mod service;
 mod status;
 mod switch;
+mod translation;
 mod write;
 
 pub use device::{Device, DeviceError};

@@ -2,6 +2,7 @@
 
 use crate::bytes;
 use crate::messages::runtime::{PacketIn, PacketMetadata, PacketOut};
+use crate::translation::Translations;
 use p4::info::{ControllerHeader, Info};
 use p4::value::Bits;
 use tonic::{Code, Status};
@@ -13,7 +14,7 @@ fn header<'a>(info: &'a Info, name: &str) -> Option<&'a ControllerHeader> {
 }
 
 /// What the program sent to the CPU port: the header `packet_in`, if the program has one, and the payload.
-pub(crate) fn packet_in(info: &Info, bytes: &[u8]) -> PacketIn {
+pub(crate) fn packet_in(info: &Info, strings: &Translations, bytes: &[u8]) -> PacketIn {
     let Some(header) = header(info, "packet_in") else {
         return PacketIn {
             payload: bytes.to_vec(),
@@ -26,9 +27,14 @@ pub(crate) fn packet_in(info: &Info, bytes: &[u8]) -> PacketIn {
         let value = take(bytes, position, *width);
         position += *width as usize;
         if let Some(id) = id {
+            let field = header.fields.iter().find(|field| field.id == *id);
+            let value = match field.and_then(|field| strings.of(field)) {
+                Some(ty) => strings.string(ty, &value),
+                None => bytes::write(&value),
+            };
             metadata.push(PacketMetadata {
                 metadata_id: *id,
-                value: bytes::write(&value),
+                value,
             });
         }
     }
@@ -51,7 +57,11 @@ fn take(bytes: &[u8], position: usize, width: u32) -> Bits {
 }
 
 /// What comes in by the CPU port: the header `packet_out`, if the program has one, and the payload.
-pub(crate) fn packet_out(info: &Info, packet: &PacketOut) -> Result<Vec<u8>, Status> {
+pub(crate) fn packet_out(
+    info: &Info,
+    strings: &Translations,
+    packet: &PacketOut,
+) -> Result<Vec<u8>, Status> {
     let Some(header) = header(info, "packet_out") else {
         if !packet.metadata.is_empty() {
             return Err(Status::new(
@@ -80,8 +90,8 @@ pub(crate) fn packet_out(info: &Info, packet: &PacketOut) -> Result<Vec<u8>, Sta
     let mut position = 0usize;
     for (id, width) in &header.layout {
         if let Some(id) = id {
-            let name = header.fields.iter().find(|field| field.id == *id);
-            let name = name.map_or("", |field| &field.name);
+            let field = header.fields.iter().find(|field| field.id == *id);
+            let name = field.map_or("", |field| &field.name);
             let given = packet
                 .metadata
                 .iter()
@@ -93,7 +103,10 @@ pub(crate) fn packet_out(info: &Info, packet: &PacketOut) -> Result<Vec<u8>, Sta
                 )
             })?;
             let what = format!("metadata `{name}`");
-            let value = bytes::read(&given.value, *width, &what)?;
+            let value = match field.and_then(|field| strings.of(field)) {
+                Some(ty) => strings.value(ty, &given.value, *width, &what)?,
+                None => bytes::read(&given.value, *width, &what)?,
+            };
             for index in 0..*width as usize {
                 if value.unsigned().bit(*width as u64 - 1 - index as u64) {
                     let to = position + index;
@@ -142,9 +155,9 @@ mod tests {
             payload: vec![0xaa, 0xbb],
             metadata: metadata.clone(),
         };
-        let bytes = packet_out(&info(), &packet).unwrap();
+        let bytes = packet_out(&info(), &Translations::default(), &packet).unwrap();
         assert_eq!(bytes, [0x82, 0x80, 0xaa, 0xbb]);
-        let back = packet_in(&info(), &bytes);
+        let back = packet_in(&info(), &Translations::default(), &bytes);
         assert_eq!(back.payload, packet.payload);
         assert_eq!(back.metadata, metadata);
     }
@@ -166,8 +179,12 @@ mod tests {
                 payload: vec![],
                 metadata,
             };
-            assert!(packet_out(&info(), &packet).is_err());
+            assert!(packet_out(&info(), &Translations::default(), &packet).is_err());
         }
-        assert!(packet_in(&info(), &[1]).payload.is_empty());
+        assert!(
+            packet_in(&info(), &Translations::default(), &[1])
+                .payload
+                .is_empty()
+        );
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::messages::config::P4Info;
 use crate::p4info;
+use crate::translation::Translations;
 use p4::check::Checked;
 use p4::info::{DataType, Info, describe};
 use p4::ir::{ObjectId, TableId, ValueSetId};
@@ -29,6 +30,8 @@ pub struct Pipeline {
     pub(crate) value_sets: BTreeMap<u32, ValueSetId>,
     /// By the digest's number here: which of the control plane's it is.
     pub(crate) digests: BTreeMap<u32, u32>,
+    /// Strings for values.
+    pub(crate) translations: Translations,
 }
 
 impl Pipeline {
@@ -93,6 +96,7 @@ impl Pipeline {
         }
         Pipeline {
             message: p4info::message(&info),
+            translations: Translations::new(&info),
             control,
             info,
             device_config,
@@ -109,6 +113,7 @@ impl Pipeline {
     pub fn again(&self, environment: &Arc<Environment>) -> Self {
         Pipeline {
             control: Control::new(Arc::clone(environment)),
+            translations: Translations::new(&self.info),
             info: self.info.clone(),
             message: self.message.clone(),
             device_config: self.device_config.clone(),
@@ -256,11 +261,12 @@ fn add_flat(info: &Info, ty: &DataType, widths: &mut Vec<u32>, depth: u32) {
 
 /// A value of any type from its scalars, in order.
 pub(crate) fn data(
-    info: &Info,
+    pipeline: &Pipeline,
     ty: &DataType,
     scalars: &mut dyn Iterator<Item = Bits>,
 ) -> Option<crate::messages::runtime::P4Data> {
     use crate::messages::runtime::{P4Data, P4Header, P4StructLike, P4Varbit, p4_data::Data};
+    let info = &pipeline.info;
     let data = match ty {
         DataType::Bits(_) | DataType::Signed(_) => {
             Data::Bitstring(crate::bytes::write(&scalars.next()?))
@@ -293,14 +299,14 @@ pub(crate) fn data(
         }
         DataType::SerializableEnum(_) => Data::EnumValue(crate::bytes::write(&scalars.next()?)),
         DataType::Tuple(parts) => {
-            let members = parts.iter().map(|part| data(info, part, scalars));
+            let members = parts.iter().map(|part| data(pipeline, part, scalars));
             Data::Tuple(P4StructLike {
                 members: members.collect::<Option<_>>()?,
             })
         }
         DataType::Struct(name) => {
             let members = info.types.structs.get(name)?.iter();
-            let members = members.map(|(_, ty)| data(info, ty, scalars));
+            let members = members.map(|(_, ty)| data(pipeline, ty, scalars));
             Data::Struct(P4StructLike {
                 members: members.collect::<Option<_>>()?,
             })
@@ -314,9 +320,10 @@ pub(crate) fn data(
             })
         }
         DataType::New(name) => match &info.types.new_types.get(name)?.0 {
-            p4::info::NewType::Original(ty) => return data(info, ty, scalars),
+            p4::info::NewType::Original(ty) => return data(pipeline, ty, scalars),
             p4::info::NewType::Translated(..) => {
-                Data::Bitstring(crate::bytes::write(&scalars.next()?))
+                let value = scalars.next()?;
+                Data::Bitstring(pipeline.translations.string(name, &value))
             }
         },
         DataType::Union(_) | DataType::Stack(..) | DataType::UnionStack(..) => return None,

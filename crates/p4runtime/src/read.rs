@@ -7,7 +7,7 @@ use crate::messages::runtime::{
 };
 use crate::pipeline_state::{Pipeline, absent, data};
 use crate::status;
-use crate::write::{entry_key, index};
+use crate::write::{entry_key, extern_entry, index};
 use node::Time;
 use p4::info::Field;
 use p4::ir::{ActionCall, KeyMatch, MatchKind, ObjectId, TableId};
@@ -85,7 +85,7 @@ pub(crate) fn entities(
                                 weight: member.weight as i32,
                                 watch_kind: member.watch.map(|port| {
                                     pb::action_profile_group::member::WatchKind::WatchPort(
-                                        bytes::write(&Bits::new(32, port)),
+                                        self::port(pipeline, port),
                                     )
                                 }),
                             })
@@ -154,7 +154,7 @@ pub(crate) fn entities(
                     found.push(Wanted::RegisterEntry(pb::RegisterEntry {
                         register_id: id,
                         index: Some(cell(index)),
-                        data: data(&pipeline.info, &described.ty, &mut values.into_iter()),
+                        data: data(pipeline, &described.ty, &mut values.into_iter()),
                     }));
                 }
             }
@@ -176,7 +176,7 @@ pub(crate) fn entities(
                         .fields
                         .iter()
                         .zip(member)
-                        .filter_map(|(field, given)| field_match(field, given))
+                        .filter_map(|(field, given)| field_match(pipeline, field, given))
                         .collect(),
                 });
                 found.push(Wanted::ValueSetEntry(pb::ValueSetEntry {
@@ -210,10 +210,7 @@ pub(crate) fn entities(
             }
         }
         Wanted::ExternEntry(_) => {
-            return Err(Status::new(
-                Code::Unimplemented,
-                "the device has no externs beyond those that P4Runtime knows",
-            ));
+            return Err(extern_entry());
         }
     }
     Ok(found
@@ -272,14 +269,26 @@ fn meter_config(rates: Rates) -> MeterConfig {
     }
 }
 
-fn replicas(replicas: &[Replica]) -> Vec<pb::Replica> {
+fn replicas(pipeline: &Pipeline, replicas: &[Replica]) -> Vec<pb::Replica> {
     replicas
         .iter()
         .map(|replica| pb::Replica {
-            port_kind: Some(pb::replica::PortKind::EgressPort(replica.port)),
+            port_kind: Some(match pipeline.translations.port() {
+                Some(_) => pb::replica::PortKind::Port(port(pipeline, replica.port)),
+                None => pb::replica::PortKind::EgressPort(replica.port),
+            }),
             instance: replica.instance,
         })
         .collect()
+}
+
+/// A port as the controller has it.
+fn port(pipeline: &Pipeline, port: u32) -> Vec<u8> {
+    let value = Bits::new(32, port);
+    match pipeline.translations.port() {
+        Some(ty) => pipeline.translations.string(ty, &value),
+        None => bytes::write(&value),
+    }
 }
 
 fn replication(
@@ -305,7 +314,7 @@ fn replication(
             if wanted == 0 || wanted == id {
                 push(Type::MulticastGroupEntry(pb::MulticastGroupEntry {
                     multicast_group_id: id,
-                    replicas: replicas(&copies),
+                    replicas: replicas(pipeline, &copies),
                     metadata,
                 }));
             }
@@ -316,7 +325,7 @@ fn replication(
             if wanted == 0 || wanted == id {
                 push(Type::CloneSessionEntry(pb::CloneSessionEntry {
                     session_id: id,
-                    replicas: replicas(&session.replicas),
+                    replicas: replicas(pipeline, &session.replicas),
                     class_of_service: u32::from(session.class_of_service),
                     packet_length_bytes: session.truncate.unwrap_or(0) as i32,
                 }));
@@ -403,7 +412,7 @@ pub(crate) fn bare(pipeline: &Pipeline, table: TableId, installed: &Installed) -
         r#match: fields
             .iter()
             .zip(&installed.entry.keys)
-            .filter_map(|(field, given)| field_match(field, given))
+            .filter_map(|(field, given)| field_match(pipeline, field, given))
             .collect(),
         priority: installed.entry.priority as i32,
         ..TableEntry::default()
@@ -435,7 +444,7 @@ fn direct(
 }
 
 /// A match; nothing for one that matches anything.
-fn field_match(field: &Field, given: &KeyMatch) -> Option<FieldMatch> {
+fn field_match(pipeline: &Pipeline, field: &Field, given: &KeyMatch) -> Option<FieldMatch> {
     use fm::FieldMatchType as To;
     let width = match given {
         KeyMatch::Any => return None,
@@ -449,10 +458,10 @@ fn field_match(field: &Field, given: &KeyMatch) -> Option<FieldMatch> {
     let kind = match (&given, kind) {
         (KeyMatch::Any, _) => return None,
         (KeyMatch::Exact(value), MatchKind::Optional) => To::Optional(fm::Optional {
-            value: bytes::write(value),
+            value: value_of(pipeline, field, value),
         }),
         (KeyMatch::Exact(value), _) => To::Exact(fm::Exact {
-            value: bytes::write(value),
+            value: value_of(pipeline, field, value),
         }),
         (KeyMatch::Prefix(value, length), _) => To::Lpm(fm::Lpm {
             value: bytes::write(value),
@@ -505,12 +514,21 @@ fn action(pipeline: &Pipeline, table: TableId, call: &ActionCall) -> Option<pb::
         params: parameters
             .map(|(field, value)| pb::action::Param {
                 param_id: field.id,
-                value: match (field.width, &field.type_name) {
-                    // A type of which the controller has strings.
-                    (0, Some(_)) => value.unsigned().to_string().into_bytes(),
-                    _ => bytes::write(value),
-                },
+                value: value_of(pipeline, field, value),
             })
             .collect(),
     })
+}
+
+/// A value as the controller has it: a string where its type is one that the controller has strings
+/// for.
+fn value_of(pipeline: &Pipeline, field: &Field, value: &Bits) -> Vec<u8> {
+    match pipeline.translations.of(field) {
+        Some(ty) => pipeline.translations.string(ty, value),
+        // An enum without numbers.
+        None if field.width == 0 && field.type_name.is_some() => {
+            value.unsigned().to_string().into_bytes()
+        }
+        None => bytes::write(value),
+    }
 }

@@ -334,7 +334,7 @@ impl Server {
         let environment = pipeline.control.environment();
         let now = self.device.now();
         while let Some(bytes) = environment.packet_ins.pop() {
-            let packet = packets::packet_in(&pipeline.info, &bytes);
+            let packet = packets::packet_in(&pipeline.info, &pipeline.translations, &bytes);
             self.to_primaries(&to::Update::Packet(packet));
         }
         let lists = {
@@ -457,7 +457,7 @@ impl Server {
                 "the device has no CPU port: give it one with --cpu-port",
             ));
         }
-        let bytes = packets::packet_out(&pipeline.info, packet)?;
+        let bytes = packets::packet_out(&pipeline.info, &pipeline.translations, packet)?;
         match environment.packet_outs.push(bytes) {
             true => Ok(()),
             false => Err(Status::resource_exhausted(

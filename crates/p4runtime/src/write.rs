@@ -64,7 +64,7 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
                     weight: weight(member.weight)?,
                     watch: match &member.watch_kind {
                         Some(pb::action_profile_group::member::WatchKind::WatchPort(port)) => {
-                            Some(port_number(port)?)
+                            Some(port_number(pipeline, port)?)
                         }
                         _ => None,
                     },
@@ -147,7 +147,7 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
             let members = entry
                 .members
                 .iter()
-                .map(|member| matches(&described.fields, &widths, &member.r#match))
+                .map(|member| matches(pipeline, &described.fields, &widths, &member.r#match))
                 .collect::<Result<Vec<_>, Status>>()?;
             one(Entity::ValueSet(*set, members))
         }
@@ -156,13 +156,13 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
             one(match &entry.r#type {
                 Some(Type::MulticastGroupEntry(group)) => Entity::Multicast(
                     group.multicast_group_id,
-                    replicas(&group.replicas)?,
+                    replicas(pipeline, &group.replicas)?,
                     group.metadata.clone(),
                 ),
                 Some(Type::CloneSessionEntry(session)) => Entity::Clone(
                     session.session_id,
                     Session {
-                        replicas: replicas(&session.replicas)?,
+                        replicas: replicas(pipeline, &session.replicas)?,
                         group: None,
                         class_of_service: u8::try_from(session.class_of_service)
                             .map_err(|_| invalid("a class of service is at most 255"))?,
@@ -200,12 +200,18 @@ pub(crate) fn changes(pipeline: &Pipeline, update: &Update) -> Result<Vec<Change
             ))
         }
         Given::ExternEntry(_) => {
-            return Err(Status::new(
-                Code::Unimplemented,
-                "the device has no externs beyond those that P4Runtime knows",
-            ));
+            return Err(extern_entry());
         }
     })
+}
+
+/// The answer to every `ExternEntry`, read or written.
+pub(crate) fn extern_entry() -> Status {
+    Status::new(
+        Code::Unimplemented,
+        "ExternEntry is not served: no extern of this program has state that P4Runtime knows \
+         by it; use the entries for counters, meters, registers, digests and action profiles",
+    )
 }
 
 fn table_entry(
@@ -342,7 +348,7 @@ pub(crate) fn entry_key(pipeline: &Pipeline, given: &TableEntry) -> Result<Entry
     }
     let forms = &pipeline.control.environment().tables.forms()[table.index()].keys;
     let widths: Vec<u32> = forms.iter().map(|key| key.ty.width()).collect();
-    let keys = matches(&described.match_fields, &widths, &given.r#match)?;
+    let keys = matches(pipeline, &described.match_fields, &widths, &given.r#match)?;
     let priority =
         u32::try_from(given.priority).map_err(|_| invalid("the priority is negative"))?;
     Ok(EntryKey {
@@ -361,6 +367,7 @@ fn direct_key(pipeline: &Pipeline, entry: Option<&TableEntry>) -> Result<EntryKe
 
 /// The matches of all keys in order. Keys that are not given match anything, where they can.
 fn matches(
+    pipeline: &Pipeline,
     fields: &[Field],
     widths: &[u32],
     given: &[pb::FieldMatch],
@@ -387,7 +394,7 @@ fn matches(
                 )));
             }
             match first {
-                Some(one) => one_match(field, *width, one),
+                Some(one) => one_match(pipeline, field, *width, one),
                 None if field.match_kind == Some(MatchKind::Exact) => Err(invalid(format!(
                     "match field `{}` is missing, and it is exact",
                     field.name
@@ -398,9 +405,14 @@ fn matches(
         .collect()
 }
 
-fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMatch, Status> {
+fn one_match(
+    pipeline: &Pipeline,
+    field: &Field,
+    width: u32,
+    given: &pb::FieldMatch,
+) -> Result<KeyMatch, Status> {
     let what = format!("match field `{}`", field.name);
-    let read = |bytes: &[u8]| value_of(field, bytes, width, &what);
+    let read = |bytes: &[u8]| value_of(pipeline, field, bytes, width, &what);
     let kind = given
         .field_match_type
         .as_ref()
@@ -422,6 +434,12 @@ fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMat
     let Some(compared) = &field.match_kind else {
         return Err(invalid(format!("{what} is compared with nothing")));
     };
+    let whole = matches!(compared, MatchKind::Exact | MatchKind::Optional);
+    if pipeline.translations.of(field).is_some() && !whole {
+        return Err(invalid(format!(
+            "{what} is {compared}, and its type has strings: only exact and optional keys are compared with strings"
+        )));
+    }
     match (compared, kind) {
         (MatchKind::Exact, FieldMatchType::Exact(exact)) => {
             Ok(KeyMatch::Exact(read(&exact.value)?))
@@ -468,14 +486,23 @@ fn one_match(field: &Field, width: u32, given: &pb::FieldMatch) -> Result<KeyMat
 }
 
 /// A value, of which the controller may have a string.
-fn value_of(field: &Field, given: &[u8], width: u32, what: &str) -> Result<Bits, Status> {
+fn value_of(
+    pipeline: &Pipeline,
+    field: &Field,
+    given: &[u8],
+    width: u32,
+    what: &str,
+) -> Result<Bits, Status> {
+    if let Some(ty) = pipeline.translations.of(field) {
+        return pipeline.translations.value(ty, given, width, what);
+    }
     if field.width != 0 || field.type_name.is_none() {
         return bytes::read(given, width, what);
     }
     let text = std::str::from_utf8(given).unwrap_or("");
     value::parse(text, p4::ir::Ty::Bits(width)).map_err(|_| {
         invalid(format!(
-            "{what}: strings of translated types are numbers here, such as \"3\""
+            "{what}: write the number of the enum's member, such as \"3\""
         ))
     })
 }
@@ -507,6 +534,7 @@ fn action(pipeline: &Pipeline, table: TableId, given: &pb::Action) -> Result<Act
                 .next()
                 .ok_or_else(|| invalid(format!("{what} is missing")))?;
             value_of(
+                pipeline,
                 field,
                 &param.value,
                 program.slots[slot.index()].ty.width(),
@@ -554,6 +582,11 @@ fn count(data: &CounterData) -> Result<Count, Status> {
 fn rates(config: &MeterConfig) -> Result<Rates, Status> {
     let number =
         |number: i64| u64::try_from(number).map_err(|_| invalid("a rate or burst is not negative"));
+    if config.eburst != 0 {
+        return Err(invalid(
+            "eburst is for meters with a single rate, and all meters here have two: leave it 0",
+        ));
+    }
     Ok(Rates {
         committed: number(config.cir)?,
         committed_burst: number(config.cburst)?,
@@ -562,19 +595,22 @@ fn rates(config: &MeterConfig) -> Result<Rates, Status> {
     })
 }
 
-fn port_number(port: &[u8]) -> Result<u32, Status> {
-    let value = bytes::read(port, 32, "a port")?;
+fn port_number(pipeline: &Pipeline, port: &[u8]) -> Result<u32, Status> {
+    let value = match pipeline.translations.port() {
+        Some(ty) => pipeline.translations.value(ty, port, 32, "a port")?,
+        None => bytes::read(port, 32, "a port")?,
+    };
     Ok(value.to_u64().unwrap_or(0) as u32)
 }
 
-fn replicas(given: &[pb::Replica]) -> Result<Vec<Replica>, Status> {
+fn replicas(pipeline: &Pipeline, given: &[pb::Replica]) -> Result<Vec<Replica>, Status> {
     given
         .iter()
         .map(|replica| {
             Ok(Replica {
                 port: match &replica.port_kind {
                     Some(PortKind::EgressPort(port)) => *port,
-                    Some(PortKind::Port(port)) => port_number(port)?,
+                    Some(PortKind::Port(port)) => port_number(pipeline, port)?,
                     None => return Err(invalid("a replica has no port")),
                 },
                 instance: replica.instance,
@@ -634,7 +670,12 @@ fn scalars(
                         return Err(wrong());
                     };
                     let width = flat(info, ty).first().copied().unwrap_or(32);
-                    values.push(bytes::read(bytes, width, "the data")?);
+                    values.push(match pipeline.translations.knows(name) {
+                        true => pipeline
+                            .translations
+                            .value(name, bytes, width, "the data")?,
+                        false => bytes::read(bytes, width, "the data")?,
+                    });
                 }
             }
         }

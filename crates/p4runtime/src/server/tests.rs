@@ -2,6 +2,8 @@ use super::*;
 use pipeline::environment::Unsupported;
 use prost::Message;
 
+mod strings;
+
 const PROGRAM: &str = include_str!("../../tests/router.p4");
 
 struct Nowhere;

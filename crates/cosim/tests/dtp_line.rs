@@ -175,7 +175,8 @@ fn two_ports_agree_through_scrambled_blocks_full_of_frames_which_pass_unchanged(
     }
 }
 
-/// Idle columns, and now and then some of others between: errors, low-power idle, or reserved characters.
+/// Idle columns, and now and then some of others between: errors, low-power idle, or reserved
+/// characters.
 fn columns_of_characters(random: &mut Random, count: usize) -> Vec<Xgmii> {
     let mut columns = vec![Xgmii::IDLE; count];
     let mut place = 400;

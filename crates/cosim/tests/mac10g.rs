@@ -186,7 +186,8 @@ fn word_of_a_frame(word: Option<(u64, u64, u64)>) -> [u64; mac10g_tx::LAYOUT.inp
     inputs
 }
 
-/// Transmits frames word by word, one behind the other; before word `late.0` of the first the source is so many cycles late.
+/// Transmits frames word by word, one behind the other; before word `late.0` of the first the
+/// source is so many cycles late.
 /// Gives the line, and in how many cycles a frame was broken off.
 fn transmit_words(
     mac: &mut Module,
@@ -436,7 +437,8 @@ fn a_start_within_a_frame_ends_it_as_bad_and_begins_another_in_either_lane() {
     let whole: Vec<u8> = (0..70).collect();
     let idles = |count| vec![(IDLE, true); count];
     for first_lane in [0, 4] {
-        // From a start straight behind another to one in a frame of many words: always in lane 0 or 4.
+        // From a start straight behind another to one in a frame of many words: always in lane 0 or
+        // 4.
         for length in (0..120).step_by(4) {
             let cut: Vec<u8> = (0..length).collect();
             let mut line = idles(16 + first_lane);
@@ -449,7 +451,8 @@ fn a_start_within_a_frame_ends_it_as_bad_and_begins_another_in_either_lane() {
             line.resize(line.len().next_multiple_of(8) + 32, (IDLE, true));
             let received = receive(&mut mac, &line);
             let what = format!("{length} bytes from lane {first_lane}");
-            // Fewer bytes than a word, or a word that would be none without the FCS, are a fragment.
+            // Fewer bytes than a word, or a word that would be none without the FCS, are a
+            // fragment.
             let mut expected = vec![(whole.clone(), false); 2];
             match length {
                 0..8 => assert_eq!(received.fragments, 1, "{what}"),

@@ -1,4 +1,5 @@
-//! Packets whose length changes, one behind the other: their bytes are those of the interpreter, and they take as many cycles as they have
+//! Packets whose length changes, one behind the other: their bytes are those of the interpreter,
+//! and they take as many cycles as they have
 //! words, as they come or as they leave.
 
 use crate::p4::{of_text, tools};
@@ -81,7 +82,8 @@ fn packets_that_shrink_or_grow_take_as_many_cycles_as_they_have_words() {
                 }
                 before = Some(passage.last_out);
             }
-            // The last word of one, and not of another, may leave a cycle behind the last that comes.
+            // The last word of one, and not of another, may leave a cycle behind the last that
+            // comes.
             assert!(
                 taken <= most + 1,
                 "{old} to {new} bytes: {taken} cycles for {most} words"

@@ -141,7 +141,8 @@ impl Case {
         self.compare_for(what, &runs)
     }
 
-    /// Both, in runs of a seed, how many us, and from one look to the next, ns. What the last did by slices.
+    /// Both, in runs of a seed, how many us, and from one look to the next, ns. What the last did
+    /// by slices.
     pub fn compare_for(&self, what: &str, runs: &[(u64, u64, u64)]) -> Work {
         let mut by_slices = Work::default();
         for &(seed, until, every) in runs {

@@ -137,7 +137,8 @@ fn counters_agree_on_random_trees_whatever_joins_while_a_delay_is_measured() {
                 for (other, hops) in hops.iter().enumerate().skip(first + 1) {
                     let Some(hops) = *hops else { continue };
                     let apart = counters[first].abs_diff(counters[other]);
-                    // The paper's bound, what beacons held in a FIFO add to it, and a neighbour that jumps itself.
+                    // The paper's bound, what beacons held in a FIFO add to it, and a neighbour
+                    // that jumps itself.
                     if apart > u128::from(4 * hops + 3) {
                         let statistics = network.statistics();
                         panic!(

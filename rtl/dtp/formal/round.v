@@ -1,13 +1,17 @@
-// What dtp_port promises of round trips and of control characters, for a solver: a peer that says anything at any time, but that it answers an INIT as it
-// should, after some ticks; and a device whose counter moves as it likes, as by BEACON-JOINs at other ports.
+// What dtp_port promises of round trips and of control characters, for a solver: a peer that says
+// anything at any time, but that it answers an INIT as it
+// should, after some ticks; and a device whose counter moves as it likes, as by BEACON-JOINs at
+// other ports.
 //
-//   round trip    the delay is half of the ticks from INIT to its answer, less alpha, whatever the counter does meanwhile
+//   round trip    the delay is half of the ticks from INIT to its answer, less alpha, whatever the
+//                 counter does meanwhile
 //   characters    what leaves is never other control characters than idle ones
 
 `default_nettype none
 
 module round #(
-    // Not zero: claims that no counter moves between an INIT and its answer, which has to be refuted, or the rest says nothing.
+    // Not zero: claims that no counter moves between an INIT and its answer, which has to be
+    // refuted, or the rest says nothing.
     parameter REACH = 0
 ) (input wire clk);
 

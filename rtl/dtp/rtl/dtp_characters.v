@@ -1,4 +1,5 @@
-// Whether the 56 bits of a block of type 0x1E are eight control characters by their codes in table 49-1 of IEEE 802.3: idle, low-power idle,
+// Whether the 56 bits of a block of type 0x1E are eight control characters by their codes in table
+// 49-1 of IEEE 802.3: idle, low-power idle,
 // error or reserved ones. Else they are a message of DTP (`nodes::dtp::message`).
 
 `resetall

@@ -59,7 +59,8 @@ wire [55:0] tx_bits;
 
 wire is_idle = control && payload == IDLE;
 
-// A message is in the place of an idle block: not in a frame, and no block of other control characters.
+// A message is in the place of an idle block: not in a frame, and no block of other control
+// characters.
 wire in_frame, are_characters;
 wire is_message = header == 2'b01 && block[7:0] == IDLE[7:0] && !are_characters && !in_frame;
 

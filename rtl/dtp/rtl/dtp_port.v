@@ -2,7 +2,8 @@
 //
 // In a tick the idle block that leaves is filled first, by the state at the tick's beginning; then the message that has come is heard; then
 // the link's coming up or going down is seen. It does as `nodes::dtp` does, tick for tick, where what is followed is the maximum:
-//   T0  the link is up: the local counter becomes the global one, and an INIT goes out with the ticks since reset, which no BEACON-JOIN moves
+//   T0  the link is up: the local counter becomes the global one, and an INIT goes out with the
+//       ticks since reset, which no BEACON-JOIN moves
 //   T1  an INIT comes: an INIT-ACK goes back with what it said and the ticks that it waited
 //   T2  an INIT-ACK comes: half of the round trip less alpha is the delay; BEACON-MSB and BEACON-JOIN twice follow
 //   T3  it is time: a BEACON goes out with the global counter
@@ -21,7 +22,8 @@ module dtp_port (
     input  wire [19:0]  beacon,
     input  wire [29:0]  log,
 
-    // Ticks since reset, by which round trips are timed; the device's counter, and what it begins with behind this tick's messages
+    // Ticks since reset, by which round trips are timed; the device's counter, and what it begins
+    // with behind this tick's messages
     input  wire [52:0]  ticks,
     input  wire [105:0] global_counter,
     input  wire         comes_up,
@@ -69,7 +71,8 @@ localparam [16:0] WINDOW = 17'd100000;
 localparam [6:0]  MOST_JUMPS = 7'd36;
 localparam [4:0]  MOST_ASTRAY = 5'd16;
 localparam [2:0]  BEHIND = 3'd6;
-// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the peer's BEACON-JOIN may be under way.
+// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the
+// peer's BEACON-JOIN may be under way.
 localparam [15:0] ANSWERS_WITHIN = 16'd64;
 // An INIT that was not answered for so long is sent again; a round trip that takes longer is none; one beacon in so many tells the high half.
 localparam [15:0] PATIENCE = 16'd32768;
@@ -111,7 +114,8 @@ wire        beacon_due = beacon_in == 20'd0;
 wire        msb_due = to_msb == 13'd1;
 wire        log_due = log != 30'd0 && log_in == 30'd0;
 
-// Bits that would be control characters say the counter of the tick before: no code ends as its message does.
+// Bits that would be control characters say the counter of the tick before: no code ends as its
+// message does.
 wire [52:0] earlier = low - 53'd1;
 wire [2:0]  kind_of_low = low_next ? BEACON_JOIN : beacon_due ? {2'b11, ^low[2:0]} : LOG;
 wire [2:0]  kind_of_earlier = kind_of_low[2:1] == 2'b11 ? {2'b11, ^earlier[2:0]} : kind_of_low;

@@ -1,15 +1,19 @@
-// What mac10g_tx promises, for a solver, with mac10g_rx at the other end of its line: frames of 1 to 72 bytes, whose words come in time or not, are
+// What mac10g_tx promises, for a solver, with mac10g_rx at the other end of its line: frames of 1
+// to 72 bytes, whose words come in time or not, are
 // whole or not, and may end in a word without bytes.
 //
-//   nothing lost  each frame begins before its last word is taken, and comes, in order and with as many bytes; or is broken off, and comes as bad
+//   nothing lost  each frame begins before its last word is taken, and comes, in order and with as
+//                 many bytes; or is broken off, and comes as bad
 //   nothing wrong a frame that was not broken off is good
 //
-// All bytes are the same, so that there is one line for each choice of lengths and times: the solver has no CRC to find.
+// All bytes are the same, so that there is one line for each choice of lengths and times: the
+// solver has no CRC to find.
 
 `default_nettype none
 
 module frames #(
-    // Not zero: claims that no good frame comes behind one that was broken off, which has to be refuted, or the rest says nothing.
+    // Not zero: claims that no good frame comes behind one that was broken off, which has to be
+    // refuted, or the rest says nothing.
     parameter REACH = 0
 ) (input wire clk);
 
@@ -57,7 +61,8 @@ wire breaks = open && has_begun && tready && !broken && (!tvalid || holes);
 wire ends = taken && tlast;
 wire known = breaks || (ends && !broken);
 
-// Frames that are in, or broken off, and have not come: how long each is, and whether it was broken off
+// Frames that are in, or broken off, and have not come: how long each is, and whether it was broken
+// off
 reg [6:0] lengths [0:3];
 reg       breakings [0:3];
 reg [1:0] put = 0, got = 0;

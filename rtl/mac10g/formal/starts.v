@@ -1,13 +1,17 @@
-// What mac10g_rx promises of starts, for a solver: any characters of idle, start, terminate, error, preamble, SFD and a byte, in any lanes, twice: as
-// they are, and half a column later, so that what starts in lane 0 of one line starts in lane 4 of the other.
+// What mac10g_rx promises of starts, for a solver: any characters of idle, start, terminate, error,
+// preamble, SFD and a byte, in any lanes, twice: as
+// they are, and half a column later, so that what starts in lane 0 of one line starts in lane 4 of
+// the other.
 //
-//   each start    with its preamble in lane 0, or in lane 4, begins a frame, whatever the line was in
+//   each start    with its preamble in lane 0, or in lane 4, begins a frame, whatever the line was
+//                 in
 //   alike         both lines give the same words, in the same order, with the same ends
 
 `default_nettype none
 
 module starts #(
-    // Not zero: claims that no frame is cut by a start, which has to be refuted, or the rest says nothing.
+    // Not zero: claims that no frame is cut by a start, which has to be refuted, or the rest says
+    // nothing.
     parameter REACH = 0
 ) (input wire clk);
 

@@ -1,5 +1,6 @@
 // 10 Gb/s MAC, receive: eight XGMII characters a cycle to frames as a stream of eight bytes a cycle, without preamble and FCS (IEEE 802.3
-// clauses 4 and 46). Frames start in lane 0 or in lane 4. A start within a frame, in either lane, ends that one as bad and begins another.
+// clauses 4 and 46). Frames start in lane 0 or in lane 4. A start within a frame, in either lane,
+// ends that one as bad and begins another.
 //
 // Latency: a word of a frame that starts in lane 0 is on the stream behind the next edge after the one at which it is taken from
 // the XGMII; of one that starts in lane 4, behind the edge after that, counted from its first half. `begins` is high behind the edge
@@ -27,7 +28,8 @@ module mac10g_rx (
     // High for a cycle when a frame has begun, and whether it starts in lane 4
     output reg         begins,
     output reg         begins_high,
-    // High for a cycle when something began that has no SFD, or fewer than 8 bytes: at most one a cycle is told
+    // High for a cycle when something began that has no SFD, or fewer than 8 bytes: at most one a
+    // cycle is told
     output reg         fragment,
     // Nothing is here, and nothing comes
     output wire        idle
@@ -149,7 +151,8 @@ always @(posedge clk) begin
         default: ;
     endcase
 
-    // A start may stand in the same word as the end of the frame before, or as what should have been more of it.
+    // A start may stand in the same word as the end of the frame before, or as what should have
+    // been more of it.
     if (starts_low) begin
         state_reg <= low_preamble ? STATE_DATA : STATE_IDLE;
         high_reg <= 1'b0;

@@ -14,7 +14,8 @@ module mac10g_tx (
     input  wire        rst,
 
     // A frame without FCS. Once it has begun its words are asked for one a cycle, from the second one on, and must be there: else
-    // it ends with error characters, and its rest is passed over. So does one with a word that is not whole: all keep eight bytes, the last
+    // it ends with error characters, and its rest is passed over. So does one with a word that is
+    // not whole: all keep eight bytes, the last
     // one its lowest ones, or none where the frame has ended with the word before.
     input  wire [63:0] s_axis_tdata,
     input  wire [7:0]  s_axis_tkeep,
@@ -155,7 +156,8 @@ always @(posedge clk) begin
     end
 end
 
-// The FCS: the last word is taken with zeros behind it, which are taken back. One without bytes is not taken.
+// The FCS: the last word is taken with zeros behind it, which are taken back. One without bytes is
+// not taken.
 reg  [31:0] crc_reg;
 reg  [63:0] late_reg;       // the word that crc_reg ends with
 reg  [2:0]  late_kind_reg;

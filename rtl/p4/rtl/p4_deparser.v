@@ -1,8 +1,10 @@
-// Puts a packet together: what the deparser emitted, and behind it the packet from its payload on. Packets take as many cycles as words come
+// Puts a packet together: what the deparser emitted, and behind it the packet from its payload on.
+// Packets take as many cycles as words come
 // in, or as many as leave where those are more.
 //
 // Each word of the packet is turned by as many bytes as the payload moves, so that a word that leaves is the end of one turned word
-// and the beginning of the next, with the header's bytes over them. The end of the last one, its tail, leaves a cycle later. A packet that shrinks begins
+// and the beginning of the next, with the header's bytes over them. The end of the last one, its
+// tail, leaves a cycle later. A packet that shrinks begins
 // with a word that gives none yet: that one is taken meanwhile.
 
 `resetall

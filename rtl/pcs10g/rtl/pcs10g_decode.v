@@ -21,7 +21,8 @@ module pcs10g_decode (
 
     // High with the characters of a block for which figure 49-17 is in RX_E
     output reg         rx_error,
-    // The block before this one was of a frame that goes on: neither idle blocks nor ordered sets may follow
+    // The block before this one was of a frame that goes on: neither idle blocks nor ordered sets
+    // may follow
     output wire        in_frame
 );
 

@@ -1,13 +1,16 @@
-// What nic_registers promises, for a solver: any reads and writes of any address, at any time, and a host that takes answers when it likes.
+// What nic_registers promises, for a solver: any reads and writes of any address, at any time, and
+// a host that takes answers when it likes.
 //
-//   no alias      an address of the list at the top of nic_registers.v is answered with OKAY, any other with SLVERR and 0
+//   no alias      an address of the list at the top of nic_registers.v is answered with OKAY, any
+//                 other with SLVERR and 0
 //   one answer    each read and each write is answered once
 //   flush         comes of a write of 1 to its register, and of nothing else
 
 `default_nettype none
 
 module registers #(
-    // Not zero: claims that no second read is answered, which has to be refuted, or the rest says nothing.
+    // Not zero: claims that no second read is answered, which has to be refuted, or the rest says
+    // nothing.
     parameter REACH = 0
 ) (input wire clk);
 

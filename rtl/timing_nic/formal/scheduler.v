@@ -1,4 +1,5 @@
-// What record_tx promises, for a solver: any records, good, bad and too long for the ring, at any time, a MAC that is free when it likes, and
+// What record_tx promises, for a solver: any records, good, bad and too long for the ring, at any
+// time, a MAC that is free when it likes, and
 // a flush and a reset at any time. A ring of four words, which two frames fill.
 //
 //   never early   a frame starts LEAD cycles before its tick at the soonest, whatever its mode
@@ -6,7 +7,8 @@
 //   nothing lost  a frame starts within 16 cycles when its record is there, its time has come, and the MAC is free; and every record that
 //                 is none is counted
 //   late          is told of exactly those that start behind their time
-//   flush         passes over, and counts, what is here and what comes until nothing is left; nothing starts meanwhile, and soon nothing is left
+//   flush         passes over, and counts, what is here and what comes until nothing is left;
+//                 nothing starts meanwhile, and soon nothing is left
 //   reset         leaves no record, no mark and no flush
 
 `default_nettype none

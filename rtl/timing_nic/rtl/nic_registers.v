@@ -1,4 +1,5 @@
-// The registers of a port of the timing NIC, by AXI-Lite of 32 bits. An address that is not in this list is answered with SLVERR, and so is a
+// The registers of a port of the timing NIC, by AXI-Lite of 32 bits. An address that is not in this
+// list is answered with SLVERR, and so is a
 // write to any but 30; a read of it gives 0.
 //
 //   00 identification, 57495245 ("WIRE")          04 version, 2
@@ -7,7 +8,8 @@
 //   1C records flushed
 //   20 frames received      24 bad frames, and fragments that are none
 //   28 frames for which there was no room
-//   30 write 1: records that have not started are flushed, as one that waits for a tick years ahead; 1 is read until none is left
+//   30 write 1: records that have not started are flushed, as one that waits for a tick years
+//      ahead; 1 is read until none is left
 //   48 + 8 * (T - 1) timer T, low word; keeps the high one, which is 4 behind it
 
 `resetall

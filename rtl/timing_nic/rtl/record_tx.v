@@ -2,7 +2,8 @@
 // (FORMATS section 3): at once, when the counter reaches a value, marking a timer, or relative to one. Order is kept.
 //
 // A frame may begin when its record is whole. What is no record - a wrong magic, a length outside 14 to 16,000 or other than that of
-// the stream, one that the ring has not the words for, a mode that does not exist - leaves nothing, and is counted. While a frame leaves, the departure of the next one is made out:
+// the stream, one that the ring has not the words for, a mode that does not exist - leaves nothing,
+// and is counted. While a frame leaves, the departure of the next one is made out:
 // 6 cycles lie between two starts, at least.
 
 `resetall
@@ -10,7 +11,8 @@
 `timescale 1ns / 1ps
 
 module record_tx #(
-    // Words of frames: 2 to the power of this, 1 or more; 12 are 32 KiB. With less than 11 the longest frames have no room.
+    // Words of frames: 2 to the power of this, 1 or more; 12 are 32 KiB. With less than 11 the
+    // longest frames have no room.
     parameter RING = 12,
     // Frames: 2 to the power of this.
     parameter RECORDS = 9,
@@ -39,7 +41,8 @@ module record_tx #(
     output wire [2:0]  rest,
     input  wire        ready,
 
-    // With a cycle of this all records that are here and have not started are passed over, and those that come until none is left
+    // With a cycle of this all records that are here and have not started are passed over, and
+    // those that come until none is left
     input  wire        flush,
     output reg         flushing,
 

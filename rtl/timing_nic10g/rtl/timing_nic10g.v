@@ -12,7 +12,8 @@
 module timing_nic10g #(
     // From a frame's first bit on the medium to its first byte on the XGMII, in cycles: what the PHY takes.
     parameter RX_LATENCY = 8,
-    // Words of frames in each ring: 2 to the power of this, 4 or more, 11 or more for frames of all lengths. Frames are an eighth of that.
+    // Words of frames in each ring: 2 to the power of this, 4 or more, 11 or more for frames of all
+    // lengths. Frames are an eighth of that.
     parameter RING = 12
 ) (
     input  wire        clk,

@@ -155,7 +155,8 @@ async def a_reset_forgets_what_timers_were_marked_with(dut):
 async def records_that_wait_for_years_are_flushed_and_others_go_on(dut):
     card = await Card().start(dut)
     frames = [bytes([number]) * (60 + 90 * number) for number in range(5)]
-    # The first leaves, and the others would wait: one for a tick that never comes, and two behind it.
+    # The first leaves, and the others would wait: one for a tick that never comes, and two behind
+    # it.
     for word, frame in zip([0, (1 << 56) - 1, 0, 0x12 << 56], frames):
         await card.send(word, frame)
     assert bytes((await card.line_out.recv()).get_payload()) == frames[0]

@@ -9,7 +9,8 @@ pub const WINDOW: u64 = 100_000;
 /// A peer that makes the local counter jump by more in that time is faulty: a clock 200 ppm faster makes it jump by 20, and the delay
 /// may come out 8 ticks differently at its two ends.
 const MOST_JUMPS: u32 = 20 + 16;
-/// So many beacons out of range, less those within, are too often. One counts for all that come within a round trip.
+/// So many beacons out of range, less those within, are too often. One counts for all that come
+/// within a round trip.
 const MOST_ASTRAY: u32 = 16;
 /// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
 const BEHIND: u32 = 6;

@@ -14,8 +14,10 @@
 //! has no room; its hardware (figure D.31) gives the type two bits and the parity one. Here the types that the text names and the parity share the
 //! eight codes. Of the other messages a wrong bit shows by what they say.
 //!
-//! A block of type 0x1E whose eight codes of seven bits are all in table 49-1 of IEEE 802.3 holds control characters: idle, low-power idle, error
-//! or reserved ones. It is no message. Codes end in 000, 011, 101 or 110, so that a BEACON-JOIN, a LOG or a BEACON could look like that. Its sender then
+//! A block of type 0x1E whose eight codes of seven bits are all in table 49-1 of IEEE 802.3 holds
+//! control characters: idle, low-power idle, error
+//! or reserved ones. It is no message. Codes end in 000, 011, 101 or 110, so that a BEACON-JOIN, a
+//! LOG or a BEACON could look like that. Its sender then
 //! says the counter of the tick before, which never does, and which is true as well.
 
 /// Bits of a payload, and of half a counter.
@@ -62,7 +64,8 @@ pub enum Damaged {
 }
 
 impl Message {
-    /// The 56 bits, the type lowest: it goes first. They are never [characters](are_characters): then
+    /// The 56 bits, the type lowest: it goes first. They are never [characters](are_characters):
+    /// then
     /// the counter is that of the tick before.
     pub fn encode(self) -> u64 {
         let bits = self.bits();

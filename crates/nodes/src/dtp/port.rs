@@ -19,7 +19,8 @@ use node::Statistics;
 const LONGEST: u64 = 1 << 14;
 /// An INIT that was not answered for so long is sent again.
 const PATIENCE: u64 = 1 << 15;
-/// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the peer may not have heard how far this end is, and its
+/// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the
+/// peer may not have heard how far this end is, and its
 /// BEACON-JOIN may be under way, however often beacons come.
 const ANSWERS_WITHIN: u64 = 64;
 /// Every so many beacons the high half of the counter is told.
@@ -291,7 +292,8 @@ impl Side {
         Heard::Nothing
     }
 
-    /// T2. The round trip is timed by the oscillator's ticks: a counter may be moved meanwhile, by a BEACON-JOIN at another port.
+    /// T2. The round trip is timed by the oscillator's ticks: a counter may be moved meanwhile, by
+    /// a BEACON-JOIN at another port.
     fn measured(&mut self, tick: u64, counter: u64) {
         let round = tick.wrapping_sub(counter) & PAYLOAD;
         if round > LONGEST {

@@ -182,7 +182,7 @@ impl Ping {
     /// A pinger.
     ///
     /// # Errors
-    /// For addresses of two versions, or a size that does not fit into a frame.
+    /// For addresses of two versions, or a size that does not fit into a packet.
     pub fn new(config: Config) -> Result<Ping, ConfigError> {
         let messages = Messages::new(&config)?;
         let host = config.answers.then(|| {

@@ -189,7 +189,7 @@ fn addresses_of_two_versions_and_too_long_probes_are_refused() {
         size: 65_508,
         ..Config::default()
     };
-    assert!(refused(config).contains("15958"));
+    assert!(refused(config).contains("65507"));
 }
 
 #[test]

@@ -227,15 +227,6 @@ impl Pair {
         self.settle();
     }
 
-    /// The one that speaks dies, and with it what it has not taken off its channel; one that comes instead knows nothing of it.
-    pub fn die(&mut self) {
-        self.stalls = false;
-        self.unread.clear();
-        if self.is_connected() {
-            self.hang_up();
-        }
-    }
-
     /// The link at an OpenFlow port goes or comes.
     pub fn link(&mut self, port: u16, up: bool) {
         let (at, port, what) = (self.now, Port(port - 1), node::event::What::Link(up));

@@ -230,8 +230,9 @@ impl Source for Replayed {
         while self.path.is_file()
             && let Ok(Next::Item(item)) = self.source.next()
         {
-            let filter = self.filter.as_ref();
-            unsent += u64::from(filter.is_none_or(|filter| filter.run(item.bytes) > 0));
+            let filter = self.filter.as_mut();
+            unsent +=
+                u64::from(filter.is_none_or(|filter| matches!(filter.takes(&item), Ok(true))));
         }
         let (name, packet, days) = (self.source.name(), self.given, at_ps / DAY);
         self.notes.lost(

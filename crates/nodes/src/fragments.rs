@@ -147,7 +147,7 @@ impl Fragment {
                 let start = ETHERNET + IPV6_HEADER;
                 let length = ip.payload().len() - FRAGMENT_HEADER;
                 let (offset, more) = (usize::from(place & !7), place & 1 == 1);
-                if offset + length > MAX_PACKET || (more && length % 8 != 0) {
+                if offset + length > MAX_PACKET || (more && !length.is_multiple_of(8)) {
                     return None;
                 }
                 Some(Fragment {
@@ -204,7 +204,7 @@ impl Partial {
         let start = fragment.offset;
         let mut end = start + fragment.payload.len();
         if fragment.more {
-            if end % 8 != 0 {
+            if !end.is_multiple_of(8) {
                 end &= !7;
             }
             if end > self.length {

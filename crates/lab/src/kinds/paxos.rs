@@ -9,14 +9,17 @@ use node::{Node, Time};
 use nodes::ConfigError;
 use serde::de::DeserializeOwned;
 
+/// Keys, their times, and where these are in a configuration.
+type Defaults<C> = [(&'static str, Time, fn(&mut C) -> &mut Time)];
+
 /// Times of processes on hosts, which a scheduler may hold up for longer than a whole lease of a
 /// simulated network lasts, and which cost processor time each time they wake up.
-const COORDINATOR_ON_HOSTS: &[(&str, Time, fn(&mut coordinator::Config) -> &mut Time)] = &[
+const COORDINATOR_ON_HOSTS: &Defaults<coordinator::Config> = &[
     ("lease", Time::from_ms(500), |config| &mut config.lease),
     ("retry", Time::from_ms(20), |config| &mut config.retry),
     ("absence", Time::from_secs(2), |config| &mut config.absence),
 ];
-const REPLICA_ON_HOSTS: &[(&str, Time, fn(&mut replica::Config) -> &mut Time)] = &[
+const REPLICA_ON_HOSTS: &Defaults<replica::Config> = &[
     ("report", Time::from_ms(10), |config| &mut config.report),
     ("idle_report", Time::from_ms(200), |config| {
         &mut config.idle_report
@@ -26,7 +29,7 @@ const REPLICA_ON_HOSTS: &[(&str, Time, fn(&mut replica::Config) -> &mut Time)] =
 /// A kind whose defaults are others where a node runs alone, on ports of this machine.
 fn on_hosts<C, N>(
     name: &str,
-    defaults: &'static [(&str, Time, fn(&mut C) -> &mut Time)],
+    defaults: &'static Defaults<C>,
     make: fn(C) -> Result<N, ConfigError>,
 ) -> Kind
 where

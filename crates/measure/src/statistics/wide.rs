@@ -36,10 +36,10 @@ impl Wide {
         let ((a1, a0), (b1, b0)) = (halves(a), halves(b));
         let (middle1, middle0) = (a1 * b0, a0 * b1);
         // At most 2^128 - 2^65 + 1, and two numbers below 2^64.
-        let carry = (a0 * b0 >> HALF) + halves(middle1).1 + halves(middle0).1;
+        let carry = ((a0 * b0) >> HALF) + halves(middle1).1 + halves(middle0).1;
         Wide {
             high: a1 * b1 + halves(middle1).0 + halves(middle0).0 + halves(carry).0,
-            low: (a0 * b0 & u128::from(u64::MAX)) | carry << HALF,
+            low: ((a0 * b0) & u128::from(u64::MAX)) | (carry << HALF),
         }
     }
 

@@ -331,7 +331,7 @@ impl<'a> Lowerer<'a> {
         };
         if called == ir::Callee::Function(Function::Digest) {
             // The control plane tells messages apart by the name of their type.
-            arguments.extend(inputs.get(1).and_then(|(_, _, ty)| self.name_of_type(ty)));
+            arguments.extend(inputs.get(1).and_then(|(_, ty)| self.name_of_type(ty)));
         }
         self.body.push(StatementKind::Call {
             callee: called,
@@ -347,7 +347,7 @@ impl<'a> Lowerer<'a> {
     /// call (specification, 6.8).
     fn call_order_copies(
         &mut self,
-        outputs: &mut Vec<(usize, Target, Type)>,
+        outputs: &mut [(usize, Target, Type)],
     ) -> Vec<(Target, Storage)> {
         let mut copies = Vec::new();
         if !outputs.is_sorted_by_key(|(at, ..)| *at) {

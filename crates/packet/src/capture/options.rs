@@ -161,6 +161,10 @@ pub type Other = (u16, Vec<u8>);
 
 /// A packet's option with its numbers little-endian: flags, drops, identity, queue, verdict,
 /// process and thread, and a custom option's enterprise.
+#[expect(
+    clippy::single_range_in_vec_init,
+    reason = "places of numbers, not numbers"
+)]
 fn packet_option(code: u16, value: &[u8]) -> Vec<u8> {
     let places: &[Range<usize>] = match (code, value) {
         (4 | 5, _) => &[0..8],

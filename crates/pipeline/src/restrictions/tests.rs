@@ -84,8 +84,7 @@ fn keys_that_match_anything_have_no_mask_and_all_of_a_range() {
 #[test]
 fn a_key_is_equal_to_a_number_if_it_matches_just_that() {
     let mut entry = entry();
-    let all = |value| KeyMatch::Mask(bits(16, value), bits(16, 0xffff));
-    entry.keys[0] = all(0x800);
+    entry.keys[0] = KeyMatch::Mask(bits(16, 0x800), bits(16, 0xffff));
     entry.keys[1] = KeyMatch::Mask(bits(32, 0x0a00_0000), bits(32, 0xff00_0000));
     entry.keys[2] = KeyMatch::Prefix(bits(32, 0x0a01_0000), 16);
     entry.keys[3] = KeyMatch::Range(bits(16, 80), bits(16, 80));

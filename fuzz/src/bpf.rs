@@ -21,7 +21,7 @@ pub fn target(data: &[u8]) {
     if let Ok(program) = Program::new(instructions.clone()) {
         let result = program.run(frame);
         assert_eq!(program.run(frame), result);
-        // What is known besides the bytes changes nothing for a program that does not ask for it.
+        // Metadata changes nothing for a program that does not ask for it.
         let known = Observed {
             packet_type: Some(Observed::SENT),
             interface: Some(1),

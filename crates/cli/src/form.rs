@@ -67,7 +67,7 @@ impl FormOptions {
     }
 }
 
-/// What is known of a packet besides its bytes and its time.
+/// Metadata of a packet: all but its bytes and its time.
 #[derive(Default)]
 pub struct Extra<'a> {
     /// The interface by which it came or went, where the direction is known.

@@ -18,7 +18,7 @@ pub struct Filter {
     network: Network,
 }
 
-/// What a filter has to know of the network.
+/// Facts about the network that filters depend on.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct Network {
     /// The mask of the network, for `ip broadcast` where an interface does not have it, such as

@@ -113,7 +113,7 @@ impl Stream {
             | [0x50..=0x5F, 0x2A, 0x4D, 0x18]
             | [0x37, 0x76 | 0x77, ..]
             | [0x1F, 0x8B, ..] => Content::Binary,
-            // What is not read is named by its reader.
+            // The reader names a format that it does not read.
             _ if foreign(&self.begin).is_some() => Content::Binary,
             [_, _, _, _] if may_be_foreign(&self.begin) => Content::Binary,
             _ => Content::Text,

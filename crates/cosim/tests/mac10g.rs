@@ -368,7 +368,7 @@ fn lines(random: &mut Random, count: usize) -> (Vec<Character>, Vec<Wanted>, u32
     (line, expected, fragments)
 }
 
-/// What a receiver has made of a line.
+/// Frames and counters that a receiver makes of a line.
 #[derive(Default)]
 struct Received {
     frames: Vec<Wanted>,

@@ -812,7 +812,7 @@ impl Endpoint {
     /// Gives another end as much of what came as that can take now; returns how many bytes.
     pub fn pass_to(&mut self, other: &mut Endpoint) -> usize {
         let mut passed = 0;
-        // What came lies in two pieces where the buffer's end is.
+        // Received data lies in two pieces where the buffer's end is.
         for _ in 0..2 {
             let left = self.receiver.readable();
             let most = other.room(left as u64).min(left);

@@ -73,7 +73,7 @@ pub enum Config {
 }
 
 impl Config {
-    /// What is wrong with it, if no packet can hold what it sends.
+    /// The error, if no packet can hold the data that it sends.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (run, to, size, header) = match self {
             Config::Udp(config) => ("udp", config.to.address, config.size, ip::UDP_HEADER),

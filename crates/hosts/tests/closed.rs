@@ -160,7 +160,7 @@ fn packet(
     frame
 }
 
-/// What a host answers by IP. Who it does not know on the link yet it asks for first, and is told.
+/// IP packets by which a host answers, after the neighbours that it resolves first.
 fn answers(host: &mut dyn node::Node, request: &[u8]) -> Vec<Vec<u8>> {
     let mut out = Out::default();
     let mut came = vec![Frame::new(request)];

@@ -13,7 +13,7 @@ use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// What tcpdump takes for the mask of a file's network.
+/// The mask that tcpdump assumes for a file's network.
 const NETMASK: Option<Ipv4Addr> = Some(Ipv4Addr::UNSPECIFIED);
 
 const EXPRESSIONS: &[&str] = &[
@@ -391,7 +391,7 @@ fn expressions_match_what_tcpdump_matches_in_captures_of_others() {
             let theirs = by_tcpdump(&file, text);
             let stream = Box::new(Cursor::new(file.clone()));
             let mut source = Source::from_reader("capture", stream).unwrap().verbatim();
-            // What is damaged, or has a link type that libpcap does not know, is not compared.
+            // Damaged files, and link types that libpcap does not know, are not compared.
             let mut filter = Filter::new(text, NETMASK).unwrap();
             let mut ours = Vec::new();
             let ended = loop {

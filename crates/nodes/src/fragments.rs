@@ -1,6 +1,6 @@
 //! Fragments of IP packets: cutting them, and putting them together (RFC 791 section 3.2, RFC 8200 section 4.5).
 //!
-//! What is accepted is what Linux accepts. A fragment within what has come already is ignored; one that overlaps it in
+//! Rules are Linux's. A fragment within data that is there already is ignored; one that overlaps it in
 //! part spoils the packet (RFC 8200, and RFC 5722 for the reasons), and so does an end that does not fit. A packet that is
 //! not whole after 30 s over IPv4, 60 s over IPv6, is given up. All packets in the making together have
 //! at most [`MAX_BYTES`].
@@ -84,7 +84,7 @@ pub fn cut(
     out.done(frame);
 }
 
-/// What fragments of one packet have in common.
+/// Fields that the fragments of one packet share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
     source: IpAddr,
@@ -98,7 +98,7 @@ struct Key {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fragment {
     key: Key,
-    /// What the whole packet carries.
+    /// Payload of the whole packet.
     protocol: u8,
     /// Bytes before the payload in the frame that the whole packet keeps.
     header: usize,
@@ -185,12 +185,12 @@ struct Partial {
     have: usize,
     length: usize,
     has_end: bool,
-    /// What its frames count for.
+    /// Memory that its frames account for, in bytes.
     bytes: usize,
     expires: Time,
 }
 
-/// What a fragment is to the packet.
+/// Relation of a fragment to its packet.
 #[derive(Debug, PartialEq, Eq)]
 enum Fit {
     New,

@@ -10,7 +10,7 @@ use packet::ipv4::protocol;
 use packet::tcp::TcpView;
 use packet::udp::UdpView;
 
-/// What hosts send, RFC 1122 and RFC 8200's usual choice.
+/// Hop limit of packets from hosts, RFC 1122 and RFC 8200's usual choice.
 const HOPS: u8 = 64;
 const TCP_HEADER: usize = 20;
 /// Bytes of the packet at fault in an error: as many as fit into the packet that every link carries (RFC 1812 section

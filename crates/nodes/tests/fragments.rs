@@ -47,7 +47,7 @@ fn cut(frame: &[u8], mtu: usize, identification: u32) -> Vec<Vec<u8>> {
     all
 }
 
-/// What comes of a frame.
+/// Result of a frame.
 fn take(reassembly: &mut Reassembly, now: Time, frame: &[u8], out: &mut Out) -> Option<Vec<u8>> {
     let mut whole = Frame::new(frame);
     whole.set_arrived(now);
@@ -113,7 +113,7 @@ fn what_is_cut_at_any_mtu_is_put_together_from_any_order() {
         let made = &made[0];
         assert_eq!((payload(made), made.len()), (&bytes[..], whole.len()));
         assert_eq!(Fragment::read(made), None);
-        // What is left of the doubles is given up in time.
+        // The rest of the duplicates is given up in time.
         reassembly.wake(now + Time::from_secs(60), &mut out, |_, _| {});
         assert_eq!(reassembly.next_wake(), None);
     }

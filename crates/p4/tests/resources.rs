@@ -107,7 +107,7 @@ fn psa_s_counters_count_for_their_own_table() {
     assert_eq!(errors(&psa(actions, "ab;", "", "")), [("direct-owner", 8)]);
     let in_apply = psa(actions, "a;", "b;", "c.count();");
     assert_eq!(errors(&in_apply), [("direct-owner", 12)]);
-    // What an action does that only the control calls.
+    // An action that only the control calls.
     let called = psa(actions, "", "", "b();");
     assert_eq!(errors(&called), [("direct-owner", 8)]);
     // Where the value is kept in a variable.

@@ -89,7 +89,7 @@ impl<'a> TcpView<'a> {
         usize::from(self.header[12] >> 4) * 4
     }
 
-    /// What is wrong with the header's length, if anything is.
+    /// Error in the header's length, if any.
     pub fn bad_length(&self) -> Option<BadHeader> {
         match self.header_length() {
             0..20 => Some(BadHeader("TCP header length below 20")),

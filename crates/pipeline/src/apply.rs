@@ -98,7 +98,7 @@ pub fn hit(id: TableId, table: &Table, entry: u32, context: &mut Context) {
     }
 }
 
-/// What happens at each miss: of a table that packets add entries to the key is noted.
+/// Action at each miss: of a table that packets add entries to the key is noted.
 #[inline]
 pub fn miss(id: TableId, key: &[u64], context: &mut Context) {
     if context.environment.program.tables[id.index()].adds_on_miss() {

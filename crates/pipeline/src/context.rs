@@ -67,7 +67,7 @@ pub struct Hit {
     pub entry: u32,
 }
 
-/// What a packet asks for while it passes.
+/// Requests of a packet to the tables.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Asked {
     /// A new entry.
@@ -152,7 +152,7 @@ pub struct Context {
     pub hit: Option<Hit>,
     /// The key that the default action of a table with `add_on_miss` runs for.
     pub missed: Missed,
-    /// What the packet asks of the tables in this pass.
+    /// Requests of the packet in this pass.
     pub asked: Vec<Asked>,
     /// Requests of passes that have ended, not yet carried out.
     pub(crate) updates: Vec<Update>,

@@ -128,7 +128,7 @@ pub struct Environment {
     /// By table: the direct meter that meters at every hit, whoever reads it.
     pub(crate) metered: Vec<Option<ObjectId>>,
     pub(crate) standard: Standard,
-    /// What entries and actions must be beyond what their types say.
+    /// Restrictions of entries and actions beyond their types.
     pub(crate) restrictions: Restrictions,
 }
 

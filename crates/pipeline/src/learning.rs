@@ -1,4 +1,4 @@
-//! What packets do to tables: PNA's entries that are added on a miss, and their times.
+//! Changes that packets make to tables: PNA's entries that are added on a miss, and their times.
 //!
 //! A packet reads tables through a [`View`](crate::table::View), and nothing may be changed by a
 //! thread that has one. So what a packet

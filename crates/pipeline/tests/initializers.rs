@@ -42,7 +42,7 @@ const N: Shape = Shape::Struct(&[
         Shape::Tuple(&[("", Shape::Bits(16)), ("", Shape::Bits(8))]),
     ),
 ]);
-/// What shows the value of an `N`: its numbers, and whether its header is valid.
+/// Statements that show the value of an `N`: its numbers, and whether its header is valid.
 const SHOWN: [&str; 12] = [
     "p.x",
     "p.y",
@@ -127,7 +127,7 @@ fn named_fields_keep_their_values_and_the_others_get_defaults() {
         let (mut top, mut body, mut expected) = (String::new(), String::new(), Vec::new());
         let show = |name: &str, values: &[u64], body: &mut String, expected: &mut Vec<u64>| {
             for (shown, value) in SHOWN.iter().zip(values) {
-                // What an invalid header holds is not defined.
+                // The contents of an invalid header are undefined.
                 if shown.starts_with("w.") && values[4] == 0 && *shown != "w.isValid()" {
                     continue;
                 }

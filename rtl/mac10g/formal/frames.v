@@ -1,4 +1,4 @@
-// What mac10g_tx promises, for a solver, with mac10g_rx at the other end of its line: frames of 1
+// Properties of mac10g_tx, for a solver, with mac10g_rx at the other end of its line: frames of 1
 // to 72 bytes, whose words come in time or not, are
 // whole or not, and may end in a word without bytes.
 //

@@ -1,4 +1,4 @@
-// What mac10g_rx promises of starts, for a solver: any characters of idle, start, terminate, error,
+// Properties of mac10g_rx at starts, for a solver: any characters of idle, start, terminate, error,
 // preamble, SFD and a byte, in any lanes, twice: as
 // they are, and half a column later, so that what starts in lane 0 of one line starts in lane 4 of
 // the other.

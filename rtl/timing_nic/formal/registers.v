@@ -1,4 +1,4 @@
-// What nic_registers promises, for a solver: any reads and writes of any address, at any time, and
+// Properties of nic_registers, for a solver: any reads and writes of any address, at any time, and
 // a host that takes answers when it likes.
 //
 //   no alias      an address of the list at the top of nic_registers.v is answered with OKAY, any
@@ -43,7 +43,7 @@ wire [7:0] word = {address[7:2], 2'b00};
 wire       is_flush = word == 8'h30;
 wire       is_known = word <= 8'h28 || is_flush || (word >= 8'h48 && word <= 8'h7C);
 
-// What was asked and has not been answered
+// Requests without an answer yet
 reg       reads = 0, writes = 0, known = 0, flushes = 0;
 reg [1:0] answers = 0;
 

@@ -1,4 +1,4 @@
-// What record_tx promises, for a solver: any records, good, bad and too long for the ring, at any
+// Properties of record_tx, for a solver: any records, good, bad and too long for the ring, at any
 // time, a MAC that is free when it likes, and
 // a flush and a reset at any time. A ring of four words, which two frames fill.
 //

@@ -145,7 +145,7 @@ async def a_reset_forgets_what_timers_were_marked_with(dut):
     await ClockCycles(dut.clk, 2)
     card.behind = get_sim_time("ps") - TICK * dut.counter.value.integer
     assert await card.register(0x58) == 0
-    # What is relative to a timer that was not marked is relative to 0.
+    # A time relative to a timer without a mark is relative to 0.
     await card.send(3 << 56 | 300, bytes(60))
     assert card.left(await card.line_out.recv()) == 2 * 300
     assert await card.register(0x14) == 0
@@ -168,7 +168,7 @@ async def records_that_wait_for_years_are_flushed_and_others_go_on(dut):
     await card.send(0, frames[4])
     assert bytes((await card.line_out.recv()).get_payload()) == frames[4]
     assert (await card.register(0x10), await card.register(0x1C), await card.register(0x14)) == (2, 3, 0)
-    # What was flushed has marked nothing.
+    # A flushed record marks no timer.
     assert await card.register(0x50) == 0
 
 

@@ -131,7 +131,7 @@ pub fn jobs(root: &Path, words: &[String], engines: &[&str]) -> Vec<Job> {
                     path: path.clone(),
                 });
             };
-            // What only lowering refuses counts for targets that run here.
+            // A refusal by lowering alone counts for targets that run here.
             let runs = match class {
                 Class::Targets => !text.contains("pna.p4"),
                 class => matches!(class, Class::V1model | Class::Psa | Class::P4_14),

@@ -16,7 +16,7 @@ enum Value {
     Message(Vec<(String, Value)>),
 }
 
-/// What differs, a line for each object; nothing when both say the same.
+/// Differences, a line for each object; nothing when both say the same.
 pub fn differences(theirs: &str, ours: &str) -> Vec<String> {
     let (theirs, ours) = (objects(theirs), objects(ours));
     let mut lines = Vec::new();

@@ -57,7 +57,7 @@ enum Format {
     Pcapng(PcapngWriter),
 }
 
-/// What is written of a capture.
+/// Parts of a capture that are written.
 #[derive(Clone, Copy, Default)]
 struct Known {
     interfaces: u32,

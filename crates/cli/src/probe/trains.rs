@@ -276,7 +276,7 @@ fn summarize(
     Ok(good)
 }
 
-/// What was estimated over time, a series for each method with its spread.
+/// Estimates over time, a series for each method with its spread.
 fn figure(host: &str, methods: &[Method], all: &[Sampled]) -> Figure {
     let panel = Panel::new(
         Axis::new("time [s]"),

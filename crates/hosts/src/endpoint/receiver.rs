@@ -21,7 +21,7 @@ pub(super) struct Receiver {
     capacity: usize,
     /// RCV.NXT.
     next: u32,
-    /// What came out of order, in the order of its numbers; no two touch.
+    /// Data received out of order, sorted by sequence number; no two touch.
     blocks: Vec<(u32, u32)>,
     /// A number in each of the blocks that changed last, the last one first.
     recent: Vec<u32>,
@@ -121,7 +121,7 @@ impl Receiver {
         if payload.is_empty() {
             return;
         }
-        // What was received before, and what is beyond the window, is cut off.
+        // Data received before, and data beyond the window, is cut off.
         let old = match behind(self.next, sequence) {
             true => (self.next.wrapping_sub(sequence) as usize).min(payload.len()),
             false => 0,
@@ -312,7 +312,7 @@ mod tests {
                     receiver.note_old(number(from), &bytes);
                 }
                 came[from as usize..to as usize].fill(true);
-                // What is there without a gap has been taken.
+                // Data without a gap has been taken.
                 let whole = came.iter().take_while(|came| **came).count() as u64;
                 let end = u64::from(whole == LENGTH);
                 assert_eq!(receiver.next(), number(whole + end), "seed {seed}");

@@ -35,7 +35,7 @@ impl Sent {
     }
 }
 
-/// What an acknowledgement has delivered.
+/// Data that an acknowledgement reports as delivered.
 #[derive(Default)]
 pub(super) struct Delivered {
     /// Bytes that are known to have arrived only now.

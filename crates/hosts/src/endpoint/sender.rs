@@ -427,7 +427,7 @@ impl Sender {
             self.duplicates += 1;
             delivered.bytes += mss;
         } else if delivered.advanced > 0 {
-            // What they stood for has been counted.
+            // The data that they reported has been counted.
             let counted = (delivered.advanced / mss)
                 .saturating_sub(1)
                 .min(self.duplicates);

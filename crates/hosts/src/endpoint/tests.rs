@@ -185,7 +185,7 @@ impl World {
         }
     }
 
-    /// What the sender has just sent breaks no rule.
+    /// Checks that the last segments break no rule.
     fn check(&mut self, frames: &[Frame]) {
         let view = self.ends[0].sender.view();
         assert_eq!(view.in_flight + view.sacked + view.lost, view.outstanding);

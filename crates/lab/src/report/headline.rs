@@ -292,7 +292,7 @@ impl Headline {
         }
     }
 
-    /// What went wrong, in the order in which it matters.
+    /// Failures, the most important first.
     fn wrong(&self) -> Vec<String> {
         let mut parts = Vec::new();
         match &self.failed.0[..] {

@@ -46,7 +46,7 @@ pub enum FilterError {
         /// A LINKTYPE number.
         link_type: u16,
     },
-    /// What libpcap made is not a program.
+    /// The program that libpcap made is not valid.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// The expression asks for the direction of a packet that has none.

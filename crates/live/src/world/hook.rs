@@ -201,7 +201,7 @@ pub enum HookError {
     /// No filter.
     #[error(transparent)]
     Filter(#[from] BpfError),
-    /// What libpcap made is not a program.
+    /// The program that libpcap made is not valid.
     #[error(transparent)]
     Program(#[from] ProgramError),
     /// A filter that has no meaning at a hook.

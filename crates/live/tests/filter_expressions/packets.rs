@@ -35,7 +35,7 @@ const fn little(number: u16) -> Link {
     }
 }
 
-/// What a link carries: an EtherType and its payload, sent by the station of this number.
+/// Payload of a link: an EtherType and its payload, sent by the station of this number.
 pub struct Payload {
     pub sender: u8,
     pub ethertype: u16,

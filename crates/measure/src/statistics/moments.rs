@@ -64,14 +64,14 @@ impl Moments {
         self.max = self.max.max(value);
     }
 
-    /// What the values were like. Those that are below zero or above `u64` by far are as the
+    /// Moments of the values. Those that are below zero or above `u64` by far are as the
     /// nearest that fits.
     pub fn summary(&self) -> Summary {
         let fit = |value: i128| u64::try_from(value.max(0)).unwrap_or(u64::MAX);
         self.summary_in(fit)
     }
 
-    /// What the values were like, the least and the greatest in another type.
+    /// Moments of the values, the least and the greatest in another type.
     pub fn summary_in<V: Default>(&self, turn: impl Fn(i128) -> V) -> Summary<V> {
         if self.count == 0 {
             return Summary::default();

@@ -18,7 +18,7 @@ use alloc::vec::Vec;
 /// Instances within instances are followed so deep.
 const DEEPEST: u32 = 64;
 
-/// What a program declares, by name.
+/// Declarations of a program, by name.
 #[derive(Default)]
 pub(super) struct Objects<'a> {
     /// Tables, actions, externs and value sets of each instance.
@@ -251,7 +251,7 @@ impl<'a> Walk<'a, '_> {
     }
 }
 
-/// What statements call.
+/// Callees of statements.
 #[derive(Default)]
 struct Calls {
     actions: BTreeSet<NodeId>,

@@ -91,7 +91,7 @@ pub(super) enum Metadata {
 }
 
 impl Metadata {
-    /// What a load at an offset reads, if that is beyond all packets: `SKF_AD_OFF` of Linux, and
+    /// Value of a load at an offset beyond all packets: `SKF_AD_OFF` of Linux, and
     /// what is behind it.
     pub(super) fn at(offset: u32) -> Option<Metadata> {
         Some(match offset.checked_sub(0xFFFF_F000)? {

@@ -1,4 +1,4 @@
-//! What a filter may ask of a packet.
+//! Metadata of a packet that filters read.
 
 /// A packet as it was observed: its bytes, of its link type, and what else is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -30,12 +30,12 @@ impl<'a> Walk<'a> {
         }
     }
 
-    /// What is behind the last header, when the walk has ended, and where.
+    /// Payload after the last header, when the walk has ended, and its place.
     pub fn end(&self) -> (Next, usize) {
         (self.layers.next_header(), self.base + self.layers.at())
     }
 
-    /// What the next part of the walk begins with, and how many bytes before it are another header's.
+    /// Header that the next part of the walk begins with, and how many bytes before it are another header's.
     fn inner(&self) -> Option<(Next, usize)> {
         let rest = self.layers.rest();
         match (self.layers.next_header(), self.port) {

@@ -110,7 +110,7 @@ struct Pre {
     inputs: Inputs,
     parser_error: Field,
     decrypt: Field,
-    /// What the main parser found, where both have the same types.
+    /// Headers that the main parser found, where both have the same types.
     before: Vec<Transfer>,
     /// The metadata, back.
     after: Option<Transfer>,
@@ -178,7 +178,7 @@ impl Pna {
         Ok(pna)
     }
 
-    /// What becomes of a packet that arrives while no port is on a side, if it is sent by one port.
+    /// Fate of a packet that arrives while no port is on a side, if it is sent by one port.
     fn path(&self) -> Option<Path> {
         let mut steps: Vec<Step> = Vec::new();
         let (port, drop) = (self.port.slot()?, self.drop.slot()?);
@@ -304,7 +304,7 @@ impl Pna {
         self.parser_error.copy(cells, self.error);
         self.class_of_service.set(cells, way.class());
         self.output_class.set(cells, 0);
-        // What came back from the other side goes on to where it was sent, unless the program says
+        // A packet that came back from the other side goes on to where it was sent, unless the program says
         // otherwise.
         let destination = job.egress.map(|egress| u64::from(egress.port));
         self.port.set(cells, destination.unwrap_or(0));
@@ -319,7 +319,7 @@ impl Pna {
         self.after_main(machine, tables, job, out);
     }
 
-    /// What becomes of a packet that the main control is done with.
+    /// Fate of a packet after the main control.
     fn after_main(
         &self,
         machine: &mut Machine,

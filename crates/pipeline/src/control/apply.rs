@@ -362,7 +362,7 @@ impl Control {
         Ok(vec![modify(Entity::Default(table, old))])
     }
 
-    /// What an entry names must be there, and the program's restrictions must allow it.
+    /// Objects that an entry names must exist, and the program's restrictions must allow it.
     fn check_entry(&self, table: TableId, entry: &Entry) -> Result<(), Error> {
         let form = self.form(table)?;
         let restrictions = &self.environment.restrictions;

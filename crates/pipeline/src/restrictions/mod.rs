@@ -18,7 +18,7 @@ use num_traits::Zero;
 use p4::ir::{ActionCall, ActionId, Annotation, KeyMatch, Program};
 use p4::value::{Bits, mask};
 
-/// What entries and actions of a program must be.
+/// Restrictions of entries and actions of a program.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Restrictions {
     /// By table.
@@ -87,13 +87,13 @@ enum Whole {
     Exactly(BigUint, u32),
 }
 
-/// What names mean in a constraint.
+/// Meaning of names in a constraint.
 enum Scope<'a> {
     Entry(&'a Form),
     Action(&'a ActionForm),
 }
 
-/// What a constraint looks at.
+/// Subject of a constraint.
 enum Given<'a> {
     Entry(&'a Entry),
     Action(&'a [Bits]),

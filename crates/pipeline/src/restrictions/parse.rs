@@ -95,7 +95,7 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, String> {
     Ok(found)
 }
 
-/// What a piece of a constraint is.
+/// Kind of a token of a constraint.
 enum Piece<'a> {
     Truth(Truth),
     Number(Number),

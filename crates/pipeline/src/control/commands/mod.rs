@@ -90,11 +90,11 @@ pub enum Command {
     Crcs,
     /// Makes the custom CRC of its width, 16 or 32, this one.
     SetCrc(Crc),
-    /// What only programs for PNA have.
+    /// Commands for programs for PNA.
     Nic(NicCommand),
 }
 
-/// What a line about a NIC asks for.
+/// Command about a NIC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NicCommand {
     /// The ports that are on a side, as commands.

@@ -1,4 +1,4 @@
-//! What is said to a NIC: on which side its ports are, and for how long entries stay.
+//! Commands about a NIC: on which side its ports are, and for how long entries stay.
 
 use super::json::Object;
 use super::run::show_time;

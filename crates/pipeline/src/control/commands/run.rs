@@ -550,7 +550,7 @@ impl Control {
         }
     }
 
-    /// What a meter counts.
+    /// Unit of a meter.
     fn unit(&self, meter: ObjectId) -> &'static str {
         match self.environment().meter(meter).map(|meter| meter.unit) {
             Some(Unit::Packets) => "packets",

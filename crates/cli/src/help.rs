@@ -85,6 +85,7 @@ const SELDOM: &[&str] = &[
     "imix",
     "realtime",
     "real_time",
+    "netmask",
     "allow_commands",
     "fix_lengths",
     "dry",

@@ -1,6 +1,7 @@
 //! Who takes part in consensus by Paxos, beside switches with a P4 program for it.
 
-use crate::kind::{Kind, at_key};
+use crate::kind::{Context, Kind, Made, Planned, at_key};
+use crate::tree::Value;
 use consensus::nodes::acceptor::AcceptorNode;
 use consensus::nodes::client::{ClientNode, Config};
 use consensus::nodes::coordinator::{self, CoordinatorNode};
@@ -36,7 +37,7 @@ where
     C: DeserializeOwned + 'static,
     N: Node + 'static,
 {
-    Kind::made(name, move |config, context| {
+    let made = move |config: &Value, context: Context<'_>| -> Made {
         let mut read: C = config.read()?;
         for (key, time, field) in defaults {
             if context.alone && config.get(key).is_none() {
@@ -45,6 +46,12 @@ where
         }
         let made = make(read).map_err(|error| at_key(config, error))?;
         Ok(Box::new(made))
+    };
+    Kind::new(name, move |config, folder| {
+        Ok(Planned {
+            endless: vec!["goes on reporting to its group".into()],
+            ..Planned::by(config, folder, made)?
+        })
     })
 }
 

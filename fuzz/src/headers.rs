@@ -19,8 +19,13 @@ pub fn target(data: &[u8]) {
         packet.build(&mut back);
         assert_eq!(back, data[..28]);
     }
+    // A total length of 0 is that of a packet for segmentation offload: it ends with the frame.
+    let total = |view: &ipv4::Ipv4View<'_>| match view.total_length() {
+        0 => data.len(),
+        length => length.into(),
+    };
     if let Ok(view) = ipv4::Ipv4View::new_cut(data) {
-        assert!(view.payload().len() <= usize::from(view.total_length()));
+        assert!(view.payload().len() <= total(&view));
         see((
             view.is_checksum_valid(),
             view.pseudo(),
@@ -31,7 +36,7 @@ pub fn target(data: &[u8]) {
     if let Ok(view) = ipv4::Ipv4View::new(data) {
         assert_eq!(
             20 + view.options().len() + view.payload().len(),
-            usize::from(view.total_length())
+            total(&view)
         );
     }
     if let Ok(view) = ipv6::Ipv6View::new_cut(data) {

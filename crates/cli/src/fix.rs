@@ -6,7 +6,7 @@ use std::fmt::Write;
 /// What is set right.
 #[derive(clap::Args, Clone, Copy, Default)]
 pub struct Fix {
-    /// Set checksums right: of IPv4, TCP, UDP, ICMP, ICMPv6, IGMP, GRE
+    /// Set checksums right: IPv4, TCP, UDP, ICMP(v6), IGMP, GRE
     #[arg(long)]
     fix_checksums: bool,
     /// Set lengths of IP and UDP right, to the end of the frame; and checksums

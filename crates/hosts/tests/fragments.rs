@@ -98,6 +98,7 @@ fn datagrams_and_pings_of_any_size_arrive_at_any_mtu() {
 
 #[test]
 fn a_datagram_is_lost_with_any_of_its_fragments_and_what_came_of_it_is_dropped() {
+    let (mut came_in_all, mut lost_pings, mut dropped) = (0, 0, 0);
     for seed in 0..5 {
         let link = Channel {
             loss: Probability::new(0.03).unwrap(),
@@ -105,18 +106,19 @@ fn a_datagram_is_lost_with_any_of_its_fragments_and_what_came_of_it_is_dropped()
         };
         let outcome = run(9_000, [1_500; 2], false, link, seed);
         let (came, ping) = (flow(&outcome, 1, "sink"), flow(&outcome, 0, "ping"));
-        assert!((5..20).contains(&came.packets), "{came:?}");
-        assert!(ping.lost > 0 && ping.lost < 20, "{ping:?}");
+        assert!((5..=20).contains(&came.packets), "{came:?}");
+        assert!(ping.lost < 20, "{ping:?}");
         assert_eq!(came.bytes, 9_000 * came.packets);
-        let dropped = |node: usize| -> u64 {
-            let drops = outcome.nodes[node].drops.iter();
-            drops
-                .filter(|drop| drop.0 == "another fragment is missing")
-                .map(|drop| drop.1)
-                .sum()
-        };
-        assert!(dropped(0) + dropped(1) > 0, "{:?}", outcome.nodes);
+        came_in_all += came.packets;
+        lost_pings += ping.lost;
+        let drops = outcome.nodes.iter().flat_map(|node| &node.drops);
+        let missing = drops.filter(|drop| drop.0 == "another fragment is missing");
+        dropped += missing.map(|drop| drop.1).sum::<u64>();
     }
+    // Of seven fragments one is lost with 19 %: of 100 datagrams 81 come, of as many pings 65.
+    assert!((65..95).contains(&came_in_all), "{came_in_all}");
+    assert!((15..55).contains(&lost_pings), "{lost_pings}");
+    assert!(dropped > 0);
 }
 
 #[test]

@@ -1,0 +1,5 @@
+#!/bin/sh
+# Runs the lab in exact simulated time, as any user.
+set -e
+wire lab lab.toml --check >/dev/null
+wire lab lab.toml --dry

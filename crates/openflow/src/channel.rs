@@ -49,7 +49,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write;
 use node::{Frame, Out, Port, Time};
-use packet::segment::{Kind, Segment, WINDOW};
+use packet::segment::{ANSWER, Kind, Segment, WINDOW};
 
 /// The longest text of an open or a close that is kept, bytes.
 const TEXT: usize = 200;
@@ -180,6 +180,8 @@ pub struct Channels {
     notes: Vec<Note>,
     /// Connections to dial when there is time.
     dialled: Vec<timers::Dialled>,
+    /// The number of the last open that asked for a connection.
+    attempts: u32,
     /// Nothing is due earlier.
     due: Time,
     counters: Counters,
@@ -193,6 +195,7 @@ struct Note {
     port: Port,
     connection: u32,
     kind: Kind,
+    count: u32,
     text: String,
     /// What of the stream leaves before it, and from which byte on.
     before: (u32, Vec<u8>),
@@ -210,6 +213,7 @@ impl Channels {
             dirty: Vec::new(),
             notes: Vec::new(),
             dialled: Vec::new(),
+            attempts: 0,
             due: Time::MAX,
             counters: Counters::default(),
             now: Time::ZERO,
@@ -228,11 +232,13 @@ impl Channels {
         let known = self.by_id.get(&(port, id)).copied();
         let Some(slot) = known else {
             match segment.kind {
-                Kind::Open => self.accept(port, id, text(segment.bytes)),
-                // Who does not know that a connection has ended is told, and a close has no answer.
-                Kind::Data => {
+                Kind::Open if count & ANSWER == 0 => {
+                    self.accept(port, id, count, text(segment.bytes));
+                }
+                // The far end does not know that the connection has ended. A close has no answer.
+                Kind::Open | Kind::Data => {
                     self.counters.strays += 1;
-                    self.note(port, Kind::Close, id, "no such connection");
+                    self.note(port, Kind::Close, id, 0, "no such connection");
                 }
                 Kind::Acknowledge | Kind::Close => self.counters.strays += 1,
             }
@@ -241,6 +247,10 @@ impl Channels {
         let peer = self.peer(slot);
         let connection = &mut self.connections[slot as usize];
         match segment.kind {
+            // The answer to an attempt that was given up: the one to this attempt follows.
+            Kind::Open if count & ANSWER != 0 && count != connection.attempt | ANSWER => {
+                self.counters.strays += 1;
+            }
             Kind::Open if connection.stage == Stage::Dialled => {
                 connection.stage = Stage::Greeting;
                 connection.began = self.now;
@@ -249,13 +259,20 @@ impl Channels {
                 self.redialled(port, id);
                 self.events.push_back(Event::Opened(peer));
             }
+            // Both ends had asked at the same time. To take an answer for a request, and answer it,
+            // would have the far end do the same, without end.
+            Kind::Open if count & ANSWER != 0 => self.counters.strays += 1,
             Kind::Open => {
                 self.drop_connection(peer, Reason::Anew, false);
-                self.accept(port, id, text(segment.bytes));
+                self.accept(port, id, count, text(segment.bytes));
             }
             Kind::Close => {
                 let reason = Reason::Far(text(segment.bytes));
                 self.drop_connection(peer, reason, false);
+            }
+            // Of the connection before this attempt.
+            Kind::Acknowledge | Kind::Data if connection.stage == Stage::Dialled => {
+                self.counters.strays += 1;
             }
             Kind::Acknowledge => {
                 let Err(reason) = connection.acknowledged(count) else {
@@ -270,7 +287,6 @@ impl Channels {
                 };
                 self.drop_connection(peer, reason, true);
             }
-            Kind::Data if connection.stage == Stage::Dialled => self.counters.strays += 1,
             Kind::Data => {
                 let data = packet::segment::HEADER..packet::segment::HEADER + segment.bytes.len();
                 let Err(reason) = connection.arrived(count, data.len()) else {
@@ -360,7 +376,7 @@ impl Channels {
             let segment = Segment {
                 kind: note.kind,
                 connection: id,
-                count: 0,
+                count: note.count,
                 bytes: note.text.as_bytes(),
             };
             connection::put(port, &segment, out);
@@ -465,26 +481,29 @@ impl Channels {
         }
     }
 
-    fn note(&mut self, port: Port, kind: Kind, connection: u32, text: &str) {
-        // Nobody makes this grow: the answers to one frame are one or two.
+    fn note(&mut self, port: Port, kind: Kind, connection: u32, count: u32, text: &str) {
+        // This does not grow: the answers to one frame are one or two.
         self.notes.push(Note {
             port,
             connection,
             kind,
+            count,
             text: text.into(),
             before: Default::default(),
         });
     }
 
-    /// Takes up a connection that the far end wants.
-    fn accept(&mut self, port: Port, id: u32, name: String) {
+    /// Accepts a connection that the far end asks for by its open number `attempt`.
+    fn accept(&mut self, port: Port, id: u32, attempt: u32, name: String) {
         let Some(slot) = self.enter(port, id, Stage::Greeting) else {
             self.counters.closed += 1;
-            return self.note(port, Kind::Close, id, "too many connections");
+            return self.note(port, Kind::Close, id, 0, "too many connections");
         };
         self.connections[slot as usize].name = name;
         self.counters.opened += 1;
-        self.note(port, Kind::Open, id, "");
+        // A carrier of real connections numbers no attempts.
+        let answer = if attempt == 0 { 0 } else { attempt | ANSWER };
+        self.note(port, Kind::Open, id, answer, "");
         self.events.push_back(Event::Opened(self.peer(slot)));
     }
 
@@ -519,6 +538,7 @@ impl Channels {
                 port,
                 connection: id,
                 kind: Kind::Close,
+                count: 0,
                 text,
                 before: connection.last_words(),
             });

@@ -11,12 +11,15 @@
 //! | 14 | kind: 0 open, 1 data, 2 acknowledge, 3 close |
 //! | 15 | zero |
 //! | 16-19 | connection: several share a port; numbered by the side that opens |
-//! | 20-23 | data: how many bytes of the stream went before, modulo 2^32; acknowledge: how many were taken so far |
+//! | 20-23 | data: how many bytes of the stream went before, modulo 2^32; acknowledge: how many were taken so far; open: the number of the attempt |
 //! | 24-25 | how many bytes follow: data; of open and close, a text |
 //! | 26- | these |
 //!
 //! - **open** asks for a connection, and is answered by open (the text says who is at the far end) or by
-//!   close (why not). Who listens gets an open and answers with one.
+//!   close (why not). A listening side gets an open and answers with one. The side that asks may number its
+//!   attempts from 1 on; the answer then has the same number, and the highest bit set ([`ANSWER`]). Without
+//!   numbers, an answer that was under way for long looks like a request, and one that belongs to an attempt
+//!   given up like that to the next. Relays to real connections answer 0, which any attempt may have.
 //! - **data** may follow as far as [`WINDOW`] bytes ahead of what was acknowledged. Who takes bytes for good
 //!   acknowledges them; who is too busy does not, and so holds the far end up, as TCP does.
 //! - **close** ends both directions; there is no answer.
@@ -33,6 +36,8 @@ pub const ETHERTYPE: u16 = 0x88B5;
 pub const HEADER: usize = 26;
 /// The most bytes of data in one segment, so that the frame is one that any wire carries.
 pub const LONGEST: usize = LONGEST_ON_WIRE - HEADER;
+/// Set in the number of an open that answers: it is no request.
+pub const ANSWER: u32 = 1 << 31;
 /// How many bytes of data may be under way, not acknowledged, in one direction of a connection.
 pub const WINDOW: u32 = 1 << 18;
 
@@ -57,6 +62,7 @@ pub struct Segment<'a> {
     /// Which connection of the port it belongs to.
     pub connection: u32,
     /// Of data: bytes of the stream before these; of an acknowledgement: bytes taken so far. Modulo 2^32.
+    /// Of an open: the number of the attempt, 0 for none, with [`ANSWER`] in what answers it.
     pub count: u32,
     /// Data, or the text of open and close.
     pub bytes: &'a [u8],

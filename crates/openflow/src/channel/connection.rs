@@ -34,6 +34,8 @@ pub struct Connection {
     pub stage: Stage,
     pub version: u8,
     pub name: String,
+    /// The number of the open by which this side asked for the connection; 0 if the far end did.
+    pub attempt: u32,
     /// Something is to be sent or acknowledged.
     pub dirty: bool,
     /// Reading stands still because of the backlog.
@@ -71,6 +73,7 @@ impl Connection {
             stage: Stage::Free,
             version: 0,
             name: String::new(),
+            attempt: 0,
             dirty: false,
             held: false,
             paused: false,

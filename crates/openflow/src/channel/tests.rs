@@ -402,6 +402,138 @@ fn a_lost_connection_is_dialled_again_more_and_more_slowly() {
     assert_eq!(side.closed[0], Reason::Silent("the open"));
 }
 
+/// Two sides, of which one dials, and a carrier that holds frames back as long as it likes.
+struct Slow {
+    sides: [Side; 2],
+    on_the_way: [VecDeque<Frame>; 2],
+    now: Time,
+    carried: usize,
+}
+
+impl Slow {
+    fn new(dials: [bool; 2]) -> Slow {
+        let mut sides = [0, 1].map(|_| Side::new(Settings::default()));
+        for (side, dials) in sides.iter_mut().zip(dials) {
+            if dials {
+                side.channels.dial(PORT, 0);
+            }
+        }
+        Slow {
+            sides,
+            on_the_way: Default::default(),
+            now: Time::ZERO,
+            carried: 0,
+        }
+    }
+
+    /// A side says hello on each new connection. Its frames join those on the way.
+    fn speak(&mut self, from: usize) {
+        let side = &mut self.sides[from];
+        for peer in core::mem::take(&mut side.opened) {
+            side.channels.send(peer, &HELLO);
+            side.channels.agreed(peer, 4);
+        }
+        side.channels.flush(&mut side.out);
+        self.on_the_way[from].extend(side.sent());
+    }
+
+    /// The oldest frame from a side arrives, if there is one.
+    fn carry(&mut self, from: usize) -> bool {
+        let Some(frame) = self.on_the_way[from].pop_front() else {
+            return false;
+        };
+        self.carried += 1;
+        self.sides[1 - from].frame(self.now, frame);
+        self.speak(1 - from);
+        true
+    }
+
+    fn pass(&mut self, time: Time) {
+        self.now += time;
+        for side in 0..2 {
+            self.sides[side].wake(self.now);
+            self.speak(side);
+        }
+    }
+
+    /// Everything arrives at once for a minute.
+    fn settle(&mut self) {
+        for _ in 0..60 {
+            let before = self.carried;
+            while self.carry(0) | self.carry(1) {
+                assert!(self.carried - before < 1_000, "the ends answer forever");
+            }
+            self.pass(Time::from_secs(1));
+        }
+        while self.carry(0) | self.carry(1) {}
+    }
+
+    fn connections(&self) -> [usize; 2] {
+        [0, 1].map(|side| self.sides[side].channels.peers().count())
+    }
+}
+
+#[test]
+fn an_answer_to_an_attempt_that_was_given_up_is_not_a_request() {
+    let mut slow = Slow::new([true, false]);
+    // The second open leaves before the first one has arrived.
+    for _ in 0..8 {
+        slow.pass(Time::from_secs(1));
+    }
+    assert_eq!(slow.on_the_way[0].len(), 3, "open, close, open");
+    slow.settle();
+    assert_eq!(slow.connections(), [1, 1]);
+    assert_eq!(slow.sides[0].closed, [Reason::Silent("the open")]);
+    assert_eq!(slow.sides[1].closed.len(), 1);
+    // The late answer, and the hello after it.
+    assert_eq!(slow.sides[0].channels.counters().strays, 2);
+}
+
+#[test]
+fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
+    let mut lot = Lot(23);
+    let (mut given_up, mut anew) = (0, 0);
+    for round in 0..300 {
+        let dials = [[true, false], [false, true], [true, true]][lot.below(3)];
+        let mut slow = Slow::new(dials);
+        for _ in 0..lot.below(60) {
+            match lot.below(3) {
+                0 => slow.pass(Time::from_ms(lot.below(4_000) as u64)),
+                side => {
+                    for _ in 0..lot.below(6) {
+                        slow.carry(side - 1);
+                    }
+                }
+            }
+        }
+        slow.settle();
+        assert_eq!(slow.connections(), [1, 1], "round {round}");
+        for reason in slow.sides.iter().flat_map(|side| &side.closed) {
+            given_up += usize::from(matches!(reason, Reason::Silent(_)));
+            anew += usize::from(*reason == Reason::Anew);
+            // No connection takes for its own what belongs to another one. Where both ends ask at the
+            // same time, each takes the open of the other for its own connection.
+            let mixed = matches!(reason, Reason::Gap { .. } | Reason::Acknowledgement);
+            assert!(!mixed || dials == [true; 2], "round {round}: {reason:?}");
+        }
+        // The connection carries messages in both directions.
+        for from in 0..2 {
+            let peer = slow.sides[from].channels.peers().next().unwrap();
+            slow.sides[from].channels.send(peer, &message(77, 100));
+            slow.speak(from);
+        }
+        while slow.carry(0) | slow.carry(1) {}
+        for side in &slow.sides {
+            assert_eq!(
+                side.messages.last(),
+                Some(&message(77, 100)),
+                "round {round}"
+            );
+        }
+    }
+    assert!(given_up > 200 && anew > 5, "{given_up} {anew}");
+}
+
 #[test]
 fn random_segments_do_no_harm() {
     let mut lot = Lot(11);

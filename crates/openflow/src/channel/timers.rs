@@ -4,7 +4,7 @@ use super::connection::Stage;
 use super::{Batch, Channels, Reason};
 use alloc::vec::Vec;
 use node::{Port, Time};
-use packet::segment::Kind;
+use packet::segment::{ANSWER, Kind};
 
 /// The waits between dials grow to so many times the first.
 const SLOWEST: u64 = 8;
@@ -78,7 +78,12 @@ impl Channels {
             return;
         }
         match self.enter(port, id, Stage::Dialled) {
-            Some(_) => self.note(port, Kind::Open, id, ""),
+            Some(slot) => {
+                // From 1 on, and around: 0 is an open without a number.
+                self.attempts = self.attempts % (ANSWER - 1) + 1;
+                self.connections[slot as usize].attempt = self.attempts;
+                self.note(port, Kind::Open, id, self.attempts, "");
+            }
             None => self.lost(port, id),
         }
     }

@@ -287,6 +287,67 @@ fn a_controller_that_stalls_is_given_up_and_the_others_are_served() {
 }
 
 #[test]
+fn every_frame_has_one_fate_when_controllers_die_at_random_times() {
+    let mut random = node::random::Random::new(11);
+    let mut fates = [0; 4];
+    let mut long = frame(9, 1);
+    long.resize(1_000, 0);
+    for round in 0..10 {
+        let mut pair = Pair::new(Version::V13);
+        tell_of_all(&mut pair);
+        let (mut taken, mut late) = (0, 0);
+        for _ in 0..12 {
+            for _ in 0..random.below(300) {
+                pair.receive(1, &long);
+            }
+            match random.below(6) {
+                // The controller leaves everything in the channel.
+                0 | 1 => pair.stalls = true,
+                2 => late += pair.take_up() as u64,
+                3 => pair.die(),
+                // Silence, until the switch gives the controller up.
+                4 => {
+                    pair.stalls = true;
+                    pair.pass(Time::from_secs(11));
+                    pair.die();
+                }
+                _ => pair.pass(Time::from_ms(random.below(12_000))),
+            }
+            pair.messages(|_, message| taken += u64::from(matches!(message, Message::PacketIn(_))));
+        }
+        // The rest is read, and the switch notices a dead controller.
+        late += pair.take_up() as u64;
+        pair.pass(Time::from_secs(60));
+        assert!(pair.is_connected(), "round {round}");
+        pair.messages(|_, message| taken += u64::from(matches!(message, Message::PacketIn(_))));
+        let statistics = node::Node::statistics(&pair.switch);
+        let count = |name: &str| statistics.get(name).unwrap();
+        let dropped = |reason: &str| {
+            let drops = pair.drops().iter().filter(|drop| drop.0 == reason);
+            drops.map(|drop| drop.1).sum::<u64>()
+        };
+        // The switch cannot know of a message that is read after it has closed the connection.
+        let fate = [
+            taken - late,
+            count("packet_ins_unacknowledged"),
+            dropped("no controller takes it"),
+            dropped("no controller reads"),
+        ];
+        assert_eq!(
+            count("packets"),
+            fate.iter().sum::<u64>(),
+            "round {round}: {fate:?}"
+        );
+        assert_eq!(count("packet_ins"), fate[0] + fate[1], "round {round}");
+        assert_eq!(count("packet_ins_dropped"), fate[3], "round {round}");
+        for (all, one) in fates.iter_mut().zip(fate) {
+            *all += one;
+        }
+    }
+    assert!(fates.iter().all(|&count| count > 300), "{fates:?}");
+}
+
+#[test]
 fn packets_that_are_kept_from_controllers_are_drops() {
     let mut pair = Pair::new(Version::V13);
     tell_of_all(&mut pair);

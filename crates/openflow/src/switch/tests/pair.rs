@@ -7,6 +7,7 @@ use crate::switch::{Config, Switch};
 use crate::version::Version;
 use alloc::vec::Vec;
 use node::{Frame, Node, Out, Port, Time};
+use packet::segment::{Kind, Segment};
 
 /// A switch with its controllers, which have said hello. One of them speaks.
 pub struct Pair {
@@ -235,13 +236,31 @@ impl Pair {
         self.settle();
     }
 
-    /// The controllers read again what they left in the channel meanwhile.
-    pub fn take_up(&mut self) {
+    /// The controllers read again what they left in the channel meanwhile. Returns how many of the
+    /// messages came too late: the switch had closed their connection.
+    pub fn take_up(&mut self) -> usize {
         self.stalls = false;
-        for (controller, frame) in core::mem::take(&mut self.unread) {
+        let unread = core::mem::take(&mut self.unread);
+        let is_close = |frame: &Frame| Segment::read(frame).is_ok_and(|s| s.kind == Kind::Close);
+        let last_close = unread.iter().rposition(|(_, frame)| is_close(frame));
+        let messages = |pair: &Pair| pair.got.iter().map(Vec::len).sum::<usize>();
+        let (before, mut late) = (messages(self), 0);
+        for (index, (controller, frame)) in unread.into_iter().enumerate() {
             self.control(controller, frame);
+            if Some(index) == last_close {
+                late = messages(self) - before;
+            }
         }
         self.settle();
+        late
+    }
+
+    /// The controllers die with all that is in their channels, and begin again.
+    pub fn die(&mut self) {
+        self.stalls = false;
+        self.unread.clear();
+        self.channels = Channels::new(Settings::default());
+        self.peers.fill(None);
     }
 
     /// Throws away what all controllers got.

@@ -84,7 +84,9 @@ impl Consumer for Reader {
             None => self.epoch_ps + self.departures.ps(item.word.unwrap_or(0)),
         };
         if self.selector.takes(item, || at_ps)? {
-            self.table.packet(item.bytes, item.original_len, at_ps);
+            // Some programs write a length below that of the bytes they have.
+            let length = item.original_len.max(item.bytes.len() as u32);
+            self.table.packet(item.bytes, length, at_ps);
         }
         Ok(self.selector.wants_more())
     }

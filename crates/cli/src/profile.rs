@@ -8,6 +8,7 @@ mod reader;
 mod subject;
 
 pub use figures::{bits, text};
+pub use object::{count, signed_count};
 pub use subject::Subjects;
 
 use crate::Verdict;

@@ -234,3 +234,23 @@ fn flows_beyond_the_most_are_counted_and_told() {
             .contains("02:00:00:00:00:01 > ff:ff")
     );
 }
+
+#[test]
+fn a_length_below_the_captured_one_counts_the_bytes_that_are_there() {
+    let place = Place::new("flows-lengths");
+    let (mut file, writer) = (Vec::new(), packet::capture::PcapWriter::NANO);
+    writer.header(packet::capture::ETHERNET, 0, &mut file);
+    let mut frame = [0; 60];
+    frame[12..14].copy_from_slice(&[0x86, 0xDD]);
+    frame[14] = 0x60;
+    for original_len in [40, 60, 80] {
+        writer.cut_packet(1_000, original_len, &frame, &mut file);
+    }
+    place.write("t.pcap", file);
+    for command in ["flows --by mac", "profile"] {
+        let out = place.run(&format!("wire {command} --json t.pcap")).out;
+        let objects = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        let summary: Value = objects.last().unwrap();
+        assert_eq!(summary["bytes"], 60 + 60 + 80, "{command} {summary}");
+    }
+}

@@ -15,6 +15,7 @@ mod lab;
 mod lab_shell;
 mod listen;
 mod live;
+mod long_times;
 mod middlebox;
 mod mount;
 mod ntp;

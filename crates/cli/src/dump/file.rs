@@ -419,19 +419,23 @@ fn is_fine(described: &Described) -> bool {
     described.resolution.to_ps(1, 0) < 1_000
 }
 
-/// The unit of an interface and its offset for a packet with this date: nanoseconds where they are
-/// fine enough, else picoseconds, which reach 213 days from the offset; or what the interface had,
-/// which reaches further.
+/// The unit of an interface and its offset for a packet with this date: nanoseconds where they
+/// state it exactly, else the interface's own unit; picoseconds, which reach 213 days from the
+/// offset, where `fine` asks for them or nothing else is exact.
 fn unit(fine: bool, at_ps: u128, interface: &Interface) -> Option<(Resolution, i64)> {
     // Packets may be out of order by up to an hour.
     let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
     let offset_s = offset_s.saturating_sub(3_600).max(0);
-    let nano = (!fine).then_some((Resolution::NANO, 0));
-    let others = [
-        (Resolution::PICO, offset_s),
-        (interface.resolution, interface.offset_s),
-    ];
+    let pico = (Resolution::PICO, offset_s);
+    let own = (interface.resolution, interface.offset_s);
+    // Some stamps in units such as 2^-10 s are whole nanoseconds, others are not.
+    let is_whole = interface.resolution.to_ps(1, 0).is_multiple_of(1_000);
+    let first = match (fine, is_whole) {
+        (true, _) => pico,
+        (false, true) => (Resolution::NANO, 0),
+        (false, false) => own,
+    };
     let tells =
         |(resolution, offset_s): &(Resolution, i64)| resolution.exact(at_ps, *offset_s).is_some();
-    nano.into_iter().chain(others).find(tells)
+    [first, own, pico].into_iter().find(tells)
 }

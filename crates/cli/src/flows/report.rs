@@ -119,8 +119,8 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
             let time = |time: Option<u128>| time.map_or("-".into(), |ps| table::time(ps as f64));
             line.push(time(tcp.handshake));
             for trips in tcp.round_trips() {
-                line.push(time(trips.least().map(u128::from)));
-                line.push(time(trips.median().map(u128::from)));
+                line.push(time(trips.least()));
+                line.push(time(trips.median()));
             }
             line.push(number(tcp.retransmissions().iter().sum()));
             line.push(number(tcp.out_of_order().iter().sum()));
@@ -172,11 +172,15 @@ fn object(flow: &Flow) -> Value {
     if let Some(tcp) = &flow.tcp {
         let both = |[there, back]: [u64; 2]| json!({ "there": there, "back": back });
         let trips = tcp.round_trips().map(|trips| {
-            json!({ "count": trips.count, "min_ps": trips.least(), "median_ps": trips.median() })
+            json!({
+                "count": trips.count,
+                "min_ps": trips.least().map(profile::count),
+                "median_ps": trips.median().map(profile::count),
+            })
         });
         object["tcp"] = json!({
             "state": tcp.state(),
-            "handshake_ps": tcp.handshake.map(|ps| ps as u64),
+            "handshake_ps": tcp.handshake.map(profile::count),
             "retransmissions": both(tcp.retransmissions()),
             "out_of_order": both(tcp.out_of_order()),
             "rtt": { "there": trips[0], "back": trips[1] },

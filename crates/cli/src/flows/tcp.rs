@@ -57,14 +57,14 @@ struct Unacknowledged {
 #[derive(Default)]
 pub struct RoundTrips {
     pub count: u64,
-    least: u64,
-    kept: Vec<u64>,
+    least: u128,
+    kept: Vec<u128>,
     /// Every so manieth is kept.
     step: u64,
 }
 
 impl RoundTrips {
-    fn add(&mut self, time: u64) {
+    fn add(&mut self, time: u128) {
         self.least = if self.count == 0 {
             time
         } else {
@@ -88,12 +88,12 @@ impl RoundTrips {
     }
 
     /// The shortest, ps.
-    pub fn least(&self) -> Option<u64> {
+    pub fn least(&self) -> Option<u128> {
         (self.count > 0).then_some(self.least)
     }
 
     /// The median of those kept, ps: exact up to 512, then of every second, fourth and so on.
-    pub fn median(&self) -> Option<u64> {
+    pub fn median(&self) -> Option<u128> {
         let mut kept = self.kept.clone();
         kept.sort_unstable();
         kept.get(kept.len().saturating_sub(1) / 2).copied()
@@ -282,8 +282,7 @@ impl Direction {
             !done
         });
         if let Some(trip) = trip {
-            self.round_trips
-                .add(u64::try_from(trip).unwrap_or(u64::MAX));
+            self.round_trips.add(trip);
         }
     }
 }
@@ -345,10 +344,7 @@ mod tests {
         let [there, _] = c.round_trips();
         // That of SYN, of data, of FIN.
         assert_eq!(there.count, 3);
-        assert_eq!(
-            (there.least(), there.median()),
-            (Some(MS as u64), Some(7 * MS as u64))
-        );
+        assert_eq!((there.least(), there.median()), (Some(MS), Some(7 * MS)));
     }
 
     #[test]

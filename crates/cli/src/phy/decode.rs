@@ -9,7 +9,8 @@ use crate::confine::{self, Permissions};
 use crate::epoch;
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
-use anyhow::bail;
+use crate::profile::signed_count;
+use anyhow::{Context, bail};
 use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Packet, SHORTEST, Stamp, Tick};
@@ -98,6 +99,8 @@ impl Decode {
             unit: self.tick,
             snap: self.snap,
             header: source.header,
+            interface: Interface::default(),
+            number: 0,
             name: source.name().into(),
             complaints: complaints.clone(),
             left: self.count.unwrap_or(u64::MAX),
@@ -159,6 +162,9 @@ struct Writer {
     /// Bytes of a frame that are kept, where not all are.
     snap: Option<u32>,
     header: Header,
+    /// The line in a capture, and its number there.
+    interface: Interface,
+    number: u32,
     name: String,
     complaints: Complaints,
     left: u64,
@@ -184,7 +190,7 @@ impl Writer {
                     self.header.epoch_ns = live::clock::epoch_ns();
                 }
                 let epoch_ns = self.header.epoch_ns;
-                let interface = Interface {
+                self.interface = Interface {
                     resolution: Resolution::PICO,
                     offset_s: (epoch_ns / 1_000_000_000) as i64,
                     description: epoch::describe(tick, epoch_ns),
@@ -194,7 +200,7 @@ impl Writer {
                     ..Interface::default()
                 };
                 pcapng.header(concat!("wire ", env!("CARGO_PKG_VERSION")), out);
-                pcapng.interface(&interface, out);
+                self.number = pcapng.interface(&self.interface, out);
             }
             Shape::Json | Shape::Packets(_) => {}
         }
@@ -260,7 +266,7 @@ impl Writer {
             Shape::Json => {
                 let object = json!({
                     "bit": bit,
-                    "ps": i64::try_from(ps).ok(),
+                    "ps": signed_count(ps),
                     "idles": frame.idles,
                     "length": frame.length,
                     "verdict": verdict,
@@ -272,7 +278,13 @@ impl Writer {
             Shape::Packets(form) => {
                 let (tick, word) = match self.unit {
                     Unit::Bit => (Tick::EIGHT_NS, bit),
-                    Unit::Tick(tick) => (tick, tick.count(counter)),
+                    Unit::Tick(tick) => {
+                        let word = tick.checked_count(counter).context(
+                            "a frame is later than a timestamp word can state, which counts up to 2^56 ticks; \
+                             use a longer --tick, --text or --pcapng",
+                        )?;
+                        (tick, word)
+                    }
                 };
                 let packet = Packet {
                     stamp: Some(Stamp::Word(word)),
@@ -283,7 +295,18 @@ impl Writer {
             }
             Shape::Pcapng(pcapng) => {
                 let at_ps = u128::from(self.header.epoch_ns) * 1_000 + counter;
-                pcapng.cut_packet(0, at_ps, frame.bytes.len() as u32, bytes, out);
+                let Interface {
+                    resolution,
+                    offset_s,
+                    ..
+                } = self.interface;
+                // In picoseconds an interface reaches 213 days; later frames have another one.
+                if resolution.exact(at_ps, offset_s).is_none() {
+                    self.interface.offset_s = (at_ps / 1_000_000_000_000) as i64;
+                    self.number = pcapng.interface(&self.interface, out);
+                }
+                let length = frame.bytes.len() as u32;
+                pcapng.cut_packet(self.number, at_ps, length, bytes, out);
             }
         }
         Ok(())

@@ -10,9 +10,11 @@ use crate::complaints::{Complaints, Strictness};
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Ended, Packets};
+use crate::profile::count;
 use crate::select::Selection;
 use crate::time::tick;
 use anyhow::{bail, ensure};
+use lab::table;
 use live::file::Item;
 use node::random::split_mix;
 use node::{Rate, Time};
@@ -163,6 +165,10 @@ impl Encode {
     }
 }
 
+/// The last bit at which a frame may start, with room after it for the frame and the trailing
+/// idles. A place has 64 bits, which is 56 years.
+const LAST_START: u64 = u64::MAX - (1 << 40);
+
 /// What is being encoded.
 struct Work<'a> {
     encoder: Encoder,
@@ -190,7 +196,7 @@ struct Counters {
 
 impl Consumer for Work<'_> {
     fn packet(&mut self, item: &Item<'_>) -> anyhow::Result<bool> {
-        let since = self.timing.since(item);
+        let since = self.timing.since(item)?;
         self.begin()?;
         let Some(line) = &mut self.line else {
             return Ok(false);
@@ -199,11 +205,19 @@ impl Consumer for Work<'_> {
         if self.counters.frames == 0 {
             start = Start::At(self.origin);
         }
+        let until = match start {
+            Start::At(stamp) => stamp.0.max(line.bits()),
+            Start::After(idles) => line
+                .bits()
+                .saturating_add((idles / 8).saturating_mul(BLOCK)),
+        };
+        ensure!(
+            until <= LAST_START,
+            "packet {}: it starts later than the last place of a stream, which is 56 years after its \
+             start. Give --gap, --rate or fewer --idles, or leave it out by --until",
+            self.counters.frames + 1
+        );
         if let Some(order) = self.encode.raw {
-            let until = match start {
-                Start::At(stamp) => stamp.0.max(line.bits()),
-                Start::After(idles) => line.bits().saturating_add(idles / 8 * BLOCK),
-            };
             let blocks = (item.bytes.len() as u64 / 8 + 2).saturating_add(self.encode.trail);
             let megabytes = order
                 .bytes(until.saturating_add(blocks * BLOCK))
@@ -315,7 +329,7 @@ impl Work<'_> {
                 "idles_min": least,
                 "idles_max": most,
                 "late": late,
-                "behind_max_ps": u64::try_from(behind_ps).unwrap_or(u64::MAX),
+                "behind_max_ps": count(behind_ps),
                 "wrong_bits": flipped,
             });
             println!("{}", with_type("encoded", object));
@@ -330,7 +344,11 @@ impl Work<'_> {
             _ => {}
         }
         if behind_ps > 0 {
-            let behind = Time::from_ps(u64::try_from(behind_ps).unwrap_or(u64::MAX));
+            // The time of a run ends after 213 days.
+            let behind = match u64::try_from(behind_ps) {
+                Ok(ps) => Time::from_ps(ps).to_string(),
+                Err(_) => table::time(behind_ps as f64),
+            };
             text += &format!("; up to {behind} behind its time, {late} for want of room");
         }
         if damaged {

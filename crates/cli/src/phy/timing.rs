@@ -2,6 +2,7 @@
 
 use crate::departures::Departures;
 use crate::epoch;
+use anyhow::Context;
 use live::file::Item;
 use node::{Rate, Time};
 use packet::Tick;
@@ -44,13 +45,19 @@ impl Timing {
     }
 
     /// From the first packet's departure to this one's, in ps; `None` where idles say.
-    pub fn since(&mut self, item: &Item<'_>) -> Option<u128> {
+    ///
+    /// # Errors
+    /// When a stream's header has no room for the packet's date.
+    pub fn since(&mut self, item: &Item<'_>) -> anyhow::Result<Option<u128>> {
         let own = match item.at_ps {
             Some(at_ps) => {
                 let (_, zero_ps) = epoch::origin(at_ps, item.description());
                 let epoch_ns = match self.first {
                     Some((_, epoch_ns)) => epoch_ns,
-                    None => (zero_ps / 1_000) as u64,
+                    None => u64::try_from(zero_ps / 1_000).ok().context(
+                        "a packet came after the year 2554, where the time in a stream's header ends; \
+                         `wire dump --shift` moves it",
+                    )?,
                 };
                 (at_ps.saturating_sub(u128::from(epoch_ns) * 1_000), epoch_ns)
             }
@@ -59,8 +66,8 @@ impl Timing {
         let (first, _) = *self.first.get_or_insert(own);
         let since = self.next;
         match self.pace {
-            Pace::Own => return Some(own.0.saturating_sub(first)),
-            Pace::Idles(_) => return None,
+            Pace::Own => return Ok(Some(own.0.saturating_sub(first))),
+            Pace::Idles(_) => return Ok(None),
             Pace::Gap(gap) => self.next += u128::from(gap.as_ps()),
             Pace::Rate(rate) => {
                 use node::link::{FCS, GAP, PREAMBLE, SHORTEST};
@@ -70,7 +77,7 @@ impl Timing {
                 self.carry = carry;
             }
         }
-        Some(since)
+        Ok(Some(since))
     }
 
     /// Where a frame starts that leaves so long behind the first, which starts at `origin`.

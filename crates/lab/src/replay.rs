@@ -81,6 +81,11 @@ pub struct Replayed {
     first_ps: Option<u128>,
     /// Packets so far, of this loop.
     given: u64,
+    /// Packets of a capture without a time.
+    undated: u64,
+    /// The latest time so far, and the packets of an earlier time after it.
+    latest_ps: u128,
+    backwards: u64,
     /// Which packets are replayed.
     filter: Option<Filter>,
     /// It has been read to its end once, so that what is wrong with it is known.
@@ -117,6 +122,9 @@ impl Replayed {
             tick: Tick::EIGHT_NS,
             first_ps: None,
             given: 0,
+            undated: 0,
+            latest_ps: 0,
+            backwards: 0,
             filter: None,
             known: false,
             notes,
@@ -154,9 +162,42 @@ impl Replayed {
 
     /// The file has been read to its end.
     fn ended(&mut self) {
-        let Counters { cut, skipped, .. } = self.source.counters();
-        let name = self.source.name();
+        let Counters {
+            cut,
+            skipped,
+            headed,
+            inexact,
+            ..
+        } = self.source.counters();
+        let (name, undated) = (self.source.name(), self.undated);
         if !self.known {
+            self.notes.lost(
+                inexact,
+                format!(
+                    "{name}: {inexact} packets have stamps finer than a picosecond, which were \
+                     rounded down, or before 1970, which became 1970"
+                ),
+            );
+            self.notes.lost(
+                undated,
+                format!(
+                    "{name}: {undated} packets have no time; in a replay at the file's own timing \
+                     each leaves right after the packet before it"
+                ),
+            );
+            if self.backwards > 0 {
+                self.notes.add(format!(
+                    "{name}: {} packets have an earlier time than a packet before them; in a \
+                     replay at the file's own timing each leaves right after that packet",
+                    self.backwards
+                ));
+            }
+            if headed > 0 {
+                self.notes.add(format!(
+                    "{name}: {headed} packets have no Ethernet header; each got one, with zeros \
+                     for addresses that are not known"
+                ));
+            }
             self.notes.lost(
                 cut,
                 format!("{name}: {cut} packets had been cut short when they were captured"),
@@ -191,7 +232,13 @@ impl Source for Replayed {
                         }
                     }
                     frame.extend(item.bytes);
-                    let at = time_of(&item, self.tick).or(self.first_ps).unwrap_or(0);
+                    self.undated += u64::from(item.captured.is_some() && item.at_ps.is_none());
+                    let own = time_of(&item, self.tick);
+                    if let Some(own) = own {
+                        self.backwards += u64::from(own < self.latest_ps);
+                        self.latest_ps = self.latest_ps.max(own);
+                    }
+                    let at = own.or(self.first_ps).unwrap_or(0);
                     self.given += 1;
                     return Some(at.saturating_sub(*self.first_ps.get_or_insert(at)));
                 }
@@ -212,7 +259,7 @@ impl Source for Replayed {
         match source(&self.path) {
             Ok(source) => {
                 self.source = source;
-                (self.first_ps, self.given) = (None, 0);
+                (self.first_ps, self.latest_ps, self.given) = (None, 0, 0);
                 true
             }
             Err(error) => {
@@ -227,9 +274,8 @@ impl Source for Replayed {
         const DAY: u128 = 86_400_000_000_000_000;
         let mut unsent = 1;
         // A pipe may have no end; of a file it is known what is lost.
-        while self.path.is_file()
-            && let Ok(Next::Item(item)) = self.source.next()
-        {
+        let has_end = self.path.is_file();
+        while has_end && let Ok(Next::Item(item)) = self.source.next() {
             let filter = self.filter.as_mut();
             unsent +=
                 u64::from(filter.is_none_or(|filter| matches!(filter.takes(&item), Ok(true))));

@@ -249,7 +249,7 @@ fn a_length_below_the_captured_one_counts_the_bytes_that_are_there() {
     place.write("t.pcap", file);
     for command in ["flows --by mac", "profile"] {
         let out = place.run(&format!("wire {command} --json t.pcap")).out;
-        let objects = out.lines().map(|line| serde_json::from_str(line).unwrap());
+        let mut objects = out.lines().map(|line| serde_json::from_str(line).unwrap());
         let summary: Value = objects.next_back().unwrap();
         assert_eq!(summary["bytes"], 60 + 60 + 80, "{command} {summary}");
     }

@@ -1,7 +1,7 @@
 //! One end of a TCP connection (RFC 9293) by itself: for a host's connections, and for a node that takes the place of an end in one.
 //!
 //! An [`Endpoint`] does no I/O and reads no clock: it is given the segments that are for it and the time, and sends by an [`Egress`]. Its
-//! [sender](sender) keeps what is not acknowledged, its [receiver](receiver) puts together what came. A [`Stack`] is what all endpoints of a
+//! `sender` keeps what is not acknowledged, its `receiver` puts together what came. A [`Stack`] is what all endpoints of a
 //! node share. An endpoint's own address is given when it is made, or is that of its first segment: it need not be one of the node's.
 //!
 //! Options: segment size, window scale and timestamps (RFC 7323), selective acknowledgements (RFC 2018, RFC 2883). There is no ECN.

@@ -4,7 +4,7 @@
 //! - **Parameters:** `address`: one or several, with the bits that all on the link share: `10.0.0.1/24`;
 //!   `gateway`, none: who takes what is not for the link; `mac`: left out, it is made from the first address;
 //!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
-//!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`](crate::program).
+//!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`].
 //! - **Counters:** those of the [host that only answers](nodes::host), and, with programs, `connections`: opened or taken;
 //!   `bad_checksums`; `open`: connections at the end.
 //! - **Drops:** those of the host that only answers; `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).

@@ -16,7 +16,7 @@ use packet::ethernet::ethertype;
 use packet::ipv4::{Ipv4View, protocol};
 use packet::ipv6::Ipv6View;
 
-/// Bytes of all frames that wait for others, each with [`OVERHEAD`] more.
+/// Bytes of all frames that wait for others, each with `OVERHEAD` more.
 pub const MAX_BYTES: usize = 4 << 20;
 /// Bytes that a waiting frame counts for besides its own.
 const OVERHEAD: usize = 256;

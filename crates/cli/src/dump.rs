@@ -377,7 +377,7 @@ impl Writer<'_> {
     }
 }
 
-/// What of a capture is not in its copy.
+/// Parts of a capture that its copy lacks.
 fn left_out(unkept: &Unkept) -> String {
     let Unkept {
         blocks,

@@ -585,7 +585,7 @@ fn datagram(port: u8) -> Vec<u8> {
     packet
 }
 
-/// What a script found, which went well and may have noted something.
+/// Output of a script that succeeded and may have printed notes.
 fn found(ended: Ended) -> String {
     assert_eq!(ended.code, Some(0), "{}", ended.err);
     ended.out

@@ -124,7 +124,7 @@ pub struct Statistics {
     pub os_dropped: Option<u64>,
     /// Packets that were delivered to the user (`isb_usrdeliv`).
     pub delivered: Option<u64>,
-    /// What else the block says: comments, custom options.
+    /// Other options of the block: comments, custom options.
     pub others: Vec<Other>,
 }
 

@@ -1,4 +1,4 @@
-// What dtp_port promises of round trips and of control characters, for a solver: a peer that says
+// Properties of dtp_port for round trips and of control characters, for a solver: a peer that says
 // anything at any time, but that it answers an INIT as it
 // should, after some ticks; and a device whose counter moves as it likes, as by BEACON-JOINs at
 // other ports.

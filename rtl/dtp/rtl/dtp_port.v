@@ -136,7 +136,7 @@ always @* begin
     end
 end
 
-// What comes in: nothing, where it is control characters.
+// The message received; none where the block is control characters.
 wire        rx_characters;
 
 dtp_characters came_characters (.bits(rx_bits), .are_characters(rx_characters));

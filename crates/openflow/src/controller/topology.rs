@@ -481,7 +481,7 @@ mod tests {
             twice.insert(at(2, port), link(at(1, port)));
         }
         assert_eq!(tree(&twice).len(), 2);
-        // What carries packets one way only is no link.
+        // A connection that carries packets one way only is not a link.
         twice.remove(&at(1, 1));
         assert_eq!(tree(&twice), [at(1, 2), at(2, 2)].into());
     }

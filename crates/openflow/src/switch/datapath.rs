@@ -529,7 +529,7 @@ impl Datapath {
     #[inline]
     fn finish(&mut self, now: Time, packet: &mut Packet, out: &mut Out) {
         if let Err(loss) = self.last_output(now, packet, out) {
-            // What others have taken is not lost.
+            // A frame that other outputs took is not lost.
             match packet.copied {
                 true => out.done(packet.take_frame()),
                 false => out.drop(packet.take_frame(), loss),

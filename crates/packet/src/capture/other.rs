@@ -122,7 +122,7 @@ impl PortableBlock {
         self.kind
     }
 
-    /// What is between the block's lengths.
+    /// Bytes between the block's two lengths.
     pub fn body(&self) -> &[u8] {
         &self.body
     }

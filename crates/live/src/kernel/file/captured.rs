@@ -41,7 +41,7 @@ pub struct Captured {
     here: bool,
 }
 
-/// What a copy of a capture cannot have.
+/// Parts of a capture that its copy lacks.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unkept {
     /// Blocks by their type: those that must not be copied, are damaged, of an unknown type, or
@@ -128,7 +128,7 @@ impl Captured {
         &self.blocks
     }
 
-    /// What neither packets nor anything here tells.
+    /// Facts that neither packets nor this process give.
     pub fn unkept(&self) -> &Unkept {
         &self.unkept
     }

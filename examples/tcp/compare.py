@@ -105,12 +105,14 @@ def linux(cell, seconds, seed, folder):
         while subprocess.run(inside(NAMES[1], "ip", "addr", "show", "h2"), capture_output=True).returncode:
             time.sleep(0.1)
         time.sleep(0.5)
-        server = subprocess.Popen(inside(NAMES[1], "iperf3", "-s", "-1"), stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        server = subprocess.Popen(inside(NAMES[1], "iperf3", "-s", "-1", "-J"), stdout=subprocess.PIPE, text=True)
         time.sleep(0.5)
         client = inside(NAMES[0], "iperf3", "-c", "10.77.0.2", "-J", "-t", str(seconds), "-C", cell.congestion, "-P", str(cell.flows))
         output = subprocess.run(client, capture_output=True, text=True, timeout=seconds + 30)
-        end = json.loads(output.stdout)["end"]
-        return cell.share(end["sum_received"]["bits_per_second"]), end["sum_sent"]["retransmits"]
+        # Not the sum at the end: that has what the queue held then, too.
+        arrived = [interval["sum"] for interval in json.loads(server.communicate(timeout=30)[0])["intervals"]]
+        bits = sum(8 * interval["bytes"] for interval in arrived if interval["end"] <= seconds + 0.5)
+        return cell.share(bits / seconds), json.loads(output.stdout)["end"]["sum_sent"]["retransmits"]
     except (subprocess.TimeoutExpired, KeyError):
         return None
     finally:

@@ -48,7 +48,7 @@ const USUAL_SEGMENT: [u16; 2] = [536, 1220];
     serde(rename_all = "lowercase")
 )]
 pub enum Congestion {
-    /// RFC 9438, with HyStart++ (RFC 9406).
+    /// RFC 9438, with the Reno-friendly window of Linux and HyStart++ (RFC 9406).
     #[default]
     Cubic,
     /// RFC 5681.

@@ -145,12 +145,13 @@ fn a_short_queue_costs_little() {
 
 #[test]
 fn two_flows_share_a_link_fairly() {
-    for queue in [50, 100, 250] {
-        share(queue);
+    // A deep queue holds Cubic's epochs for five seconds each, and flows draw level over several of them.
+    for (queue, seconds) in [(50, 30), (100, 30), (250, 60)] {
+        share(queue, seconds);
     }
 }
 
-fn share(queue: u32) {
+fn share(queue: u32, seconds: u64) {
     let mut graph = Graph::default();
     let ports = nodes::switch::Config {
         ports: 4,
@@ -187,7 +188,7 @@ fn share(queue: u32) {
         let b = host(&mut graph, number, vec![sink()]);
         graph.connect((remote, u16::from(number) - 2), (b, 0), wide());
     }
-    let outcome = run(graph, 30);
+    let outcome = run(graph, seconds);
     let got: Vec<f64> = outcome
         .nodes
         .iter()

@@ -27,6 +27,7 @@
 //! | [`callback`], [`hook`], [`mount`], [`process`] | programs as nodes, nodes at hooks of the kernel, ports as files, programs in namespaces |
 
 pub mod callback;
+mod calls;
 mod egress;
 mod graph;
 pub mod hook;

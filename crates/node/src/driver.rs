@@ -144,6 +144,11 @@ impl Driver {
         self.node.wake(self.now, &mut self.out);
     }
 
+    /// Lets other threads call for the node.
+    pub fn set_waker(&mut self, waker: &core::task::Waker) {
+        self.node.set_waker(waker);
+    }
+
     /// When the node is to be woken: when it wants to, or when it is to be told of a departure.
     #[inline]
     pub fn next_wake(&self) -> Option<Time> {

@@ -138,6 +138,13 @@ pub trait Node: Send {
         None
     }
 
+    /// Lets other threads, such as that of a control plane, call for the node: the world
+    /// [wakes](Node::wake) it soon after `waker` was called. A world in simulated time gives none,
+    /// and a node without one has to look by its alarm.
+    fn set_waker(&mut self, waker: &core::task::Waker) {
+        let _ = waker;
+    }
+
     /// Something has happened around the node, or is known of it: see [`event`].
     fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
         let _ = (now, event, out);

@@ -110,6 +110,11 @@ impl Digests {
         lists
     }
 
+    /// Whether messages wait until their list is due.
+    pub(crate) fn gathers(&self) -> bool {
+        self.gathered.values().any(|of| !of.messages.is_empty())
+    }
+
     /// A controller has seen a list.
     pub(crate) fn acknowledge(&mut self, digest: u32, list: u64) {
         if let Some(gathered) = self.gathered.get_mut(&digest) {

@@ -28,15 +28,16 @@ use pipeline::environment::{self, Environment};
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::task::Waker;
 use std::time::{Duration, Instant};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
 /// The version of P4Runtime that is spoken.
 const VERSION: &str = "1.4.1";
-/// How often the server looks for messages of packets.
+/// How often the server looks whether a list of digests is due, while one is gathered.
 const POLL: Duration = Duration::from_millis(1);
 /// Messages that wait for a controller; further ones are lost, as the specification allows.
 const WAITING: usize = 1024;
@@ -70,6 +71,21 @@ pub struct Server {
     digests: Mutex<Digests>,
     /// Held by who compiles.
     compiler: Mutex<()>,
+    news: Arc<News>,
+}
+
+/// Packets have left something to hand on.
+#[derive(Default)]
+struct News(Notify);
+
+impl std::task::Wake for News {
+    fn wake(self: Arc<Self>) {
+        self.0.notify_one();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.0.notify_one();
+    }
 }
 
 #[derive(Default)]
@@ -176,6 +192,10 @@ impl Server {
     /// For a device, with the program that it runs, if it has one.
     #[must_use]
     pub fn new(device: impl Device, pipeline: Option<Pipeline>, settings: Settings) -> Arc<Self> {
+        let news = Arc::new(News::default());
+        if let Some(pipeline) = &pipeline {
+            hear(pipeline, &news);
+        }
         Arc::new(Server {
             settings,
             device: Box::new(device),
@@ -185,6 +205,7 @@ impl Server {
             streams: Mutex::default(),
             digests: Mutex::default(),
             compiler: Mutex::default(),
+            news,
         })
     }
 
@@ -305,6 +326,7 @@ impl Server {
     }
 
     fn commit(&self, pipeline: Arc<Pipeline>) -> Result<(), Status> {
+        hear(&pipeline, &self.news);
         self.device
             .install(pipeline.control.environment())
             .map_err(|error| Status::failed_precondition(error.to_string()))?;
@@ -313,23 +335,27 @@ impl Server {
             .pipeline
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(pipeline);
+        // Its packets may have called before it was here.
+        self.news.0.notify_one();
         Ok(())
     }
 
     /// Hands on what packets had to say, for ever.
     async fn poll(self: Arc<Self>) {
-        let mut ticks = tokio::time::interval(POLL);
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
         loop {
-            ticks.tick().await;
-            self.hand_on();
+            let news = self.news.0.notified();
+            if self.hand_on() {
+                let _ = tokio::time::timeout(POLL, news).await;
+            } else {
+                news.await;
+            }
         }
     }
 
-    /// Hands on what packets had to say.
-    fn hand_on(&self) {
+    /// Hands on what packets had to say; whether more of it will be due without another packet.
+    fn hand_on(&self) -> bool {
         let Ok(pipeline) = self.pipeline() else {
-            return;
+            return false;
         };
         let environment = pipeline.control.environment();
         let now = self.device.now();
@@ -337,12 +363,12 @@ impl Server {
             let packet = packets::packet_in(&pipeline.info, &pipeline.translations, &bytes);
             self.to_primaries(&to::Update::Packet(packet));
         }
-        let lists = {
+        let (lists, gathers) = {
             let mut digests = lock(&self.digests);
             while let Some(message) = environment.digests.pop() {
                 digests.add(&pipeline, message, now);
             }
-            digests.due(&pipeline, now)
+            (digests.due(&pipeline, now), digests.gathers())
         };
         for list in lists {
             self.to_primaries(&to::Update::Digest(list));
@@ -363,6 +389,7 @@ impl Server {
                 },
             ));
         }
+        gathers
     }
 
     fn to_primaries(&self, update: &to::Update) {
@@ -465,6 +492,17 @@ impl Server {
             )),
         }
     }
+}
+
+/// Has the messages of a program's packets call for whom hands them on.
+fn hear(pipeline: &Pipeline, news: &Arc<News>) {
+    let (environment, waker) = (
+        pipeline.control.environment(),
+        Waker::from(Arc::clone(news)),
+    );
+    environment.packet_ins.set_waker(&waker);
+    environment.digests.set_waker(&waker);
+    environment.idles.set_waker(&waker);
 }
 
 /// A program of a controller has no files beside it.

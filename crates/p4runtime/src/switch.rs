@@ -9,9 +9,11 @@ use pipeline::architecture::Pipeline;
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::node::{PipelineNode, QUEUE_AGE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::task::Waker;
+use std::time::Instant;
 
-/// How often the node looks for another program when no packet comes.
+/// How often the node looks for another program in a world that nobody can call it in.
 const LOOK: Time = Time::from_ms(1);
 
 /// Makes a pipeline for an environment, with whatever engine.
@@ -22,7 +24,41 @@ struct Shared {
     /// Whether there is another program.
     waiting: AtomicBool,
     next: Mutex<Option<PipelineNode>>,
+    /// The latest time that the node was given, ps.
     now: AtomicU64,
+    /// Calls for the node; only a world in real time has it.
+    waker: OnceLock<Waker>,
+    /// Time zero of such a world.
+    zero: OnceLock<Instant>,
+}
+
+impl Shared {
+    fn now(&self) -> Time {
+        let told = Time::from_ps(self.now.load(Ordering::Relaxed));
+        let zero = self.zero.get();
+        zero.map_or(told, |zero| {
+            told.max(Time::from_ns(zero.elapsed().as_nanos() as u64))
+        })
+    }
+
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "between two packets the time of a world in real time passes too"
+    )]
+    fn set_now(&self, now: Time) {
+        self.now.store(now.as_ps(), Ordering::Relaxed);
+        if self.waker.get().is_some() && self.zero.get().is_none() {
+            let _ = self
+                .zero
+                .set(Instant::now() - std::time::Duration::from_nanos(now.as_ns()));
+        }
+    }
+
+    fn call(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
+    }
 }
 
 /// The node. What it forwards with is replaced between two packets.
@@ -52,6 +88,8 @@ impl SwitchNode {
             waiting: AtomicBool::new(false),
             next: Mutex::new(None),
             now: AtomicU64::new(0),
+            waker: OnceLock::new(),
+            zero: OnceLock::new(),
         });
         let node = SwitchNode {
             current: PipelineNode::new(pipeline, ports),
@@ -73,7 +111,7 @@ impl SwitchNode {
     }
 
     fn look(&mut self, now: Time) {
-        self.shared.now.store(now.as_ps(), Ordering::Relaxed);
+        self.shared.set_now(now);
         if self.shared.waiting.load(Ordering::Acquire) {
             self.replace();
         }
@@ -87,7 +125,10 @@ impl SwitchNode {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         self.shared.waiting.store(false, Ordering::Release);
-        if let Some(node) = next.take() {
+        if let Some(mut node) = next.take() {
+            if let Some(waker) = self.shared.waker.get() {
+                node.set_waker(waker);
+            }
             self.current = node;
         }
     }
@@ -114,7 +155,15 @@ impl Node for SwitchNode {
 
     fn next_wake(&self) -> Option<Time> {
         let inner = self.current.next_wake();
+        if self.shared.zero.get().is_some() {
+            return inner;
+        }
         Some(inner.map_or(self.next_look, |at| at.min(self.next_look)))
+    }
+
+    fn set_waker(&mut self, waker: &Waker) {
+        let _ = self.shared.waker.set(waker.clone());
+        self.current.set_waker(waker);
     }
 
     fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
@@ -140,10 +189,11 @@ impl Device for SwitchHandle {
             .unwrap_or_else(PoisonError::into_inner);
         *next = Some(PipelineNode::new(pipeline, self.ports));
         self.shared.waiting.store(true, Ordering::Release);
+        self.shared.call();
         Ok(())
     }
 
     fn now(&self) -> Time {
-        Time::from_ps(self.shared.now.load(Ordering::Relaxed))
+        self.shared.now()
     }
 }

@@ -194,6 +194,10 @@ impl Node for Controlled {
         }
     }
 
+    fn set_waker(&mut self, waker: &core::task::Waker) {
+        self.node.set_waker(waker);
+    }
+
     fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
         self.node.event(now, event, out);
     }

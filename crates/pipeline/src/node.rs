@@ -9,11 +9,12 @@ use crate::state::Queue;
 use alloc::string::ToString;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::task::Waker;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use p4::ir::TableId;
 
-/// How often the node looks for packets from the controller.
+/// How often the node looks for packets from the controller in a world that nobody can call it in.
 const POLL: Time = Time::from_ms(1);
 
 /// How old what is known of queues may be, where the program reads it.
@@ -30,6 +31,8 @@ pub struct PipelineNode {
     ports: usize,
     /// Whether a table has idle timeouts.
     ages: bool,
+    /// Whether the controller's packets are looked for, as nothing says that one has come.
+    polls: bool,
     received: u64,
     sent: u64,
     to_controller: u64,
@@ -44,6 +47,7 @@ impl PipelineNode {
         let environment = Arc::clone(pipeline.environment());
         PipelineNode {
             next_wake: environment.options.cpu_port.map(|_| Time::ZERO),
+            polls: environment.options.cpu_port.is_some(),
             ages: environment
                 .tables
                 .forms()
@@ -147,8 +151,8 @@ impl Node for PipelineNode {
         for frame in frames.drain(..) {
             self.received += 1;
             self.process(now, u32::from(port.0), frame, out);
-            if self.ages && self.environment.options.cpu_port.is_none() {
-                // Somebody may have added entries; who has a CPU port looks from time to time anyway.
+            if self.ages && !self.polls {
+                // Somebody may have added entries; a node that polls finds them anyway.
                 self.next_wake = self.next_idle(now);
             }
         }
@@ -170,7 +174,7 @@ impl Node for PipelineNode {
             }
             self.environment.expire(now);
         }
-        let poll = self.environment.options.cpu_port.map(|_| now + POLL);
+        let poll = self.polls.then(|| now + POLL);
         self.next_wake = match (poll, self.next_idle(now)) {
             (Some(poll), Some(idle)) => Some(poll.min(idle)),
             (poll, idle) => poll.or(idle),
@@ -179,6 +183,11 @@ impl Node for PipelineNode {
 
     fn next_wake(&self) -> Option<Time> {
         self.next_wake
+    }
+
+    fn set_waker(&mut self, waker: &Waker) {
+        self.environment.packet_outs.set_waker(waker);
+        self.polls = false;
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {

@@ -3,7 +3,11 @@
 use crate::programs;
 use node::event::{Event, Interface, Queue, What};
 use node::{Frame, Node, Out, Port, Rate, Time};
+use pipeline::control::Control;
 use pipeline::node::PipelineNode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::Wake;
 
 fn sent(out: &mut Out) -> Vec<(u16, Vec<u8>)> {
     out.sends()
@@ -135,4 +139,62 @@ fn a_nic_forgets_a_flow_just_when_its_time_has_passed() {
     assert_eq!(entries(), 1);
     node.wake(Time::from_secs(11), &mut out);
     assert_eq!((entries(), node.next_wake()), (0, None));
+}
+
+/// Counts its calls.
+#[derive(Default)]
+struct Calls(AtomicUsize);
+
+impl Wake for Calls {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn the_controller_calls_for_a_node_that_sleeps() {
+    let aging = "
+        #include <core.p4>
+        #include <v1model.p4>
+        header h_t { bit<8> a; }
+        struct H { h_t h; }
+        struct M { }
+        parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
+            state start { p.extract(h.h); transition accept; }
+        }
+        control V(inout H h, inout M m) { apply { } }
+        control I(inout H h, inout M m, inout standard_metadata_t s) {
+            action send(bit<9> port) { s.egress_spec = port; }
+            table t {
+                key = { h.h.a : exact; }
+                actions = { send; NoAction; }
+                support_timeout = true;
+            }
+            apply { t.apply(); }
+        }
+        control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }
+        control C(inout H h, inout M m) { apply { } }
+        control D(packet_out p, in H h) { apply { p.emit(h.h); } }
+        V1Switch(P(), V(), I(), E(), C(), D()) main;";
+    let (pipeline, _) = programs::of("aging.p4", aging);
+    let environment = Arc::clone(pipeline.environment());
+    let mut node = PipelineNode::new(pipeline, 2);
+    let calls = Arc::new(Calls::default());
+    node.set_waker(&Arc::clone(&calls).into());
+    assert_eq!(node.next_wake(), None);
+    let control = Control::new(Arc::clone(&environment));
+    control.say("table add t 7 timeout 5s do send 1").unwrap();
+    assert_eq!(
+        calls.0.load(Ordering::Relaxed),
+        1,
+        "the entry has to be watched"
+    );
+    let mut out = Out::default();
+    node.wake(Time::from_secs(1), &mut out);
+    let idle = node.next_wake().expect("an entry can be idle");
+    node.wake(idle, &mut out);
+    assert_eq!(idle, Time::from_secs(6));
+    assert_eq!(environment.idles.drain().len(), 1);
+    environment.packet_outs.push(vec![7]);
+    assert_eq!(calls.0.load(Ordering::Relaxed), 2);
 }

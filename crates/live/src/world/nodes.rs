@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// From when everything is ready to time zero: threads have started by then.
 const PREPARATION_NS: u64 = 20_000_000;
-/// How often the end is looked for while frames move or the run is about to end.
+/// How often the end is looked for while frames wait for their departure or the run is about to end.
 const POLL: Duration = Duration::from_millis(5);
-/// How often it is looked for, at the least, while nothing happens: an idle run costs no processor.
+/// How often it is looked for, at the least, before: an idle run costs no processor.
 const IDLE_POLL: Duration = Duration::from_millis(100);
 /// Nothing to come and all frames accounted for, at so many looks in a row: the end.
 const QUIET_POLLS: u32 = 4;
@@ -198,16 +198,18 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
             return (Finish::Idle, active);
         }
         let mut wakes = shared.wakes.iter().map(|at| at.load(Ordering::SeqCst));
+        let waits = shared.schedule.waiting() > 0;
         let nothing_to_come = (programs_over || wakes.all(|at| at == u64::MAX))
-            && shared.schedule.waiting() == 0
+            && !waits
             && !sources.supervisor.is_some_and(Supervisor::is_busy)
             && !(outside && shared.open.load(Ordering::SeqCst) > 0);
-        poll = match nothing_to_come || counts != last {
+        poll = match nothing_to_come || waits {
             true => POLL,
             false => (2 * poll).min(IDLE_POLL),
         };
         if !nothing_to_come || counts != last {
-            (quiet, last, active) = (0, counts, now);
+            (quiet, last) = (0, counts);
+            active = if waits { now } else { shared.active() };
             continue;
         }
         quiet += 1;

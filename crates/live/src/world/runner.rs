@@ -1,5 +1,6 @@
 //! A node and its ports, on a thread of its own.
 
+use super::calls::Calls;
 use super::egress::Egress;
 use super::lane::time_on;
 use super::shared::Shared;
@@ -13,6 +14,8 @@ use node::event::{Event, What};
 use node::outcome::NodeOutcome;
 use node::{Channel, Driver, Frame, Member, Node, Port, Refusal, Tap, Time, Transmitter};
 use std::collections::VecDeque;
+use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -94,6 +97,8 @@ pub struct Runner<'a> {
     feed: Option<Feed>,
     notice: Option<Notice>,
     observe: Option<Observe>,
+    /// By which other threads call for the node; `None` when it wants no calls.
+    calls: Option<Arc<Calls>>,
     frames: u64,
     events: u64,
 }
@@ -134,6 +139,7 @@ impl<'a> Runner<'a> {
         let mut driver = Driver::new(Member { name, node });
         // Work takes what it takes here.
         driver.out().set_stopwatch(|| Time::from_ns(now_ns()));
+        let calls = Calls::of(&mut driver);
         let egress = Egress::new(driver.properties().ports, lanes);
         Runner {
             feed,
@@ -147,6 +153,7 @@ impl<'a> Runner<'a> {
             arrived: Vec::with_capacity(TOGETHER),
             next_poll: Time::ZERO,
             changed: Time::ZERO,
+            calls,
             frames: 0,
             events: 0,
         }
@@ -165,7 +172,7 @@ impl<'a> Runner<'a> {
         let mut watch = Watch::new(self.may_watch());
         while !self.shared.has_ended() {
             self.tell_statistics();
-            let got = self.see_links() | self.wake_if_due() | self.receive();
+            let got = self.see_links() | self.answer() | self.wake_if_due() | self.receive();
             self.flush();
             if got {
                 watch.came(now_ns);
@@ -307,6 +314,21 @@ impl<'a> Runner<'a> {
         self.ports.iter().all(real) && processors > 1
     }
 
+    /// Wakes the node if another thread has called for it; whether it did.
+    fn answer(&mut self) -> bool {
+        let called = self.calls.as_ref().is_some_and(|calls| calls.take());
+        if called {
+            let now = self.shared.now();
+            self.events += 1;
+            self.driver.wake(now);
+            self.collect(now);
+            self.flush();
+            self.shared.set_active(now);
+            self.publish_wake();
+        }
+        called
+    }
+
     /// Wakes the node as often as it wants until shortly after now; whether it did.
     fn wake_if_due(&mut self) -> bool {
         for wake in 0..WAKES {
@@ -316,6 +338,9 @@ impl<'a> Runner<'a> {
                 .filter(|&at| at <= self.shared.until);
             let now = self.shared.now();
             let Some(at) = at.filter(|&at| at <= now + LEAD) else {
+                if wake > 0 {
+                    self.shared.set_active(now);
+                }
                 self.publish_wake();
                 return wake > 0;
             };
@@ -330,7 +355,9 @@ impl<'a> Runner<'a> {
 
     /// Tells when the node wants to be woken; only after what it sent before is on its way.
     fn publish_wake(&self) {
-        let ps = self.next_call().map_or(u64::MAX, Time::as_ps);
+        // A node that others may call at any time is never done.
+        let never = u64::MAX - u64::from(self.calls.is_some());
+        let ps = self.next_call().map_or(never, Time::as_ps);
         self.shared.wakes[self.index].store(ps, Ordering::SeqCst);
     }
 
@@ -406,6 +433,7 @@ impl<'a> Runner<'a> {
             self.flush();
             if given > 0 {
                 any = true;
+                self.shared.set_active(self.shared.now());
                 self.publish_wake();
                 let RunnerPort { real, entrance, .. } = self.ports[index];
                 let count = if real || entrance {
@@ -446,6 +474,11 @@ impl<'a> Runner<'a> {
         let mut sleep = (call.min(self.next_poll) - now).as_ns();
         polls.clear();
         polls.push(wait::readable(self.shared.over()));
+        polls.extend(
+            self.calls
+                .iter()
+                .map(|calls| wait::readable(calls.as_raw_fd())),
+        );
         for port in &self.ports {
             match port.rx.descriptor() {
                 _ if !port.open => {}

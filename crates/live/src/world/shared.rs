@@ -25,6 +25,8 @@ pub struct Shared {
     pub entered: AtomicU64,
     /// When each node wants to be woken, ps; MAX for not.
     pub wakes: Vec<AtomicU64>,
+    /// When a node was called last, ps.
+    active: AtomicU64,
     /// Ports that may still give frames.
     pub open: AtomicU64,
     /// Set when a port is of no more use.
@@ -52,6 +54,7 @@ impl Shared {
             entered: AtomicU64::new(0),
             // Not yet asked: the run must not be taken for idle.
             wakes: (0..nodes).map(|_| AtomicU64::new(0)).collect(),
+            active: AtomicU64::new(0),
             open: AtomicU64::new(open),
             trouble: AtomicBool::new(false),
         })
@@ -66,6 +69,16 @@ impl Shared {
     /// Whether the run has ended.
     pub fn has_ended(&self) -> bool {
         self.stop.load(Ordering::SeqCst)
+    }
+
+    /// A node has just been called.
+    pub fn set_active(&self, now: Time) {
+        self.active.fetch_max(now.as_ps(), Ordering::Relaxed);
+    }
+
+    /// When a node was called last.
+    pub fn active(&self) -> Time {
+        Time::from_ps(self.active.load(Ordering::Relaxed))
     }
 
     /// A descriptor that is readable once the run has ended.

@@ -64,6 +64,13 @@ impl Control {
     pub fn write(&self, updates: &[Update], atomicity: Atomicity) -> Vec<Result<(), Error>> {
         // One writer at a time: what one of them takes back must not be somebody else's.
         let _turn = self.shared.turn.lock();
+        let results = self.make(updates, atomicity);
+        // An entry may be idle before anything else wakes the node.
+        self.environment.packet_outs.call_reader();
+        results
+    }
+
+    fn make(&self, updates: &[Update], atomicity: Atomicity) -> Vec<Result<(), Error>> {
         if atomicity == Atomicity::Rollback
             && updates.len() > 1
             && *self.shared.next_own.lock() == OWN_GROUPS
@@ -423,6 +430,10 @@ impl Control {
             return;
         };
         self.environment.fresh(table, index as usize);
+        let tables = &self.environment.tables;
+        if matches!(done, Done::Inserted { .. }) && tables.forms()[table.index()].idle_timeout {
+            tables.start_later(table, index);
+        }
     }
 
     /// What an entry had for itself, when it is gone.

@@ -3,7 +3,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicU64, Ordering};
-use spin::Mutex;
+use core::task::Waker;
+use spin::{Mutex, Once};
 
 /// Messages in order, at most so many: those for which there is no room are counted and lost.
 #[derive(Debug)]
@@ -12,6 +13,8 @@ pub struct Queue<T> {
     capacity: usize,
     lost: AtomicU64,
     count: AtomicU64,
+    /// Wakes the reader.
+    waker: Once<Waker>,
 }
 
 impl<T> Queue<T> {
@@ -22,7 +25,13 @@ impl<T> Queue<T> {
             capacity,
             lost: AtomicU64::new(0),
             count: AtomicU64::new(0),
+            waker: Once::new(),
         }
+    }
+
+    /// Calls `waker` after each message from now on; a queue has one reader, whose first waker stays.
+    pub fn set_waker(&self, waker: &Waker) {
+        self.waker.call_once(|| waker.clone());
     }
 
     /// Appends a message, and says whether there was room.
@@ -34,7 +43,16 @@ impl<T> Queue<T> {
         }
         messages.push_back(message);
         self.count.store(messages.len() as u64, Ordering::Release);
+        drop(messages);
+        self.call_reader();
         true
+    }
+
+    /// Calls the reader for something else than a message.
+    pub fn call_reader(&self) {
+        if let Some(waker) = self.waker.get() {
+            waker.wake_by_ref();
+        }
     }
 
     /// Takes the oldest.

@@ -37,6 +37,8 @@ struct Slot {
     rule: Arc<Rule>,
     /// The last hit when somebody was told that the entry is idle.
     told: Option<u64>,
+    /// Whether its idle time has yet to begin.
+    starts: bool,
 }
 
 /// By what an entry is found.
@@ -339,6 +341,28 @@ impl Master {
         idle
     }
 
+    /// The idle time of an entry begins with [`start`](Self::start).
+    pub(super) fn start_later(&mut self, index: u32) {
+        if let Some(slot) = &mut self.slots[index as usize] {
+            slot.starts = self.form.idle_timeout;
+        }
+    }
+
+    /// Begins the idle times that have waited for it.
+    pub(super) fn start(&mut self, now: Time) {
+        if !self.form.idle_timeout {
+            return;
+        }
+        for (index, slot) in self.slots.iter_mut().enumerate() {
+            if let Some(slot) = slot
+                && core::mem::take(&mut slot.starts)
+            {
+                let hit = &self.hits[index / HITS][index % HITS];
+                hit.fetch_max(now.as_ps(), Ordering::Relaxed);
+            }
+        }
+    }
+
     /// When [`Self::idle`] could first have something to say, unless packets come.
     pub(super) fn next_idle(&self) -> Option<Time> {
         let slots = self.slots.iter().enumerate();
@@ -566,6 +590,7 @@ impl Master {
             entry,
             rule,
             told: None,
+            starts: false,
         });
     }
 

@@ -46,7 +46,7 @@ pub use lookup::{Arguments, Choice, Found, Table};
 pub use probe::{ALONE, Lookup};
 
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use lookup::Change;
 use master::{Journal, Master};
 use node::Time;
@@ -71,6 +71,8 @@ pub struct Tables {
     writer: Mutex<Writer>,
     /// The latest time that anybody told.
     now: AtomicU64,
+    /// Whether an entry's idle time begins with the next tick.
+    starts: AtomicBool,
     /// How many updates and batches there were.
     changes: AtomicU64,
     /// How many entries each table has.
@@ -160,6 +162,7 @@ impl Tables {
                 journal: Journal::default(),
             }),
             now: AtomicU64::new(0),
+            starts: AtomicBool::new(false),
             changes: AtomicU64::new(0),
         }
     }
@@ -198,6 +201,29 @@ impl Tables {
     /// Tells the time, which new entries take as that of their last hit.
     pub fn tick(&self, now: Time) {
         self.now.store(now.as_ps(), Ordering::Relaxed);
+        if self.starts.load(Ordering::Relaxed) {
+            self.start(now);
+        }
+    }
+
+    /// The idle time of a new entry of the control plane begins with the next tick: the latest one
+    /// may be that of a packet from long ago.
+    pub(crate) fn start_later(&self, table: TableId, index: u32) {
+        let mut writer = self.writer.lock();
+        writer.masters[table.index()].start_later(index);
+        self.starts.store(true, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn start(&self, now: Time) {
+        // Packets do not wait for a writer; there will be another tick.
+        if let Some(mut writer) = self.writer.try_lock() {
+            self.starts.store(false, Ordering::Relaxed);
+            writer
+                .masters
+                .iter_mut()
+                .for_each(|master| master.start(now));
+        }
     }
 
     /// One change. Packets that come after it see it.

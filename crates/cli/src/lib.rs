@@ -79,6 +79,7 @@ mod stream;
 mod sync;
 mod tap;
 mod time;
+mod token;
 mod undump;
 
 use ::lab::Registry;

@@ -5,6 +5,7 @@ use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
+use node::budget::{Account, Budget};
 pub use rustls::ServerConfig;
 use std::error::Error;
 use std::future::Future;
@@ -25,6 +26,11 @@ const PONG: Duration = Duration::from_secs(20);
 /// Calls at a time on a connection of HTTP/2.
 const STREAMS: u32 = 64;
 
+/// The longest head of a request, bytes.
+const HEAD: usize = 16 << 10;
+/// Bytes that a connection of HTTP/2 may have sent before a call takes them, and bytes of an answer that wait in a stream.
+const WINDOW: u32 = 256 << 10;
+
 /// Which HTTP is spoken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Version {
@@ -34,10 +40,11 @@ pub enum Version {
     Two,
 }
 
-/// Serves what comes to this listener until the future is dropped; connections that were let in end with the runtime.
+/// Serves what comes to this listener, each request with the [`Account`] of its connection in its extensions, until the future is dropped; connections that were let in end with the runtime.
 pub async fn serve<S, B>(
     listener: TcpListener,
     gate: Arc<Gate>,
+    budget: Budget,
     tls: Option<Arc<ServerConfig>>,
     version: Version,
     service: S,
@@ -65,7 +72,11 @@ pub async fn serve<S, B>(
         };
         // It is slower without, and nothing else.
         let _ = stream.set_nodelay(true);
-        let (gate, tls, service) = (Arc::clone(&gate), tls.clone(), service.clone());
+        let (gate, tls) = (Arc::clone(&gate), tls.clone());
+        let service = Charged {
+            service: service.clone(),
+            account: budget.account(),
+        };
         tokio::spawn(async move {
             let Some(tls) = tls else {
                 return converse(Watched::new(stream, gate, permit), version, service).await;
@@ -78,6 +89,28 @@ pub async fn serve<S, B>(
                 Err(_) => gate.silent(),
             }
         });
+    }
+}
+
+/// A service whose requests carry the [`Account`] of their connection among their extensions.
+#[derive(Clone)]
+struct Charged<S> {
+    service: S,
+    account: Account,
+}
+
+impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Charged<S> {
+    type Response = S::Response;
+    type Error = S::Error;
+    type Future = S::Future;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), S::Error>> {
+        self.service.poll_ready(context)
+    }
+
+    fn call(&mut self, mut request: Request<Incoming>) -> S::Future {
+        request.extensions_mut().insert(self.account.clone());
+        self.service.call(request)
     }
 }
 
@@ -97,6 +130,7 @@ where
         Version::One => {
             let mut http = hyper::server::conn::http1::Builder::new();
             http.timer(TokioTimer::new())
+                .max_buf_size(HEAD)
                 .header_read_timeout(gate.limits().opening);
             http.serve_connection(stream, service).await
         }
@@ -104,6 +138,10 @@ where
             let mut http = hyper::server::conn::http2::Builder::new(TokioExecutor::new());
             http.timer(TokioTimer::new())
                 .max_concurrent_streams(STREAMS)
+                .max_header_list_size(HEAD as u32)
+                .initial_connection_window_size(WINDOW)
+                .initial_stream_window_size(WINDOW)
+                .max_send_buf_size(WINDOW as usize)
                 .keep_alive_interval(PING)
                 .keep_alive_timeout(PONG);
             http.serve_connection(stream, service).await
@@ -243,7 +281,15 @@ mod tests {
                 .unwrap();
             runtime.block_on(async {
                 let listener = TcpListener::from_std(listener).unwrap();
-                serve(listener, let_in, None, version, Hello).await;
+                serve(
+                    listener,
+                    let_in,
+                    Budget::new(crate::REST_MEMORY),
+                    None,
+                    version,
+                    Hello,
+                )
+                .await;
             });
         });
         (address, gate)

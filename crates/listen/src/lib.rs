@@ -20,6 +20,7 @@ pub mod unix;
 
 pub use gate::{Counts, Gate, Permit, spare_after};
 
+use node::budget;
 use std::io;
 use std::time::Duration;
 
@@ -59,6 +60,18 @@ pub const REST: Limits = Limits {
     connections: 64,
     opening: Duration::from_secs(10),
     idle: Duration::from_secs(60),
+};
+/// Memory of P4Runtime's requests, decoded, and of answers that wait. A batch of 100,000 entries takes some 200 MiB.
+pub const P4RUNTIME_MEMORY: budget::Limits = budget::Limits {
+    each: 256 << 20,
+    reserved: 1 << 20,
+    all: 1 << 30,
+};
+/// Memory of REST's requests.
+pub const REST_MEMORY: budget::Limits = budget::Limits {
+    each: 1 << 20,
+    reserved: 512 << 10,
+    all: 16 << 20,
 };
 /// Who controls a pipeline that runs.
 pub const CONTROL: Limits = Limits {

@@ -19,6 +19,7 @@
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
 //! | [`outcome`] | [`Outcome`], what came of a run: the same from every world; [`Tap`] on a link |
 //! | [`link`] | [`Channel`], one direction of a link as data, and [`Transmitter`], what it does to frames |
+//! | [`budget`] | [`budget::Budget`]: memory that far ends may take, each alone and all together |
 //! | [`random`] | [`random::Random`]: random numbers with a seed |
 //! | [`clock`] | [`clock::Clock`]: what an oscillator shows at a time, exactly |
 //! | [`oscillator`] | [`Oscillator`], what a port's clock is like, as data |
@@ -51,6 +52,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod budget;
 pub mod clock;
 pub mod driver;
 pub mod event;

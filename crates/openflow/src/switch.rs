@@ -68,6 +68,7 @@ use alloc::vec::Vec;
 use buffers::Buffers;
 use datapath::Datapath;
 use learning::Learning;
+use node::budget::Budget;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use ports::DataPort;
 use queues::{Queue, Queues};
@@ -81,6 +82,7 @@ pub struct Switch {
     handshake: Handshake,
     /// By the index of their peers.
     sessions: Vec<Option<Session>>,
+    budget: Budget,
     /// The highest generation of a role that was asked for.
     generation: Option<u64>,
     miss_send_len: u16,
@@ -165,6 +167,7 @@ impl Switch {
             datapath,
             channels,
             sessions: Vec::new(),
+            budget: Budget::new(session::MEMORY),
             generation: None,
             flags: 0,
             unfinished: 0,

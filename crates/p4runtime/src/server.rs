@@ -11,6 +11,7 @@ use crate::messages::runtime::{
     StreamMessageResponse, WriteRequest, WriteResponse, stream_message_request as from,
     stream_message_response as to,
 };
+use crate::metered::Charged;
 use crate::packets;
 use crate::pipeline_state::Pipeline;
 use crate::read::{self, bare};
@@ -20,15 +21,18 @@ use crate::write;
 use listen::Gate;
 use listen::http::{ServerConfig, Version};
 use node::Time;
+use node::budget::{Account, Budget, Exhausted, Held};
 use p4::compile::{Cancel, Options, compile};
 use p4::diagnostic::Severity;
 use p4::source::{IncludeError, Includes};
 use pipeline::control::{Atomicity, Control};
 use pipeline::environment::{self, Environment};
+use prost::Message;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
-use std::task::Waker;
+use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_stream::StreamExt;
@@ -43,6 +47,8 @@ const POLL: Duration = Duration::from_millis(1);
 const WAITING: usize = 1024;
 /// Entities in one message of an answer.
 const TOGETHER: usize = 256;
+/// Memory of an entity that waits to be sent, beside its bytes: itself and its fields.
+const WAITING_ENTITY: usize = 3 * size_of::<pb::Entity>();
 /// A program that takes longer to compile is given up.
 const LONGEST_COMPILE: Duration = Duration::from_secs(60);
 /// So long a program waits for another to be compiled.
@@ -164,7 +170,9 @@ pub fn serve(
             runtime.block_on(async move {
                 let polling = tokio::spawn(Arc::clone(&server).poll());
                 let service = P4RuntimeServer::new(server);
-                let serving = listen::http::serve(listener, let_in, tls, Version::Two, service);
+                let budget = Budget::new(listen::P4RUNTIME_MEMORY);
+                let serving =
+                    listen::http::serve(listener, let_in, budget, tls, Version::Two, service);
                 // Streams stay open for as long as controllers like: nobody waits for them at the end.
                 tokio::select! {
                     () = serving => {}
@@ -505,6 +513,24 @@ fn hear(pipeline: &Pipeline, news: &Arc<News>) {
     environment.idles.set_waker(&waker);
 }
 
+fn exhausted(exhausted: &Exhausted) -> Status {
+    Status::resource_exhausted(format!("{exhausted}, or read one table at a time"))
+}
+
+/// Answers that hold memory of their connection until they are sent or given up.
+struct Charging {
+    answers: std::vec::IntoIter<Result<ReadResponse, Status>>,
+    _held: Held,
+}
+
+impl tokio_stream::Stream for Charging {
+    type Item = Result<ReadResponse, Status>;
+
+    fn poll_next(mut self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        Poll::Ready(self.answers.next())
+    }
+}
+
 /// A program of a controller has no files beside it.
 struct NoFiles;
 
@@ -586,12 +612,23 @@ impl P4Runtime for Server {
         Ok(WriteResponse {})
     }
 
-    fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status> {
+    fn read(
+        self: Arc<Self>,
+        request: ReadRequest,
+        account: &Account,
+    ) -> Result<Answers<ReadResponse>, Status> {
         self.check_device(request.device_id)?;
         let pipeline = self.pipeline()?;
         self.refresh()?;
         let now = self.device.now();
-        let entities = pipeline.read(&request, now)?;
+        let mut held = account.hold(0).map_err(|all| exhausted(&all))?;
+        let mut charge = |entities: &[pb::Entity]| {
+            let sizes = entities
+                .iter()
+                .map(|one| WAITING_ENTITY + one.encoded_len());
+            held.grow(sizes.sum()).map_err(|all| exhausted(&all))
+        };
+        let entities = pipeline.read_charged(&request, now, &mut charge)?;
         let mut answers: Vec<Result<ReadResponse, Status>> = Vec::new();
         let mut entities = entities.into_iter().peekable();
         while entities.peek().is_some() {
@@ -602,7 +639,10 @@ impl P4Runtime for Server {
         if answers.is_empty() {
             answers.push(Ok(ReadResponse::default()));
         }
-        Ok(Box::pin(tokio_stream::iter(answers)))
+        Ok(Box::pin(Charging {
+            answers: answers.into_iter(),
+            _held: held,
+        }))
     }
 
     fn set_pipeline(
@@ -685,7 +725,7 @@ impl P4Runtime for Server {
 
     fn stream(
         self: Arc<Self>,
-        mut requests: Streaming<StreamMessageRequest>,
+        mut requests: Streaming<Charged<StreamMessageRequest>>,
     ) -> Result<Answers<StreamMessageResponse>, Status> {
         let (sender, receiver) = mpsc::channel(WAITING);
         let id = {
@@ -703,7 +743,7 @@ impl P4Runtime for Server {
                     () = sender.closed() => None,
                 };
                 let Some(Ok(message)) = message else { break };
-                if let Err(status) = self.receive(id, message) {
+                if let Err(status) = self.receive(id, message.request) {
                     let _ = sender.send(Err(status)).await;
                     break;
                 }
@@ -741,9 +781,21 @@ impl Pipeline {
     /// # Errors
     /// When it asks for something that the program does not have.
     pub fn read(&self, request: &ReadRequest, now: Time) -> Result<Vec<pb::Entity>, Status> {
+        self.read_charged(request, now, &mut |_| Ok(()))
+    }
+
+    /// The same; `charge` sees what each wanted entity adds, and may refuse it: a request may want all again and again.
+    fn read_charged(
+        &self,
+        request: &ReadRequest,
+        now: Time,
+        charge: &mut dyn FnMut(&[pb::Entity]) -> Result<(), Status>,
+    ) -> Result<Vec<pb::Entity>, Status> {
         let mut entities = Vec::new();
         for wanted in &request.entities {
-            entities.extend(read::entities(self, wanted, now)?);
+            let found = read::entities(self, wanted, now)?;
+            charge(&found)?;
+            entities.extend(found);
         }
         Ok(entities)
     }

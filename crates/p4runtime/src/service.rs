@@ -1,12 +1,15 @@
 //! The service `p4.v1.P4Runtime` for tonic, written by hand: no program has to be generated for six calls.
 
+use crate::expansion::Request as Counted;
 use crate::messages::runtime::{
     CapabilitiesRequest, CapabilitiesResponse, GetForwardingPipelineConfigRequest,
     GetForwardingPipelineConfigResponse, ReadRequest, ReadResponse,
     SetForwardingPipelineConfigRequest, SetForwardingPipelineConfigResponse, StreamMessageRequest,
     StreamMessageResponse, WriteRequest, WriteResponse,
 };
+use crate::metered::{Charged, MAX_MESSAGE, Metered, MeteredBody};
 use crate::status;
+use node::budget::{Account, Budget};
 use std::convert::Infallible;
 use std::future::Future;
 use std::pin::Pin;
@@ -18,7 +21,6 @@ use tonic::body::Body;
 use tonic::codegen::http;
 use tonic::server::{Grpc, NamedService, ServerStreamingService, StreamingService, UnaryService};
 use tonic::{Request, Response, Status, Streaming};
-use tonic_prost::ProstCodec;
 
 /// Answers that come one after the other.
 pub type Answers<T> = Pin<Box<dyn Stream<Item = Result<T, Status>> + Send>>;
@@ -30,7 +32,13 @@ pub trait P4Runtime: Send + Sync + 'static {
     /// Changes entities.
     fn write(self: Arc<Self>, request: WriteRequest) -> Result<WriteResponse, Status>;
     /// Reads entities.
-    fn read(self: Arc<Self>, request: ReadRequest) -> Result<Answers<ReadResponse>, Status>;
+    ///
+    /// `account` is charged with the answers that wait to be sent.
+    fn read(
+        self: Arc<Self>,
+        request: ReadRequest,
+        account: &Account,
+    ) -> Result<Answers<ReadResponse>, Status>;
     /// Brings a program.
     ///
     /// `gone` says, whenever it is asked, whether nobody waits for the answer any more.
@@ -47,7 +55,7 @@ pub trait P4Runtime: Send + Sync + 'static {
     /// The stream between a controller and the device.
     fn stream(
         self: Arc<Self>,
-        requests: Streaming<StreamMessageRequest>,
+        requests: Streaming<Charged<StreamMessageRequest>>,
     ) -> Result<Answers<StreamMessageResponse>, Status>;
     /// Tells what the server can do.
     fn capabilities(
@@ -104,7 +112,7 @@ impl Drop for Waiting {
 /// A call with one question and one answer.
 struct Unary<T, F>(Arc<T>, F);
 
-impl<T, F, Q, A> UnaryService<Q> for Unary<T, F>
+impl<T, F, Q, A> UnaryService<Charged<Q>> for Unary<T, F>
 where
     T: P4Runtime,
     F: Fn(Arc<T>, Q, Gone) -> Result<A, Status> + Send + Copy + 'static,
@@ -113,14 +121,19 @@ where
 {
     type Response = A;
     type Future = Coming<A>;
-    fn call(&mut self, request: Request<Q>) -> Coming<A> {
+    fn call(&mut self, request: Request<Charged<Q>>) -> Coming<A> {
         let (inner, call) = (Arc::clone(&self.0), self.1);
         // Compiling a program or changing many entries takes its time; the stream's tasks go on meanwhile.
         Box::pin(async move {
             // Dropped with the call when the client goes away.
             let waiting = Waiting(Gone::default());
             let gone = waiting.0.clone();
-            let work = move || call(inner, request.into_inner(), gone);
+            let work = move || {
+                let Charged { request, held } = request.into_inner();
+                let answer = call(inner, request, gone);
+                drop(held);
+                answer
+            };
             let done = tokio::task::spawn_blocking(work).await;
             done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
                 .map(Response::new)
@@ -129,16 +142,17 @@ where
     }
 }
 
-struct ReadCall<T>(Arc<T>);
+struct ReadCall<T>(Arc<T>, Account);
 
-impl<T: P4Runtime> ServerStreamingService<ReadRequest> for ReadCall<T> {
+impl<T: P4Runtime> ServerStreamingService<Charged<ReadRequest>> for ReadCall<T> {
     type Response = ReadResponse;
     type ResponseStream = Answers<ReadResponse>;
     type Future = Coming<Self::ResponseStream>;
-    fn call(&mut self, request: Request<ReadRequest>) -> Self::Future {
-        let inner = Arc::clone(&self.0);
+    fn call(&mut self, request: Request<Charged<ReadRequest>>) -> Self::Future {
+        let (inner, account) = (Arc::clone(&self.0), self.1.clone());
         Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || inner.read(request.into_inner())).await;
+            let work = move || inner.read(request.into_inner().request, &account);
+            let done = tokio::task::spawn_blocking(work).await;
             done.unwrap_or_else(|_| Err(Status::internal("the call ended early")))
                 .map(Response::new)
                 .map_err(status::bounded)
@@ -148,11 +162,11 @@ impl<T: P4Runtime> ServerStreamingService<ReadRequest> for ReadCall<T> {
 
 struct StreamCall<T>(Arc<T>);
 
-impl<T: P4Runtime> StreamingService<StreamMessageRequest> for StreamCall<T> {
+impl<T: P4Runtime> StreamingService<Charged<StreamMessageRequest>> for StreamCall<T> {
     type Response = StreamMessageResponse;
     type ResponseStream = Answers<StreamMessageResponse>;
     type Future = Coming<Self::ResponseStream>;
-    fn call(&mut self, request: Request<Streaming<StreamMessageRequest>>) -> Self::Future {
+    fn call(&mut self, request: Request<Streaming<Charged<StreamMessageRequest>>>) -> Self::Future {
         let inner = Arc::clone(&self.0);
         Box::pin(async move {
             let answers = inner.stream(request.into_inner());
@@ -164,7 +178,7 @@ impl<T: P4Runtime> StreamingService<StreamMessageRequest> for StreamCall<T> {
 impl<T, B> tonic::codegen::Service<http::Request<B>> for P4RuntimeServer<T>
 where
     T: P4Runtime,
-    B: tonic::codegen::Body + Send + 'static,
+    B: tonic::codegen::Body + Send + Unpin + 'static,
     B::Error: Into<tonic::codegen::StdError> + Send + 'static,
 {
     type Response = http::Response<Body>;
@@ -177,28 +191,35 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let inner = Arc::clone(&self.0);
+        // `listen::http` gives each connection its account.
+        let account = request.extensions().get::<Account>().cloned();
+        let account = account.unwrap_or_else(|| Budget::new(listen::P4RUNTIME_MEMORY).account());
+        let request = request.map(|body| MeteredBody::new(body, &account));
         match request.uri().path() {
             "/p4.v1.P4Runtime/Write" => unary(
                 request,
+                account,
                 Unary(inner, |inner: Arc<T>, question, _| inner.write(question)),
             ),
             "/p4.v1.P4Runtime/SetForwardingPipelineConfig" => {
-                unary(request, Unary(inner, T::set_pipeline))
+                unary(request, account, Unary(inner, T::set_pipeline))
             }
             "/p4.v1.P4Runtime/GetForwardingPipelineConfig" => {
                 let call = |inner: Arc<T>, question, _| inner.get_pipeline(question);
-                unary(request, Unary(inner, call))
+                unary(request, account, Unary(inner, call))
             }
             "/p4.v1.P4Runtime/Capabilities" => {
                 let call = |inner: Arc<T>, question, _| inner.capabilities(question);
-                unary(request, Unary(inner, call))
+                unary(request, account, Unary(inner, call))
             }
             "/p4.v1.P4Runtime/Read" => Box::pin(async move {
-                let mut grpc = grpc(ProstCodec::default());
-                Ok(grpc.server_streaming(ReadCall(inner), request).await)
+                let mut grpc = grpc(Metered::new(account.clone()));
+                Ok(grpc
+                    .server_streaming(ReadCall(inner, account), request)
+                    .await)
             }),
             "/p4.v1.P4Runtime/StreamChannel" => Box::pin(async move {
-                let mut grpc = grpc(ProstCodec::default());
+                let mut grpc = grpc(Metered::new(account));
                 Ok(grpc.streaming(StreamCall(inner), request).await)
             }),
             _ => Box::pin(async {
@@ -208,30 +229,31 @@ where
     }
 }
 
-/// Programs and large batches are longer than gRPC's four megabytes.
-const LONGEST_MESSAGE: usize = 64 << 20;
-
-fn grpc<Q, A>(codec: ProstCodec<A, Q>) -> Grpc<ProstCodec<A, Q>>
+fn grpc<Q, A>(codec: Metered<A, Q>) -> Grpc<Metered<A, Q>>
 where
     A: prost::Message + Send + 'static,
-    Q: prost::Message + Default + Send + 'static,
+    Q: Counted,
 {
-    Grpc::new(codec).apply_max_message_size_config(Some(LONGEST_MESSAGE), None)
+    Grpc::new(codec).apply_max_message_size_config(Some(MAX_MESSAGE), None)
 }
 
 type Reply = Pin<Box<dyn Future<Output = Result<http::Response<Body>, Infallible>> + Send>>;
 
-fn unary<T, F, Q, A, B>(request: http::Request<B>, call: Unary<T, F>) -> Reply
+fn unary<T, F, Q, A, B>(
+    request: http::Request<MeteredBody<B>>,
+    account: Account,
+    call: Unary<T, F>,
+) -> Reply
 where
     T: P4Runtime,
     F: Fn(Arc<T>, Q, Gone) -> Result<A, Status> + Send + Sync + Copy + 'static,
-    Q: prost::Message + Default + Send + 'static,
+    Q: Counted,
     A: prost::Message + Send + 'static,
-    B: tonic::codegen::Body + Send + 'static,
+    B: tonic::codegen::Body + Send + Unpin + 'static,
     B::Error: Into<tonic::codegen::StdError> + Send + 'static,
 {
     Box::pin(async move {
-        let mut grpc = grpc(ProstCodec::default());
+        let mut grpc = grpc(Metered::new(account));
         Ok(grpc.unary(call, request).await)
     })
 }

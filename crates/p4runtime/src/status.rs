@@ -58,25 +58,36 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
         results.len(),
         first.message()
     );
-    let details = results
-        .iter()
-        .map(|result| {
-            let error = match result {
-                Ok(()) => runtime::Error::default(),
-                Err(status) => runtime::Error {
-                    canonical_code: status.code() as i32,
-                    message: status.message().to_owned(),
-                    space: "wireline".to_owned(),
-                    code: 0,
-                    details: None,
-                },
-            };
-            Any {
-                type_url: "type.googleapis.com/p4.v1.Error".to_owned(),
-                value: error.encode_to_vec(),
-            }
-        })
-        .collect();
+    // Of many updates not all errors fit: then none is made.
+    let too_many = || {
+        let message = format!(
+            "{message} (the errors of all updates do not fit into the answer: send fewer at once)"
+        );
+        Err(Status::new(Code::Unknown, message))
+    };
+    let mut details = Vec::new();
+    let mut length = message.len();
+    for result in results {
+        let error = match result {
+            Ok(()) => runtime::Error::default(),
+            Err(status) => runtime::Error {
+                canonical_code: status.code() as i32,
+                message: status.message().to_owned(),
+                space: "wireline".to_owned(),
+                code: 0,
+                details: None,
+            },
+        };
+        let one = Any {
+            type_url: "type.googleapis.com/p4.v1.Error".to_owned(),
+            value: error.encode_to_vec(),
+        };
+        length += one.encoded_len();
+        if length > LONGEST_DETAILS {
+            return too_many();
+        }
+        details.push(one);
+    }
     let whole = messages::Status {
         code: Code::Unknown as i32,
         message: message.clone(),
@@ -84,10 +95,7 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
     };
     let details = whole.encode_to_vec();
     if details.len() > LONGEST_DETAILS {
-        let message = format!(
-            "{message} (the errors of all updates do not fit into the answer: send fewer at once)"
-        );
-        return Err(Status::new(Code::Unknown, message));
+        return too_many();
     }
     Err(Status::with_details(Code::Unknown, message, details.into()))
 }

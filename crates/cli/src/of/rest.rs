@@ -15,16 +15,18 @@
 
 mod guard;
 
+use crate::token;
 use anyhow::Context;
-use axum::extract::{Path, State};
+use axum::extract::{DefaultBodyLimit, Path, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use guard::Guard;
 use listen::http::Version;
-use listen::{Gate, REST};
+use listen::{Gate, REST, REST_MEMORY};
 use node::Time;
+use node::budget::Budget;
 use openflow::action::Action;
 use openflow::controller::{App, Handle};
 use openflow::instruction::Instruction;
@@ -122,8 +124,8 @@ impl Rest {
             return Ok(None);
         };
         let token = match (&self.token_file, self.no_token) {
-            (Some(path), _) => Some(guard::token_of(path)?),
-            (None, false) => Some(guard::new_token()?),
+            (Some(path), _) => Some(token::of_file(path)?),
+            (None, false) => Some(token::random()?),
             (None, true) => None,
         };
         let listener = TcpListener::bind(address).with_context(|| format!("--rest {address}"))?;
@@ -177,7 +179,9 @@ impl Opened {
             runtime.block_on(async move {
                 match tokio::net::TcpListener::from_std(listener) {
                     Ok(listener) => {
-                        listen::http::serve(listener, let_in, None, Version::One, router).await;
+                        let budget = Budget::new(REST_MEMORY);
+                        listen::http::serve(listener, let_in, budget, None, Version::One, router)
+                            .await;
                     }
                     Err(error) => eprintln!("wire: REST: {error}"),
                 }
@@ -215,6 +219,7 @@ fn router(questions: Questions, guard: Arc<Guard>) -> Router {
             get(async |state| ask(state, Question::Metrics).await),
         )
         .with_state(questions)
+        .layer(DefaultBodyLimit::max(guard::MAX_BODY))
         .layer(axum::middleware::from_fn_with_state(guard, guard::check))
 }
 

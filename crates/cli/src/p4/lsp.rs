@@ -6,6 +6,7 @@ mod transport;
 
 use super::source::Reading;
 use crate::Verdict;
+use node::budget::{Account, Budget, Held, Limits};
 use p4::editor::Analysis;
 use p4::source::{IncludeError, Includes};
 use serde_json::{Value, json};
@@ -32,11 +33,23 @@ struct Document {
     text: String,
     /// As far as the last change was read.
     analysis: Analysis,
+    /// The memory of both.
+    _held: Held,
 }
+
+/// Memory of one message, and of all programs that are open.
+const MEMORY: Limits = Limits {
+    each: 512 << 20,
+    reserved: 0,
+    all: 512 << 20,
+};
+/// Memory of a program that is open, for each of its bytes.
+const PROGRAM: usize = 64;
 
 struct Server {
     reading: Reading,
     documents: BTreeMap<String, Document>,
+    account: Account,
     shutdown: bool,
 }
 
@@ -66,11 +79,12 @@ impl Lsp {
         let mut server = Server {
             reading: self.reading,
             documents: BTreeMap::new(),
+            account: Budget::new(MEMORY).account(),
             shutdown: false,
         };
         let mut input = BufReader::new(io::stdin());
         let mut output = io::stdout().lock();
-        while let Some(message) = read_message(&mut input)? {
+        while let Some(message) = read_message(&mut input, &server.account)? {
             let message = match message {
                 Ok(message) => message,
                 Err(bad) => {
@@ -160,6 +174,17 @@ impl Server {
         let Some(text) = text else {
             return Vec::new();
         };
+        // What was known of the program before makes room.
+        self.documents.remove(uri);
+        let held = match self.account.hold(PROGRAM * text.len()) {
+            Ok(held) => held,
+            Err(exhausted) => {
+                let message = format!("{uri}: {exhausted}, or close programs");
+                let parameters = json!({ "type": 1, "message": message });
+                let method = "window/showMessage";
+                return vec![json!({ "jsonrpc": "2.0", "method": method, "params": parameters })];
+            }
+        };
         let path = positions::path_of(uri);
         let mut includes = Open {
             folders: self.reading.includes(),
@@ -170,6 +195,7 @@ impl Server {
         let document = Document {
             text: text.to_string(),
             analysis,
+            _held: held,
         };
         self.documents.insert(uri.to_string(), document);
         vec![published(uri, told)]

@@ -1,7 +1,7 @@
 //! Bundles: messages that are carried out together, or not at all (ONF EXT-230).
 
 use super::Switch;
-use super::session::{BUNDLE_BYTES, Bundle, MOST_BUNDLES};
+use super::session::{Bundle, MOST_BUNDLES};
 use crate::channel::Peer;
 use crate::fault::Fault;
 use crate::message::{
@@ -9,6 +9,7 @@ use crate::message::{
     bundle_flags, decode,
 };
 use crate::version::Version;
+use alloc::collections::btree_map::Entry;
 use alloc::vec::Vec;
 use node::{Out, Time};
 
@@ -40,11 +41,8 @@ impl Switch {
                 if session.bundles.len() >= MOST_BUNDLES {
                     return Err(BundleFault::OutOfBundles);
                 }
-                let flags = control.flags;
-                let new = Bundle {
-                    flags,
-                    ..Bundle::default()
-                };
+                let new = Bundle::new(control.flags, &session.account);
+                let new = new.map_err(|_| BundleFault::OutOfBundles)?;
                 session.bundles.insert(control.bundle, new);
                 OpenReply
             }
@@ -107,29 +105,27 @@ impl Switch {
         if add.flags & !KNOWN != 0 {
             return Err(BundleFault::BadFlags);
         }
-        let known = session.bundles.contains_key(&add.bundle);
-        if !known && session.bundles.len() >= MOST_BUNDLES {
-            return Err(BundleFault::OutOfBundles);
-        }
-        let bundle = session.bundles.entry(add.bundle).or_insert_with(|| Bundle {
-            flags: add.flags,
-            ..Bundle::default()
-        });
+        let count = session.bundles.len();
+        let bundle = match session.bundles.entry(add.bundle) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(_) if count >= MOST_BUNDLES => return Err(BundleFault::OutOfBundles),
+            Entry::Vacant(free) => {
+                let new = Bundle::new(add.flags, &session.account);
+                free.insert(new.map_err(|_| BundleFault::OutOfBundles)?)
+            }
+        };
         if bundle.closed {
             return Err(BundleFault::Closed);
         }
         if bundle.flags != add.flags {
             return Err(BundleFault::BadFlags);
         }
-        if bundle.messages.len() + message.len() > BUNDLE_BYTES {
-            return Err(BundleFault::MessageTooMany);
-        }
         // Flow-mods, group-mods and port-mods of 1.3.
         if !matches!(header.kind, 14..=16) || header.version != Version::V13.wire() {
             return Err(BundleFault::MessageUnsupported);
         }
-        bundle.messages.extend_from_slice(message);
-        Ok(())
+        let added = bundle.add(message);
+        added.map_err(|_| BundleFault::MessageTooMany)
     }
 
     /// Carries out a bundle; what fails is told with its own error, and what was done before it is taken back.
@@ -144,7 +140,7 @@ impl Switch {
         let configs: Vec<u32> = self.datapath.ports.iter().map(|port| port.config).collect();
         let told = self.datapath.removed.len();
         self.datapath.begin();
-        let (mut rest, mut buffers) = (&bundle.messages[..], Vec::new());
+        let (mut rest, mut buffers) = (bundle.messages(), Vec::new());
         while let Some(header) = Header::peek(rest) {
             let (bytes, behind) = rest.split_at(header.length.into());
             rest = behind;

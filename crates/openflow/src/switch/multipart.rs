@@ -29,7 +29,7 @@ use core::cmp::Reverse;
 use node::Time;
 
 /// Bytes of statistics that a controller may be behind with: more are told when it has taken half of them.
-const PIECE: usize = 4 << 20;
+const PIECE: usize = 512 << 10;
 
 /// The longest message.
 const LONGEST: usize = 65_535;
@@ -279,6 +279,7 @@ impl Switch {
             out_group: query.out_group,
             entries: core::mem::take(&mut self.datapath.chosen),
             told: 0,
+            held: None,
         };
         let (port, group) = (query.out_port, query.out_group);
         self.datapath
@@ -286,6 +287,15 @@ impl Switch {
         if self.tell_flows(now, peer, version, &mut pending_reply, false) {
             self.datapath.chosen = pending_reply.entries;
         } else if let Some(session) = self.session(peer) {
+            pending_reply.entries.shrink_to_fit();
+            let size = size_of_val(&pending_reply.entries[..]);
+            let Ok(held) = session.account.hold(size) else {
+                // The controller waits for the rest in vain: only the end of the connection says so.
+                self.channels
+                    .close(peer, "too many statistics wait for controllers");
+                return Ok(());
+            };
+            pending_reply.held = Some(held);
             session.pending_reply = Some(pending_reply);
             self.unfinished += 1;
             self.channels.pause(peer);

@@ -36,7 +36,7 @@ impl Switch {
             Some(number) if dials => number.min(255) as u8,
             _ => 0,
         };
-        self.sessions[index] = Some(Session::new(peer, auxiliary));
+        self.sessions[index] = Some(Session::new(peer, auxiliary, self.budget.account()));
         if let Some(bytes) = self.channels.buffer(peer) {
             self.handshake.hello(1, bytes);
         }

@@ -8,19 +8,56 @@ use crate::table::{Filter, FlowId};
 use crate::version::Version;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use node::budget::{Account, Exhausted, Held, Limits};
 
-/// Messages of a bundle, and their bytes, at most.
-pub(super) const BUNDLE_BYTES: usize = 64 << 20;
+/// Memory that connections may have the switch keep: bundles, and requests and answers in several parts.
+pub(super) const MEMORY: Limits = Limits {
+    each: 64 << 20,
+    reserved: 64 << 10,
+    all: 256 << 20,
+};
+/// A bundle's buffer grows by what it has, within these bounds, bytes.
+const KIB: usize = 1 << 10;
+const STEP: usize = 1 << 20;
 /// Bundles of a connection at most.
 pub(super) const MOST_BUNDLES: usize = 16;
 
 /// Messages that are to be carried out together.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Bundle {
     pub flags: u16,
     pub closed: bool,
     /// One behind the other.
-    pub messages: Vec<u8>,
+    messages: Vec<u8>,
+    held: Held,
+}
+
+impl Bundle {
+    /// An empty one.
+    pub fn new(flags: u16, account: &Account) -> Result<Bundle, Exhausted> {
+        Ok(Bundle {
+            flags,
+            closed: false,
+            messages: Vec::new(),
+            held: account.hold(size_of::<Bundle>())?,
+        })
+    }
+
+    pub fn messages(&self) -> &[u8] {
+        &self.messages
+    }
+
+    /// Takes a message, when the connection may have so much kept.
+    pub fn add(&mut self, message: &[u8]) -> Result<(), Exhausted> {
+        let (used, capacity) = (self.messages.len(), self.messages.capacity());
+        if used + message.len() > capacity {
+            let more = message.len().max(capacity.clamp(KIB, STEP));
+            self.held.grow(more)?;
+            self.messages.reserve_exact(capacity - used + more);
+        }
+        self.messages.extend_from_slice(message);
+        Ok(())
+    }
 }
 
 /// A connection.
@@ -34,6 +71,8 @@ pub(super) struct Session {
     pub role: Role,
     pub wanted: Async,
     pub bundles: BTreeMap<u32, Bundle>,
+    /// What all of this holds.
+    pub account: Account,
     /// Statistics that are told in part.
     pub pending_reply: Option<PendingReply>,
     /// A request for other tables of which there is more to come.
@@ -51,10 +90,12 @@ pub(super) struct PendingReply {
     pub entries: Vec<FlowId>,
     /// How many of them are told.
     pub told: usize,
+    /// The memory of the list, once it waits for the controller.
+    pub held: Option<Held>,
 }
 
 impl Session {
-    pub fn new(peer: Peer, auxiliary: u8) -> Session {
+    pub fn new(peer: Peer, auxiliary: u8, account: Account) -> Session {
         Session {
             peer,
             version: None,
@@ -68,6 +109,7 @@ impl Session {
                 flow_removed: [0b1111, 0],
             },
             bundles: BTreeMap::new(),
+            account,
             pending_reply: None,
             tables: None,
         }

@@ -18,6 +18,7 @@ use crate::table::Filter;
 use crate::version::Version;
 use alloc::vec::Vec;
 use node::Time;
+use node::budget::Held;
 
 /// A table as a request wants it.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +38,8 @@ pub(super) struct Request {
     tables: Vec<Requested>,
     /// A part of it was refused, and with that all of it.
     refused: bool,
+    /// The memory of the tables.
+    held: Option<Held>,
 }
 
 impl Datapath {
@@ -123,6 +126,7 @@ impl Switch {
                 xid,
                 tables: Vec::new(),
                 refused: false,
+                held: None,
             });
         if request.refused {
             return Err(Fault::FeaturesEperm);
@@ -135,6 +139,12 @@ impl Switch {
         }
         if more {
             if let Some(session) = self.session(peer) {
+                // For all tables, when the first part has come.
+                if request.held.is_none() {
+                    let size = size_of::<Requested>() * usize::from(u8::MAX);
+                    let held = session.account.hold(size);
+                    request.held = Some(held.map_err(|_| Fault::MultipartBufferOverflow)?);
+                }
                 session.tables = Some(request);
             }
             return Ok(());
@@ -198,6 +208,7 @@ impl Switch {
                 xid: header.xid,
                 tables: Vec::new(),
                 refused: true,
+                held: None,
             });
         }
     }

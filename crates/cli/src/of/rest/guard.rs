@@ -6,18 +6,14 @@
 //! a page cannot send elsewhere without being allowed to. Nothing here ever allows that: there is no CORS.
 
 use super::failed;
-use anyhow::{Context, bail, ensure};
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
 use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
-use std::fs::{File, OpenOptions};
-use std::io::{ErrorKind, Read, Write};
+use node::budget::Account;
 use std::net::IpAddr;
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -25,10 +21,11 @@ use subtle::ConstantTimeEq;
 
 /// How long a request may take to come and be answered.
 const WHOLE: Duration = Duration::from_secs(30);
-/// Random bytes of a token.
-const RANDOM: usize = 32;
-/// The shortest token of a user's own, characters.
-const SHORTEST: usize = 16;
+
+/// The longest body of a request, bytes: one entry.
+pub const MAX_BODY: usize = 64 << 10;
+/// Memory of a request that is dealt with: its body, that as JSON, and the entry.
+const MEMORY: usize = 8 * MAX_BODY;
 
 const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
@@ -183,6 +180,14 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
         guard.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
         return refusal.answer();
     }
+    // `listen::http` gives each connection its account.
+    let held = request
+        .extensions()
+        .get::<Account>()
+        .map(|account| account.hold(MEMORY));
+    if let Some(Err(exhausted)) = &held {
+        return failed(StatusCode::SERVICE_UNAVAILABLE, &exhausted.to_string());
+    }
     let answer = tokio::time::timeout(WHOLE, next.run(request)).await;
     answer.unwrap_or_else(|_| {
         failed(
@@ -190,58 +195,6 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
             "the request took too long to come",
         )
     })
-}
-
-/// A new token: what nobody guesses.
-///
-/// # Errors
-/// When the system has no random numbers.
-pub fn new_token() -> anyhow::Result<String> {
-    let mut random = [0; RANDOM];
-    let got = rustix::rand::getrandom(&mut random[..], rustix::rand::GetRandomFlags::empty());
-    ensure!(
-        got.context("random numbers for a token")? == RANDOM,
-        "the system has no random numbers for a token"
-    );
-    Ok(random.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
-/// The token of a file that this user alone may read; a file that is not there is made, with a new token.
-///
-/// # Errors
-/// When others may read it, it holds no token, or it cannot be made.
-pub fn token_of(path: &Path) -> anyhow::Result<String> {
-    let name = path.display();
-    let mut make = OpenOptions::new();
-    match make.write(true).create_new(true).mode(0o600).open(path) {
-        Ok(mut file) => {
-            let token = new_token()?;
-            let written = writeln!(file, "{token}").and_then(|()| file.sync_all());
-            written.with_context(|| name.to_string())?;
-            Ok(token)
-        }
-        Err(error) if error.kind() == ErrorKind::AlreadyExists => {
-            let mut file = File::open(path).with_context(|| name.to_string())?;
-            let mode = file.metadata().with_context(|| name.to_string())?.mode();
-            if mode & 0o077 != 0 {
-                bail!(
-                    "{name}: others may read the token (mode {:03o}); chmod 600 {name}",
-                    mode & 0o777
-                );
-            }
-            let mut text = String::new();
-            let read = (&mut file).take(4096).read_to_string(&mut text);
-            read.with_context(|| name.to_string())?;
-            let token = text.trim();
-            let fine = token.len() >= SHORTEST && token.bytes().all(|byte| byte.is_ascii_graphic());
-            ensure!(
-                fine,
-                "{name}: a token is one word of {SHORTEST} characters or more; remove the file to have a new one made"
-            );
-            Ok(token.to_owned())
-        }
-        Err(error) => Err(error).with_context(|| name.to_string()),
-    }
 }
 
 #[cfg(test)]
@@ -346,29 +299,5 @@ mod tests {
             asked(&[HERE, TOKEN], "DELETE", "{}"),
             Err(Refusal::ContentType)
         );
-    }
-
-    #[test]
-    fn a_file_of_a_token_is_made_and_read_again_and_must_be_private() {
-        use std::os::unix::fs::PermissionsExt;
-        let path = std::env::temp_dir().join(format!("wire-token-{}", std::process::id()));
-        let _ = std::fs::remove_file(&path);
-        let token = token_of(&path).unwrap();
-        assert_eq!(
-            (token.len(), path.metadata().unwrap().mode() & 0o777),
-            (64, 0o600)
-        );
-        assert_eq!(token_of(&path).unwrap(), token);
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-        assert!(
-            token_of(&path)
-                .unwrap_err()
-                .to_string()
-                .contains("chmod 600")
-        );
-        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o600)).unwrap();
-        std::fs::write(&path, "short\n").unwrap();
-        assert!(token_of(&path).unwrap_err().to_string().contains("16"));
-        std::fs::remove_file(&path).unwrap();
     }
 }

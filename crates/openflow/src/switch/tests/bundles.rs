@@ -6,8 +6,10 @@ use crate::message::{
     GroupKind, GroupMod, Message,
 };
 use crate::port::PortNo;
+use crate::switch::Config;
 use crate::version::Version;
 use alloc::vec::Vec;
+use node::budget::{Budget, Limits};
 
 use BundleControlKind::*;
 
@@ -127,4 +129,50 @@ fn bundles_are_few_and_have_only_what_can_be_taken_back() {
     );
     assert_eq!(control(&mut pair, 3, DiscardRequest), [Ok(DiscardReply)]);
     assert_eq!(control(&mut pair, 16, OpenRequest), [Ok(OpenReply)]);
+}
+
+#[test]
+fn bundles_take_no_more_memory_than_their_connection_and_all_may() {
+    let mut pair = Pair::with(
+        Version::V13,
+        Config {
+            controllers: 3,
+            ..Config::default()
+        },
+    );
+    let (each, all) = (256 << 10, 600 << 10);
+    let budget = Budget::new(Limits {
+        each,
+        reserved: 0,
+        all,
+    });
+    for session in pair.switch.sessions.iter_mut().flatten() {
+        session.account = budget.account();
+    }
+    let actions: Vec<_> = (0..1000).map(|_| Action::output(PortNo(2))).collect();
+    let instructions = [Instruction::ApplyActions((&actions).into())];
+    let too_many = BundleFault::MessageTooMany as u16;
+    for controller in 0..3 {
+        pair.speaks = controller;
+        let mut added = 0;
+        let refused = loop {
+            match add(&mut pair, 1 + added % 8, &entry(1, &instructions))[..] {
+                [] => added += 1,
+                [Err(code)] => break code,
+                ref other => panic!("{other:?}"),
+            }
+        };
+        assert_eq!(refused, too_many);
+        assert!(added > 3 && budget.used() <= all, "{added}");
+    }
+    assert!(budget.used() > all / 2);
+    // A bundle that is discarded makes room for another.
+    let used = |pair: &Pair| pair.switch.sessions[0].as_ref().unwrap().account.used();
+    let before = used(&pair);
+    pair.speaks = 0;
+    assert_eq!(control(&mut pair, 1, DiscardRequest), [Ok(DiscardReply)]);
+    assert!(used(&pair) < before);
+    assert_eq!(add(&mut pair, 1, &entry(1, &instructions)), []);
+    pair.switch.sessions.clear();
+    assert_eq!(budget.used(), 0);
 }

@@ -315,7 +315,7 @@ fn huge_statistics_come_piece_by_piece_and_what_is_asked_behind_them_waits() {
     }));
     pair.send(&Message::BarrierRequest);
     let waiting = pair.switch.waiting();
-    assert!((3_000_000..4_300_000).contains(&waiting), "{waiting}");
+    assert!((400_000..600_000).contains(&waiting), "{waiting}");
     // What goes meanwhile is not told, what comes instead may be.
     for i in count - 1_000..count {
         let fields = [Oxm::new(Field::EthDst, i.into())];

@@ -3,6 +3,7 @@
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::source::Span;
 use crate::token::{Interner, Symbol, Token, TokenKind};
+use alloc::borrow::Cow;
 use alloc::sync::Arc;
 
 /// Reads the tokens of one file.
@@ -163,8 +164,7 @@ impl<'t> Lexer<'t> {
         }
         let kind = match first {
             b'a'..=b'z' | b'A'..=b'Z' | b'_' => {
-                self.pass(|b| b.is_ascii_alphanumeric() || b == b'_');
-                let (name, keyword) = names.intern(&self.text[start..self.at]);
+                let (name, keyword) = names.intern(&self.word());
                 TokenKind::Name(name, keyword)
             }
             b'0'..=b'9' => {
@@ -190,6 +190,28 @@ impl<'t> Lexer<'t> {
             .iter()
             .position(|b| !while_(*b))
             .unwrap_or(bytes.len());
+    }
+
+    /// A name, which may go on in the next line behind a backslash.
+    fn word(&mut self) -> Cow<'t, str> {
+        let mut word = Cow::Borrowed("");
+        loop {
+            let start = self.at;
+            self.pass(|b| b.is_ascii_alphanumeric() || b == b'_');
+            word += &self.text[start..self.at];
+            let joined = match &self.text.as_bytes()[self.at..] {
+                [b'\\', b'\n', next, ..] => Some((2, *next)),
+                [b'\\', b'\r', b'\n', next, ..] => Some((3, *next)),
+                _ => None,
+            };
+            match joined {
+                Some((length, next)) if next.is_ascii_alphanumeric() || next == b'_' => {
+                    self.at += length;
+                    self.line += 1;
+                }
+                _ => return word,
+            }
+        }
     }
 
     /// Digits with what may stand before them: `10`, `0x1F`, `8w5`, `16w0xFF`, `4s0b11`.

@@ -177,6 +177,18 @@ fn tables_of_one_name_have_their_own_annotations_and_keys() {
 }
 
 #[test]
+fn an_annotation_with_empty_parentheses_is_shown_without_them() {
+    let body = format!(
+        "{HEAD} {{
+            @oneshot() @marked @sized(2) table t {{ key = {{ h.e.a: exact; }} actions = {{ NoAction; }} }}
+            apply {{ t.apply(); }}
+        }}"
+    );
+    let notes = &info(&body, PACKAGE).tables[0].preamble.notes;
+    assert_eq!(notes.annotations, ["@oneshot", "@marked", "@sized(2)"]);
+}
+
+#[test]
 fn fields_of_structs_in_a_controller_header_are_fields_of_the_header() {
     let body = format!(
         "struct part {{ @id(9) @name(\"unseen\") bit<12> x; bit<4> y; }}

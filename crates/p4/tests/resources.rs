@@ -65,6 +65,12 @@ fn its_methods_are_called_in_the_actions_of_that_table() {
         with_u("f.read(m.x);", "")
     );
     assert_eq!(found(&none), [("direct-owner", 4)]);
+    // Its count is nobody's; SAI's border router has one.
+    let none = format!(
+        "direct_counter(CounterType.bytes) f; {}",
+        with_u("f.count();", "")
+    );
+    assert_eq!(warned(&none), [4]);
     // In the apply of the control, by itself or by an action.
     for apply in ["d.read(m.x);", "a();"] {
         let text = ingress(&with_u("", ""), &format!("t.apply(); u.apply(); {apply}"));

@@ -129,7 +129,7 @@ pub(super) fn notes(annotations: &[Annotation], told: &[&str]) -> Notes {
             "brief" => brief = strings(tokens),
             "description" => description = strings(tokens),
             other if told.contains(&other) => {}
-            other if matches!(annotation.body, AnnotationBody::Empty) => {
+            other if tokens.is_empty() => {
                 notes.annotations.push(format!("@{other}"));
             }
             other => notes

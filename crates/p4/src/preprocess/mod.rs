@@ -1,7 +1,8 @@
 //! The C preprocessor, as far as P4 programs rely on it (specification 6.2 asks for less: no `#if` with macros of arguments, no `##`).
 //!
 //! `#include`, `#define` with and without arguments, `#undef`, `#if` and its kin, `#error` and `#warning` work as in C;
-//! `#pragma` and `#line` are passed over, so that places are always those of the text itself.
+//! `#pragma` and `#line` are passed over, so that places are always those of the text itself. `#if` and its kin choose lines of a
+//! string that spans several, too, as `cpp -x assembler-with-cpp` does: SAI's `@entry_restriction`s have them.
 
 mod condition;
 mod macros;
@@ -152,6 +153,7 @@ impl Preprocessor<'_> {
                 lexer.rest_of_line();
                 lexer.within_line(false);
             } else if active {
+                let token = self.choose_lines(token, &name, depth, &mut open);
                 self.expand(token, &mut lexer, &name);
                 if self.out.len() > MOST_TOKENS {
                     let span = self.out.last().map_or(from, |t| t.span);
@@ -177,6 +179,48 @@ impl Preprocessor<'_> {
                 .help("write `#endif` where it ends"),
             );
         }
+    }
+
+    /// A string of several lines without those that its conditions leave out.
+    fn choose_lines(
+        &mut self,
+        mut token: Token,
+        file: &Arc<str>,
+        depth: u32,
+        open: &mut Vec<Condition>,
+    ) -> Token {
+        let TokenKind::String(text) = &token.kind else {
+            return token;
+        };
+        if !text.lines().skip(1).any(is_condition) {
+            return token;
+        }
+        let (outside, mut chosen) = (open.len(), String::new());
+        let mut at = token.span.start + 1;
+        for (number, line) in text.split('\n').enumerate() {
+            if number > 0 {
+                chosen.push('\n');
+            }
+            if number > 0 && is_condition(line) {
+                let mut lexer = Lexer::new(line, at);
+                if let Some(hash) = self.next(&mut lexer) {
+                    self.directive(&mut lexer, hash.span, file, depth, open);
+                }
+            } else if open.last().is_none_or(|condition| condition.active) {
+                chosen.push_str(line);
+            }
+            at += line.len() as u32 + 1;
+        }
+        if open.len() != outside {
+            self.error(
+                "unclosed-condition",
+                token.span,
+                "a condition begins or ends inside of this string, and not the whole of it",
+            );
+            open.truncate(outside);
+        }
+        token.kind = TokenKind::String(chosen.into());
+        token
     }
 
     fn directive(
@@ -365,6 +409,18 @@ impl Preprocessor<'_> {
         }
         core::mem::replace(&mut self.out, kept)
     }
+}
+
+/// Whether a line of a string is a directive that chooses lines.
+fn is_condition(line: &str) -> bool {
+    let Some(directive) = line.trim_start().strip_prefix('#') else {
+        return false;
+    };
+    let word = directive.trim_start();
+    let word = &word[..word
+        .find(|c: char| !c.is_ascii_alphabetic())
+        .unwrap_or(word.len())];
+    matches!(word, "if" | "ifdef" | "ifndef" | "elif" | "else" | "endif")
 }
 
 #[cfg(test)]

@@ -115,6 +115,24 @@ fn conditions_choose_one_branch() {
 }
 
 #[test]
+fn conditions_choose_lines_of_a_string() {
+    let text = "#define B\n\"one\n#if defined(A)\ntwo\n# elif defined(B)\nthree\n#else\nfour\n#endif\n#five\" six";
+    assert_eq!(good(text), "\"one\n\n\n\nthree\n\n\n\n#five\" six");
+    assert_eq!(code("\"a\n#if 1\nb\" c"), "unclosed-condition");
+    assert_eq!(
+        code("#if 1\n\"a\n#endif\nb\"\n#endif"),
+        "unclosed-condition"
+    );
+    assert_eq!(code("\"a\n#endif\nb\""), "unmatched-directive");
+}
+
+#[test]
+fn a_word_goes_on_behind_a_joined_line_end() {
+    let text = "#define LONG_\\\nNAME \\\n 5\n#define LAST \\\n  LONG_NAME\nLAST LO\\\r\nNG_NAME ab\\\n cd";
+    assert_eq!(good(text), "5 5 ab cd");
+}
+
+#[test]
 fn files_are_included_and_once_means_once() {
     assert_eq!(
         good("#include \"b.p4\"\n#include <b.p4> // again\n#define N <b.p4>\n#include N\nend"),

@@ -220,6 +220,13 @@ impl<'a> Rules<'a> {
                 ),
             )
             .note(owner.span, "its table"),
+            // Its count is nobody's, and nothing else depends on it: p4c lets it pass.
+            None if kind == Some("direct_counter") => Diagnostic::warning(
+                "direct-owner",
+                call.span,
+                format!("`{object}` belongs to no table, so that `{object}.{method}()` counts nothing"),
+            )
+            .help(format!("name it in a property of the table `{name}`")),
             None => Diagnostic::error(
                 "direct-owner",
                 call.span,

@@ -10,10 +10,10 @@ use crate::report::{
 };
 use crate::set::setting;
 use crate::time::tick;
-use ::lab::{Registry, clock_reports};
+use ::lab::{Notes, Registry, clock_reports};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::hook::{Config, Runner};
-use live::world::{self, PortsOptions, PortsOutcome};
+use live::world::{self, PortsOptions, PortsOutcome, Stop};
 use node::Time;
 use node::outcome::Finish;
 use packet::Tick;
@@ -62,7 +62,8 @@ impl Run {
         let kind = self.on.word(self.node.take())?;
         let kind = kind.to_string_lossy().into_owned();
         let on = self.on.ports()?;
-        let node = registry.node(&kind, &self.set.join("\n"), on.len());
+        let notes = Notes::default();
+        let node = registry.lasting_node(&kind, &self.set.join("\n"), on.len(), &notes);
         let node = node.map_err(|faults| anyhow::anyhow!("{faults}"))?;
         let queue = |port: &PortSpec| match port {
             PortSpec::Queue(number) => Some(*number),
@@ -79,15 +80,21 @@ impl Run {
         if !registry.runs_programs(&kind) {
             confine::ports(&on, false)?;
         }
-        drive(
+        let failed = notes.clone();
+        let verdict = drive_until(
             &kind,
             node,
             opened,
             self.duration,
+            Some(Box::new(move || failed.failure().is_some())),
             self.json,
             self.detail,
             &self.leniency.complaints(),
-        )
+        );
+        match notes.failure() {
+            Some(why) => anyhow::bail!(why),
+            None => verdict,
+        }
     }
 }
 
@@ -138,8 +145,22 @@ impl Opened {
 pub fn drive(
     name: &str,
     node: Box<dyn node::Node>,
+    opened: Opened,
+    duration: Option<Time>,
+    json: bool,
+    detail: Detail,
+    complaints: &Complaints,
+) -> anyhow::Result<Verdict> {
+    drive_until(name, node, opened, duration, None, json, detail, complaints)
+}
+
+#[expect(clippy::too_many_arguments)]
+fn drive_until(
+    name: &str,
+    node: Box<dyn node::Node>,
     Opened { ports, names }: Opened,
     duration: Option<Time>,
+    stop: Option<Stop>,
     json: bool,
     detail: Detail,
     complaints: &Complaints,
@@ -147,6 +168,7 @@ pub fn drive(
     begin(name, &names, duration);
     let options = PortsOptions {
         until: duration,
+        stop,
         notice: link_notice(&names),
         ..PortsOptions::default()
     };

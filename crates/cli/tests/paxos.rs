@@ -98,9 +98,9 @@ fn a_group_on_the_loopback_decides_and_a_learner_sees_it() {
     let group = group(2);
     let on = format!("--on multicast:{group}:57021@127.0.0.1");
     let script = format!(
-        "for id in 0 1 2; do wire run paxos-acceptor --set id=$id --set group={group} {on} > /dev/null 2>&1 & done
-         wire run paxos-coordinator --set group={group} --set 'lease=600 ms' --set 'retry=50 ms' {on} > /dev/null 2>&1 &
-         wire run paxos-replica --set group={group} --set 'report=20 ms' {on} > /dev/null 2>&1 &
+        "for id in 0 1 2; do wire run paxos-acceptor --set id=$id --set state=state --set group={group} {on} > /dev/null 2>&1 & done
+         wire run paxos-coordinator --set state=state --set group={group} --set 'lease=600 ms' --set 'retry=50 ms' {on} > /dev/null 2>&1 &
+         wire run paxos-replica --set state=state --set group={group} --set 'report=20 ms' {on} > /dev/null 2>&1 &
          wire paxos learn --count 2 {on} --duration 60s > learned 2> /dev/null & learner=$!
          for try in $(seq 50); do wire paxos kv put 1 $try {on} --duration 10s > /dev/null && kill -0 $learner 2>/dev/null || break; done
          wait $learner; echo $?; kill $(jobs -p) 2> /dev/null; wait; wc -l < learned"
@@ -108,4 +108,76 @@ fn a_group_on_the_loopback_decides_and_a_learner_sees_it() {
     let ended = place.run(&script);
     let lines: Vec<_> = ended.out.split_whitespace().collect();
     assert_eq!(lines, ["0", "2"], "{}{}", ended.out, ended.err);
+}
+
+/// A shell's functions `start` and `end` (by kill -9) for the members of a group: a0 to a2, c1 and r0.
+fn members(group: &str, on: &str) -> String {
+    format!(
+        "start() {{
+             case $1 in
+                 a*) set -- $1 acceptor --set id=${{1#a}};;
+                 c*) set -- $1 coordinator --set identity=${{1#c}} --set 'lease=200 ms';;
+                 r*) set -- $1 replica --set id=${{1#r}};;
+             esac
+             name=$1; kind=$2; shift 2
+             wire run paxos-$kind \"$@\" --set state=state --set group={group} {on} >> $name.log 2>&1 &
+             eval \"pid_$name=$!\"
+         }}
+         end() {{ eval \"kill -9 \\$pid_$1; wait \\$pid_$1\" 2> /dev/null; }}
+         kv() {{ wire paxos kv \"$@\" {on} --duration 30s; }}
+         "
+    )
+}
+
+/// Acceptors one after the other, and then all members at once, are killed and started again by the same commands: what was
+/// written is there.
+#[test]
+fn what_was_written_outlives_kill_9_of_every_member() {
+    let place = Place::new("paxos-killed");
+    let group = group(3);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = members(&group, &on)
+        + "all='a0 a1 a2 c1 r0'
+         for name in $all; do start $name; done
+         for write in 1 2 3 4 5 6; do
+             kv put 7 $write > /dev/null || echo not written
+             name=a$((write % 3)); end $name; start $name
+             [ $write != 4 ] || { end c1; start c1; }
+             kv get 7
+         done
+         for name in $all; do end $name; done
+         for name in $all; do start $name; done
+         kv get 7; kv cas 7 6 60; kv get 7
+         start a0; wait $pid_a0; echo $?; tail -1 a0.log
+         kill $(jobs -p) 2> /dev/null; wait";
+    let ended = place.run(&script);
+    let lines: Vec<_> = ended.out.lines().collect();
+    let (values, rest) = lines.split_at(lines.len().min(9));
+    let expected = ["1", "2", "3", "4", "5", "6", "6", "written", "60"];
+    assert_eq!(values, expected, "{}{}", ended.out, ended.err);
+    // A member is one process at a time.
+    assert_eq!(rest[0], "2", "{rest:?}");
+    assert!(ended.out.contains("another process"), "{rest:?}");
+}
+
+/// A file that is not as it was written is no memory: the member does not start.
+#[test]
+fn a_damaged_state_is_refused_and_a_torn_one_is_not() {
+    let place = Place::new("paxos-damaged");
+    let group = group(4);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let start =
+        format!("wire run paxos-acceptor --set state=. --set group={group} {on} --duration 100ms");
+    let file = format!("paxos-{group}-acceptor-0");
+    let ended = place.run(&format!("{start} && printf 'torn' >> {file} && {start}"));
+    assert_eq!(ended.code, Some(0), "{}", ended.err);
+    let ended = place.run(&format!(
+        "printf X | dd of={file} bs=1 seek=50 conv=notrunc status=none; {start}"
+    ));
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    for words in ["cannot be trusted", &file, "damaged at byte", "boot=N"] {
+        assert!(ended.err.contains(words), "{words}: {}", ended.err);
+    }
+    let ended = place.run(&format!("rm {file}; mkdir {file}; {start}"));
+    assert!(ended.err.contains("not a regular file"), "{}", ended.err);
 }

@@ -76,6 +76,86 @@ impl<V: Clone + Default> Acceptor<V> {
         }
     }
 
+    /// The whole state as messages, from which [`restored`](Acceptor::restored) makes it: registers, and votes.
+    pub fn state(&self) -> impl Iterator<Item = Message<V>> {
+        let registers = Message {
+            sender: self.id,
+            boot: self.boot,
+            round: self.promised,
+            vote_round: self.admitted.into(),
+            base: self.base,
+            high: self.high,
+            boots: self.boots,
+            ..Message::new(Kind::Admit)
+        };
+        let voted = self.cells.iter().filter(|cell| cell.instance != 0);
+        let votes = voted.map(|cell| Message {
+            instance: cell.instance,
+            round: cell.round,
+            value: cell.value.clone(),
+            ..Message::new(Kind::Phase2B)
+        });
+        core::iter::once(registers).chain(votes)
+    }
+
+    /// One that was in this [`state`](Acceptor::state) and took these messages since; `None` when it is no state.
+    pub fn restored(
+        id: u16,
+        window: usize,
+        messages: impl IntoIterator<Item = Message<V>>,
+    ) -> Option<Acceptor<V>> {
+        let mut messages = messages.into_iter();
+        let registers = messages.next()?;
+        let mut acceptor = Acceptor {
+            admitted: registers.vote_round == 1,
+            promised: registers.round,
+            base: registers.base,
+            high: registers.high,
+            boots: registers.boots,
+            ..Acceptor::restarted(id, registers.boot, window)
+        };
+        for message in messages {
+            if message.kind == Kind::Phase2B {
+                let slot = acceptor.slot(message.instance);
+                acceptor.cells[slot] = Cell {
+                    instance: message.instance,
+                    round: message.round,
+                    value: message.value,
+                };
+            } else {
+                acceptor.step(&message);
+            }
+        }
+        (registers.kind == Kind::Admit && registers.sender == id).then_some(acceptor)
+    }
+
+    /// Takes a message, as [`step`](Acceptor::step) does, and says whether it changed anything.
+    pub fn step_changes(&mut self, message: &Message<V>) -> (Option<Message<V>>, bool)
+    where
+        V: PartialEq,
+    {
+        let registers = |acceptor: &Self| {
+            let Acceptor {
+                admitted,
+                promised,
+                base,
+                boots,
+                ..
+            } = *acceptor;
+            (admitted, promised, base, boots)
+        };
+        let before = registers(self);
+        let cell = &self.cells[self.slot(message.instance)];
+        let has_voted = (cell.instance, cell.round) == (message.instance, message.round)
+            && cell.value == message.value;
+        let answer = self.step(message);
+        let votes = answer
+            .as_ref()
+            .is_some_and(|answer| answer.kind == Kind::Phase2B);
+        let changes = registers(self) != before || votes && !has_voted;
+        (answer, changes)
+    }
+
     /// Takes a message, and answers it, if at all, by one.
     pub fn step(&mut self, message: &Message<V>) -> Option<Message<V>> {
         match message.kind {

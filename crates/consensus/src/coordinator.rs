@@ -212,6 +212,11 @@ impl<V: Clone + Default> Coordinator<V> {
         self.ask(self.base, out);
     }
 
+    /// Uses no round up to this one: it may have used it before it lost its memory of all else.
+    pub fn resume(&mut self, round: Round) {
+        self.seen = self.seen.max(round.min(MOST));
+    }
+
     /// Leaves it to another.
     pub fn follow(&mut self) {
         self.stage = Stage::Following;

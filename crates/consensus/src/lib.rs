@@ -13,6 +13,7 @@
 //! | [`learner`] | counts votes, delivers in order, knows what is missing |
 //! | [`store`] | a replicated store of keys and values |
 //! | [`checkpoint`] | a store in parts, for a replica that was away |
+//! | [`journal`] | the memory of a member that outlives its process |
 //! | [`history`] | whether what clients saw of it was linearizable |
 //! | [`nodes`] | all of that as nodes, over UDP multicast |
 //!
@@ -52,6 +53,7 @@ pub mod checkpoint;
 pub mod command;
 pub mod coordinator;
 pub mod history;
+pub mod journal;
 pub mod learner;
 pub mod message;
 pub mod nodes;
@@ -61,6 +63,7 @@ pub mod store;
 pub use acceptor::{Acceptor, majority};
 pub use command::{Command, Value};
 pub use coordinator::Coordinator;
+pub use journal::{BadJournal, Storage, StorageFailed};
 pub use learner::Learner;
 pub use message::{Instance, Kind, Message, Round};
 pub use sequencer::Sequencer;

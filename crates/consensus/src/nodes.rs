@@ -12,6 +12,7 @@ pub mod proposer;
 pub mod replica;
 
 use crate::command::Command;
+use crate::journal::{Owner, Role};
 use crate::message::{ACCEPTORS, Message, PORT};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -89,6 +90,17 @@ impl Member {
             received: 0,
             sent: 0,
         })
+    }
+
+    /// Whose its journal is.
+    fn owner(&self, role: Role, id: u16, window: usize) -> Owner {
+        Owner {
+            role,
+            group: self.group,
+            id,
+            // At most 2^20.
+            window: window as u32,
+        }
     }
 
     /// The message in a frame that is for the group; else the frame is dropped.

@@ -1,16 +1,17 @@
-//! The nodes under loss, duplication, delay, reordering, partitions, restarts with and without memory, two coordinators at once, and clocks
-//! that run at other rates: what clients saw is linearizable, and once faults stop, every client is answered.
+//! The nodes under loss, duplication, delay, reordering, partitions, processes that are killed and start again with and without memory, two
+//! coordinators at once, and clocks that run at other rates: what clients saw is linearizable, and once faults stop, every client is answered.
 //!
 //! A seed is a run. Many: `PAXOS_RUNS=10000 cargo test -p wireline-consensus --test behaviour faults -- --nocapture`; one that failed:
 //! `PAXOS_FROM=SEED PAXOS_RUNS=1`.
 
+use crate::memory::Disk;
 use consensus::acceptor::Cell;
-use consensus::nodes::acceptor::AcceptorNode;
+use consensus::nodes::acceptor::{AcceptorNode, Memory};
 use consensus::nodes::client::ClientNode;
 use consensus::nodes::coordinator::CoordinatorNode;
 use consensus::nodes::replica::Replica;
 use consensus::nodes::{acceptor, client, coordinator, replica};
-use consensus::{Acceptor, Command, Kind, Message, Sequencer};
+use consensus::{Command, Kind, Message, Sequencer};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
@@ -35,6 +36,53 @@ enum Mistake {
     QuorumOfOne,
     /// An acceptor that lost its registers takes part at once.
     AdmittedAtOnce,
+    /// An acceptor answers before what it answers for is stored.
+    AnswersTooSoon,
+}
+
+/// A node whose process is killed at times, and started again at once.
+struct Process<N> {
+    node: N,
+    start: Box<dyn Fn() -> N + Send>,
+    /// The last first.
+    kills: Vec<Time>,
+}
+
+impl<N: Node> Process<N> {
+    fn new(mut kills: Vec<Time>, start: impl Fn() -> N + Send + 'static) -> Process<N> {
+        kills.sort_by(|a, b| b.cmp(a));
+        Process {
+            node: start(),
+            start: Box::new(start),
+            kills,
+        }
+    }
+}
+
+impl<N: Node> Node for Process<N> {
+    fn properties(&self) -> Properties {
+        self.node.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        self.node.frames(now, port, frames, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if self.kills.pop_if(|at| *at <= now).is_some() {
+            self.node = (self.start)();
+        }
+        self.node.wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let kill = self.kills.last().copied();
+        self.node.next_wake().into_iter().chain(kill).min()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.node.statistics()
+    }
 }
 
 /// An acceptor with a mistake.
@@ -66,14 +114,6 @@ impl Node for Mistaken {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.0.wake(now, out);
-        let acceptor = &mut self.0.acceptor;
-        if self.1 == Mistake::AdmittedAtOnce && !acceptor.admitted {
-            let boot = acceptor.boot;
-            *acceptor = Acceptor {
-                boot,
-                ..Acceptor::formed(acceptor.id, WINDOW)
-            };
-        }
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -256,33 +296,51 @@ fn stretch(random: &mut Random) -> (Time, Time) {
     (from, from + Time::from_us(random.below(30_000)))
 }
 
+/// When a process is killed: less than `most` times.
+fn kills(random: &mut Random, most: u64) -> Vec<Time> {
+    let count = random.below(most);
+    (0..count)
+        .map(|_| Time::from_us(random.below(80_000)))
+        .collect()
+}
+
 fn run(seed: u64, mistake: Mistake) -> Verdict {
     let mut random = Random::new(seed);
     let mac = |number: u8| Mac([2, 0, 0, 0, 0, number]);
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
-    // One acceptor at a time may be without its registers; another that loses them before the first is in again is a quorum lost.
+    // One acceptor has no memory; another without it is a quorum lost. The others are killed, and have one.
     let forgetful = random.below(3) as u16;
     // In a third of the runs the last one is auxiliary.
     let auxiliaries = usize::from(random.below(3) == 0);
     for id in 0..3 {
-        let restarts = match id == forgetful {
+        let kills = match id == forgetful {
             true => (0..random.below(3))
                 .map(|n| Time::from_us(random.below(40_000) + n * 40_000))
                 .collect(),
-            false => Vec::new(),
+            false => kills(&mut random, 5),
         };
         let config = acceptor::Config {
             mac: mac(id as u8),
             id,
             auxiliary: auxiliaries > 0 && id == 2,
             window: WINDOW,
-            restarts,
             ..Default::default()
         };
-        nodes.push(Box::new(Mistaken(
-            AcceptorNode::new(config).unwrap(),
-            mistake,
-        )));
+        let memory = match id == forgetful {
+            true => Memory::Starts,
+            false => Memory::All,
+        };
+        let disk = Disk::default();
+        nodes.push(Box::new(Process::new(kills, move || {
+            let node = AcceptorNode::new(config.clone()).unwrap();
+            let disk = match mistake {
+                Mistake::AdmittedAtOnce => Disk::default(),
+                Mistake::AnswersTooSoon => disk.late(),
+                _ => disk.clone(),
+            };
+            let node = node.keep_in(Box::new(disk), memory, 1).unwrap();
+            Mistaken(node, mistake)
+        })));
     }
     // One replica may lose its store, if it is not the only one that is waited for: what both lack is lost.
     let empties = random.below(4) as u16;
@@ -302,11 +360,15 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             switch,
             ..Default::default()
         };
-        let mut made = CoordinatorNode::new(config).unwrap();
-        if mistake == Mistake::QuorumOfOne {
-            made.coordinator.quorum = 1;
-        }
-        nodes.push(Box::new(made));
+        let disk = Disk::default();
+        nodes.push(Box::new(Process::new(kills(&mut random, 3), move || {
+            let made = CoordinatorNode::new(config.clone()).unwrap();
+            let mut made = made.keep_in(Box::new(disk.clone())).unwrap();
+            if mistake == Mistake::QuorumOfOne {
+                made.coordinator.quorum = 1;
+            }
+            made
+        })));
         if has_switches {
             let restart = Time::from_us(random.below(80_000));
             nodes.push(Box::new(Switch {
@@ -328,11 +390,15 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             restarts,
             ..Default::default()
         };
-        let mut made = Replica::new(config).unwrap();
-        if mistake == Mistake::QuorumOfOne {
-            made.learner.quorum = 1;
-        }
-        nodes.push(Box::new(made));
+        let disk = Disk::default();
+        nodes.push(Box::new(Process::new(kills(&mut random, 3), move || {
+            let made = Replica::new(config.clone()).unwrap();
+            let mut made = made.keep_in(Box::new(disk.clone())).unwrap();
+            if mistake == Mistake::QuorumOfOne {
+                made.learner.quorum = 1;
+            }
+            made
+        })));
     }
     let clients = nodes.len();
     let config = client::Config {
@@ -431,6 +497,7 @@ fn seeded_mistakes_are_found_by_faults() {
         Mistake::VoteForgotten,
         Mistake::QuorumOfOne,
         Mistake::AdmittedAtOnce,
+        Mistake::AnswersTooSoon,
     ] {
         // That the group stops is a mistake found as well.
         let wrong =

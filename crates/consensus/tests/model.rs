@@ -1,5 +1,6 @@
 //! The protocol, model-checked exhaustively within bounds: every order in which messages can be delivered, once, twice or never, with
-//! coordinators that take over at any time and acceptors that lose their registers at any time. What is checked are the functions that
+//! coordinators that take over at any time, acceptors that lose their registers at any time, and members that are killed at any time and go on from what they
+//! have stored. What is checked are the functions that
 //! the nodes run; each seeded mistake must be found.
 
 use consensus::acceptor::Cell;
@@ -38,6 +39,10 @@ enum Mistake {
     RoundForgotten,
     /// Two switches have the same number.
     SameNumber,
+    /// An acceptor answers before what it answers for is stored.
+    AnswersTooSoon,
+    /// A coordinator that starts again does not know which rounds it has used.
+    RoundsForgotten,
 }
 
 /// The bounds.
@@ -53,6 +58,10 @@ struct Group {
     proposals: [u8; 2],
     /// How often each acceptor may lose its registers.
     losses: [u8; ACCEPTORS],
+    /// How often an acceptor may be killed and start again from what it has stored.
+    kills: u8,
+    /// How often a coordinator may.
+    restarts: u8,
     /// Whether instances are trimmed once they are learned.
     trims: bool,
     /// How many coordinators have a switch that they hand their rounds over to, some time.
@@ -70,6 +79,8 @@ const SMALL: Group = Group {
     late: false,
     proposals: [1, 1],
     losses: [0; ACCEPTORS],
+    kills: 0,
+    restarts: 0,
     trims: false,
     switches: 0,
     calls: 0,
@@ -79,6 +90,10 @@ const SMALL: Group = Group {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     acceptors: Vec<Acceptor<u8>>,
+    /// What each has stored, where they may be killed.
+    stored: Vec<Acceptor<u8>>,
+    kills: u8,
+    restarts: u8,
     coordinators: Vec<Coordinator<u8>>,
     /// One a coordinator, or none.
     switches: Vec<Sequencer>,
@@ -103,6 +118,10 @@ enum Action {
     /// A client's request comes to a switch.
     Request(usize),
     Lose(usize),
+    /// An acceptor is killed, and goes on from what it has stored.
+    Kill(usize),
+    /// A coordinator is killed, and knows no more than which rounds it has used.
+    Restart(usize),
     Trim(u64),
     /// A coordinator's timer, until it calls auxiliary acceptors or does without them again.
     Retry(usize),
@@ -186,10 +205,17 @@ impl Model for Group {
 
     fn init_states(&self) -> Vec<State> {
         let coordinators = self.campaigns.iter().enumerate();
+        let acceptors: Vec<_> = (0..ACCEPTORS as u16)
+            .map(|id| Acceptor::formed(id, self.window))
+            .collect();
         vec![State {
-            acceptors: (0..ACCEPTORS as u16)
-                .map(|id| Acceptor::formed(id, self.window))
-                .collect(),
+            stored: match self.kills {
+                0 => Vec::new(),
+                _ => acceptors.clone(),
+            },
+            kills: self.kills,
+            restarts: self.restarts,
+            acceptors,
             coordinators: coordinators
                 .map(|(number, _)| {
                     let identity = number as u16 + 1;
@@ -292,6 +318,12 @@ impl Model for Group {
         }
         let losers = (0..ACCEPTORS).filter(|acceptor| state.losses[*acceptor] > 0);
         actions.extend(losers.map(Action::Lose));
+        if state.kills > 0 {
+            actions.extend((0..ACCEPTORS).map(Action::Kill));
+        }
+        if state.restarts > 0 {
+            actions.extend((0..state.coordinators.len()).map(Action::Restart));
+        }
         if self.trims {
             let mut learner = self.learner(state);
             while let Some((instance, _)) = learner.deliver() {
@@ -305,7 +337,32 @@ impl Model for Group {
         let mut out = Vec::new();
         match action {
             Action::ToAcceptor(acceptor, message) => {
-                out.extend(self.step(&mut state.acceptors[acceptor], &message));
+                let known = &mut state.acceptors[acceptor];
+                let before = known.clone();
+                out.extend(self.step(known, &message));
+                if let Some(stored) = state.stored.get_mut(acceptor) {
+                    *stored = match self.mistake {
+                        Mistake::AnswersTooSoon => before,
+                        _ => {
+                            let messages = stored.state().chain([*message]);
+                            Acceptor::restored(stored.id, self.window, messages)?
+                        }
+                    };
+                }
+            }
+            Action::Kill(acceptor) => {
+                state.kills -= 1;
+                state.acceptors[acceptor] = state.stored[acceptor].clone();
+            }
+            Action::Restart(number) => {
+                state.restarts -= 1;
+                let round = state.coordinators[number].round();
+                let mut again = Coordinator::new(number as u16 + 1, ACCEPTORS, self.window)
+                    .with_auxiliaries(self.auxiliaries);
+                if self.mistake != Mistake::RoundsForgotten {
+                    again.resume(round);
+                }
+                state.coordinators[number] = again;
             }
             Action::ToCoordinator(number, messages) => {
                 let coordinator = &mut state.coordinators[number];
@@ -377,6 +434,9 @@ impl Model for Group {
                     admitted: self.mistake == Mistake::AdmittedAtOnce,
                     ..Acceptor::restarted(lost.id, lost.boot + 1, self.window)
                 };
+                if let Some(stored) = state.stored.get_mut(acceptor) {
+                    *stored = lost.clone();
+                }
                 if acceptor >= ACCEPTORS - self.auxiliaries {
                     out.push(Message {
                         sender: lost.id,
@@ -593,6 +653,32 @@ fn an_acceptor_loses_its_registers() {
 }
 
 #[test]
+fn members_that_are_killed_go_on_from_what_they_have_stored() {
+    let group = Group {
+        campaigns: vec![1, 1],
+        kills: 1,
+        ..SMALL
+    };
+    check("an acceptor that is killed", group.clone());
+    let restart = Group {
+        campaigns: vec![2],
+        kills: 0,
+        restarts: 1,
+        ..group.clone()
+    };
+    check("a coordinator that is killed", restart);
+    let lost = Group {
+        campaigns: vec![2],
+        losses: [1, 0, 0],
+        ..group
+    };
+    check(
+        "an acceptor that is killed, and one that loses its storage",
+        lost,
+    );
+}
+
+#[test]
 fn a_switch_orders_requests() {
     let group = Group {
         campaigns: vec![1, 1],
@@ -669,6 +755,19 @@ fn seeded_mistakes_are_found() {
             ..SMALL
         });
     }
+    find(Group {
+        mistake: AnswersTooSoon,
+        campaigns: vec![1, 1],
+        kills: 1,
+        ..SMALL
+    });
+    find(Group {
+        mistake: RoundsForgotten,
+        campaigns: vec![2],
+        proposals: [2, 0],
+        restarts: 1,
+        ..SMALL
+    });
     for mistake in [AdmittedAtOnce, AdmittedTooSoon, StartsUntold] {
         find(Group {
             mistake,

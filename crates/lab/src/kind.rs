@@ -25,6 +25,8 @@ pub struct Context<'a> {
     pub(crate) estimates: Estimates,
     pub(crate) live: bool,
     pub(crate) alone: bool,
+    /// Whether a node that can keeps its memory in a file, as its process may end and start again.
+    pub(crate) keeps: bool,
     /// Who asks a host to ping others.
     pub(crate) questions: Option<Box<dyn hosts::pinger::Questions>>,
     pub(crate) seed: u64,

@@ -23,6 +23,7 @@ struct Kept {
     notes: BTreeMap<usize, Vec<String>>,
     lost: u64,
     stopped: bool,
+    failure: Option<String>,
 }
 
 /// The most notes that are kept; what is said that often is known.
@@ -52,6 +53,17 @@ impl Notes {
             lock(&self.kept).lost += packets;
             self.add(note);
         }
+    }
+
+    /// Says that a node can do nothing any more, and why.
+    pub fn fail(&self, why: String) {
+        self.add(why.clone());
+        lock(&self.kept).failure.get_or_insert(why);
+    }
+
+    /// Why a node can do nothing any more, if one cannot: the first that said so.
+    pub fn failure(&self) -> Option<String> {
+        lock(&self.kept).failure.clone()
     }
 
     /// Those so far.

@@ -4,6 +4,7 @@ use crate::fault::{Fault, Faults};
 use crate::input::InputError;
 use crate::kind::{Context, Planned};
 use crate::registry::Registry;
+use crate::replay::Notes;
 use crate::tree::{self, Value, What};
 use node::Node;
 use std::path::Path;
@@ -16,6 +17,36 @@ impl Registry {
     /// # Errors
     /// Everything that was found to be wrong with the keys.
     pub fn node(&self, kind: &str, keys: &str, ports: usize) -> Result<Box<dyn Node>, Faults> {
+        self.made(kind, keys, ports, Context::default())
+    }
+
+    /// The same of one whose process may end and start again: it keeps its memory in a file, if it has any that must outlive it. `notes`
+    /// says [why it failed](Notes::failure) when it cannot be kept any more.
+    ///
+    /// # Errors
+    /// As [`node`](Registry::node), and when what is kept cannot be read or used.
+    pub fn lasting_node(
+        &self,
+        kind: &str,
+        keys: &str,
+        ports: usize,
+        notes: &Notes,
+    ) -> Result<Box<dyn Node>, Faults> {
+        let context = Context {
+            keeps: true,
+            notes: notes.clone(),
+            ..Context::default()
+        };
+        self.made(kind, keys, ports, context)
+    }
+
+    fn made(
+        &self,
+        kind: &str,
+        keys: &str,
+        ports: usize,
+        context: Context<'_>,
+    ) -> Result<Box<dyn Node>, Faults> {
         let text = format!("kind = {kind:?}\n{keys}");
         let planned = self.plan(&text);
         let planned = match &planned {
@@ -29,7 +60,7 @@ impl Registry {
             folder: Some(Path::new("")),
             live: true,
             alone: true,
-            ..Context::default()
+            ..context
         };
         planned?.make(context).map_err(|fault| at(&text, fault))
     }

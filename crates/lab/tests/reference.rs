@@ -43,8 +43,9 @@ fn every_lab_on_the_pages_for_users_of_other_tools_is_good() {
     }
 }
 
-/// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, those of a channel's TLS, and what a path is called.
-const OF_THE_LAB: [&str; 9] = [
+/// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, those of a channel's TLS, what a path is called, and where
+/// a member of a Paxos group keeps its memory.
+const OF_THE_LAB: [&str; 12] = [
     "replay",
     "program",
     "file",
@@ -54,6 +55,9 @@ const OF_THE_LAB: [&str; 9] = [
     "ca_cert",
     "path",
     "published",
+    "state",
+    "volatile",
+    "boot",
 ];
 
 #[test]

@@ -2,16 +2,23 @@
 //!
 //! An auxiliary one (Cheap Paxos) takes part only while it is called. When it has lost its memory nobody asks, so it says so itself, until it is admitted.
 //!
+//! **Memory.** By itself it has none that outlives its process, as a switch has none: for a simulated world. On a host it [keeps](AcceptorNode::keep_in)
+//! promises and votes in a [`Storage`], and answers no message of a batch before what they changed is durable. If the storage fails it says
+//! nothing any more: what it promised might be lost.
+//!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `voted`; `refused`; `passed_over`: by an auxiliary acceptor, what was for main ones alone; `admitted`, 0
-//!   while it has lost its memory; `high`: the highest instance that it voted in.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//!   while it has lost its memory; `high`: the highest instance that it voted in;
+//!   `commits`: times that it waited for its storage, if it has one.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `storage failed`.
 
 use super::{Member, check, fault};
 use crate::acceptor::Acceptor;
 use crate::command::Command;
+use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
 use crate::message::{ACCEPTORS, AUXILIARIES, Kind, Message};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
@@ -62,10 +69,28 @@ impl Default for Config {
     }
 }
 
+/// What an acceptor keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Memory {
+    /// Promises and votes: it goes on where it was.
+    #[default]
+    All,
+    /// The number of its starts alone, as a switch does: after each start but the first it takes no part until it is admitted.
+    Starts,
+}
+
+/// The number in a state that says that only starts were kept: neither admitted nor not.
+const STARTS_ALONE: u64 = 2;
+
 /// The node.
 #[derive(Debug)]
 pub struct AcceptorNode {
     member: Member,
+    /// `None`: its memory is that of its process.
+    journal: Option<Journal>,
+    memory: Memory,
+    /// Answers of a batch, until what it changed is durable, and the ports by which they leave.
+    answers: Vec<(Port, Message<Command>)>,
     /// The acceptor.
     pub acceptor: Acceptor<Command>,
     auxiliary: bool,
@@ -93,6 +118,9 @@ impl AcceptorNode {
         }
         Ok(AcceptorNode {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            journal: None,
+            memory: Memory::All,
+            answers: Vec::new(),
             acceptor: Acceptor::formed(config.id, config.window),
             auxiliary: config.auxiliary,
             restarts: config.restarts.into_iter().rev().collect(),
@@ -101,6 +129,79 @@ impl AcceptorNode {
             refused: 0,
             passed_over: 0,
         })
+    }
+
+    /// The same, with a memory in `storage`. Where nothing was ever stored it begins with its group; or, where `start` says that it is a later start, without
+    /// the memory of those before, as one that has lost it.
+    ///
+    /// # Errors
+    /// When what is stored is damaged or another member's, or cannot be stored.
+    pub fn keep_in(
+        mut self,
+        storage: Box<dyn Storage>,
+        memory: Memory,
+        start: u16,
+    ) -> Result<AcceptorNode, BadJournal> {
+        let (id, window) = (self.acceptor.id, self.acceptor.cells.len());
+        let owner = self.member.owner(Role::Acceptor, id, window);
+        let (journal, stored) = Journal::open(storage, owner)?;
+        self.acceptor = match stored {
+            None if start > 1 => Acceptor::restarted(id, start, window),
+            None => Acceptor::formed(id, window),
+            Some(stored) => {
+                let kept = stored.first().map(|registers| registers.vote_round);
+                let known = Acceptor::restored(id, window, stored);
+                let known = known.ok_or(BadJournal::Unknown)?;
+                match kept == Some(STARTS_ALONE) || memory == Memory::Starts {
+                    false => known,
+                    true => {
+                        let next = known.boot.checked_add(1).ok_or(BadJournal::NoStartLeft)?;
+                        Acceptor::restarted(id, next.max(start), window)
+                    }
+                }
+            }
+        };
+        self.announce_loss(Time::ZERO);
+        self.memory = memory;
+        self.journal = Some(journal);
+        match self.keep_all() {
+            true => Ok(self),
+            false => Err(BadJournal::Storage(StorageFailed)),
+        }
+    }
+
+    /// Stores its whole state.
+    fn keep_all(&mut self) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return true;
+        };
+        match self.memory {
+            Memory::All => journal.replace(self.acceptor.state()),
+            Memory::Starts => {
+                journal.replace(self.acceptor.state().take(1).map(|registers| Message {
+                    vote_round: STARTS_ALONE,
+                    ..registers
+                }))
+            }
+        }
+    }
+
+    /// Sends the answers of a batch, once what it changed is durable.
+    fn answer(&mut self, out: &mut Out) {
+        let is_kept = match &mut self.journal {
+            None => true,
+            Some(journal) if journal.is_long() => self.keep_all(),
+            Some(journal) => journal.commit(),
+        };
+        for (port, answer) in self.answers.drain(..).filter(|_| is_kept) {
+            self.member.send_by(port, &answer, out);
+        }
+    }
+
+    fn announce_loss(&mut self, now: Time) {
+        if self.auxiliary && !self.acceptor.admitted {
+            self.announces = now;
+        }
     }
 
     /// Whether a message is for main acceptors alone, and this is none.
@@ -119,7 +220,12 @@ impl Node for AcceptorNode {
     }
 
     fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        let has_failed = self.journal.as_ref().is_some_and(Journal::has_failed);
         for frame in frames.drain(..) {
+            if has_failed {
+                out.drop(frame, "storage failed");
+                continue;
+            }
             let Some(message) = self.member.receive(frame, out) else {
                 continue;
             };
@@ -127,21 +233,27 @@ impl Node for AcceptorNode {
                 self.passed_over += 1;
                 continue;
             }
-            if let Some(answer) = self.acceptor.step(&message) {
+            let (answer, changes) = self.acceptor.step_changes(&message);
+            if let Some(journal) = self.journal.as_mut().filter(|_| changes)
+                && self.memory == Memory::All
+            {
+                journal.note(&message);
+            }
+            if let Some(answer) = answer {
                 self.voted += u64::from(answer.kind == Kind::Phase2B);
                 self.refused += u64::from(answer.kind == Kind::Refused);
-                self.member.send_by(port, &answer, out);
+                self.answers.push((port, answer));
             }
         }
+        self.answer(out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         while self.restarts.pop_if(|at| *at <= now).is_some() {
             let (id, boot) = (self.acceptor.id, self.acceptor.boot.saturating_add(1));
             self.acceptor = Acceptor::restarted(id, boot, self.acceptor.cells.len());
-            if self.auxiliary {
-                self.announces = now;
-            }
+            self.announce_loss(now);
+            self.keep_all();
         }
         if self.announces <= now {
             self.announces = match self.acceptor.admitted {
@@ -176,6 +288,9 @@ impl Node for AcceptorNode {
         }
         counts.counter("admitted", self.acceptor.admitted.into());
         counts.counter("high", self.acceptor.high);
+        if let Some(journal) = &self.journal {
+            counts.counter("commits", journal.commits());
+        }
         counts
     }
 }

@@ -20,7 +20,9 @@ use super::{Member, check, fault};
 use crate::acceptor::majority;
 use crate::command::Command;
 use crate::coordinator::Coordinator;
-use crate::message::{Instance, Kind, Message};
+use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
+use crate::message::{Instance, Kind, Message, Round};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -52,7 +54,8 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
-    /// Which coordinator, from 1: no other may have the same, and whoever has lost its memory has another one.
+    /// Which coordinator, from 1: no other may have the same. One that starts again without [`keep_in`](CoordinatorNode::keep_in), or after its storage was
+    /// lost, has another one.
     pub identity: u16,
     /// How many acceptors there are: 1 to 5.
     pub acceptors: usize,
@@ -96,6 +99,11 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct CoordinatorNode {
     member: Member,
+    identity: u16,
+    /// `None`: its memory is that of its process.
+    journal: Option<Journal>,
+    /// The last round that it has kept.
+    kept: Round,
     /// The coordinator.
     pub coordinator: Coordinator<Command>,
     /// How far each replica has delivered, and when it last said so.
@@ -168,6 +176,9 @@ impl CoordinatorNode {
         let patience = Time::from_ps(config.lease.as_ps() / 4 * u64::from(config.identity - 1));
         Ok(CoordinatorNode {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            identity: config.identity,
+            journal: None,
+            kept: 0,
             coordinator: Coordinator::new(config.identity, config.acceptors, config.window)
                 .with_auxiliaries(config.auxiliaries),
             delivered: vec![(1, Time::ZERO); config.replicas],
@@ -197,6 +208,40 @@ impl CoordinatorNode {
             handed_over: 0,
             called: 0,
         })
+    }
+
+    /// The same, with a memory in `storage`: it uses no round twice, so that it may start again with its identity. It keeps each round before it says
+    /// anything in it, and says nothing any more if the storage fails.
+    ///
+    /// # Errors
+    /// When what is stored is damaged or another member's, or cannot be stored.
+    pub fn keep_in(mut self, storage: Box<dyn Storage>) -> Result<CoordinatorNode, BadJournal> {
+        let owner = (self.member).owner(Role::Coordinator, self.identity, self.window);
+        let (mut journal, stored) = Journal::open(storage, owner)?;
+        let rounds = stored.iter().flatten().map(|kept| kept.round);
+        self.kept = rounds.max().unwrap_or(0);
+        self.coordinator.resume(self.kept);
+        if !journal.replace([of_round(self.kept)]) {
+            return Err(BadJournal::Storage(StorageFailed));
+        }
+        self.journal = Some(journal);
+        Ok(self)
+    }
+
+    /// Keeps its round, if that is a new one; whether it is kept.
+    fn keep(&mut self) -> bool {
+        let round = self.coordinator.round();
+        let Some(journal) = &mut self.journal else {
+            return true;
+        };
+        if round > self.kept {
+            self.kept = round;
+            journal.note(&of_round(round));
+        }
+        match journal.is_long() {
+            true => journal.replace([of_round(round)]),
+            false => journal.commit(),
+        }
     }
 
     fn take(&mut self, now: Time, message: &Message<Command>) {
@@ -344,9 +389,20 @@ impl CoordinatorNode {
     }
 
     fn say(&mut self, out: &mut Out) {
+        if !self.keep() {
+            self.out.clear();
+        }
         for message in self.out.drain(..) {
             self.member.send(&message, out);
         }
+    }
+}
+
+/// A round as a journal has it.
+fn of_round(round: Round) -> Message<Command> {
+    Message {
+        round,
+        ..Message::new(Kind::Lease)
     }
 }
 

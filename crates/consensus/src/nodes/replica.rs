@@ -4,18 +4,24 @@
 //! the coordinator trims: no further than what every replica has delivered that is there. One that was away for longer than its peers remember gets a
 //! [`checkpoint`] from one of them, part by part.
 //!
+//! **Memory.** By itself it has none that outlives its process. On a host it [keeps](Replica::keep_in) what is decided in a [`Storage`]. It answers clients before
+//! that is durable, as the acceptors keep it; but it reports nothing that is not, as acceptors forget what every replica has reported.
+//!
 //! - **Ports:** as configured, 1 by default, and with `answers` one more for those.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `no_ops` among them; `repeated`: commands that were decided again, and
-//!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0.
+//!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0;
+//!   `commits`: times that it waited for its storage, if it has one.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::{Member, check, fault};
 use crate::checkpoint::{self, Arriving};
 use crate::command::{Command, Value};
+use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
 use crate::learner::Learner;
 use crate::message::{Instance, Kind, Message};
 use crate::store::Store;
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
@@ -81,6 +87,8 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Replica {
     member: Member,
+    /// `None`: its memory is that of its process.
+    journal: Option<Journal>,
     /// By which port answers leave, if it is always the same.
     answers: Option<Port>,
     /// The learner.
@@ -130,6 +138,7 @@ impl Replica {
         }
         Ok(Replica {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            journal: None,
             answers: config.answers.then_some(Port(config.ports)),
             learner: Learner::new(config.acceptors, config.window),
             store: Store::default(),
@@ -156,6 +165,60 @@ impl Replica {
         })
     }
 
+    /// The same, with a memory in `storage`: it goes on where it last reported, or after that. If the storage fails it reports nothing any more.
+    ///
+    /// # Errors
+    /// When what is stored is damaged or another member's, or cannot be stored.
+    pub fn keep_in(mut self, storage: Box<dyn Storage>) -> Result<Replica, BadJournal> {
+        let owner = self.member.owner(Role::Replica, self.id, self.window);
+        let (journal, stored) = Journal::open(storage, owner)?;
+        if let Some(stored) = stored {
+            self.restore(stored).ok_or(BadJournal::Unknown)?;
+        }
+        self.journal = Some(journal);
+        match self.keep_all() {
+            true => Ok(self),
+            false => Err(BadJournal::Storage(StorageFailed)),
+        }
+    }
+
+    /// Takes a checkpoint, and what was decided after it; `None` when it is none.
+    fn restore(&mut self, stored: Vec<Message<Command>>) -> Option<()> {
+        let first = stored.first()?;
+        let mut arriving = Arriving::new(first.instance, first.high)?;
+        let is_part = |message: &&Message<Command>| message.kind == Kind::Checkpoint;
+        let parts = stored.iter().take_while(is_part);
+        parts.for_each(|part| arriving.take(part.base, part.value.value));
+        self.store = arriving.store()?;
+        self.learner.resume(arriving.instance);
+        for decided in stored.iter().skip_while(is_part) {
+            self.learner.step(decided);
+            let (_, command) = self.learner.deliver()?;
+            self.store.apply(&command);
+        }
+        Some(())
+    }
+
+    /// Stores a checkpoint in place of all that is stored.
+    fn keep_all(&mut self) -> bool {
+        let Some(journal) = &mut self.journal else {
+            return true;
+        };
+        let parts = checkpoint::parts(&self.store);
+        let (id, at, count) = (self.id, self.learner.next(), parts.len() as u64);
+        let numbered = parts.iter().zip(0..);
+        journal.replace(numbered.map(|(part, number)| of_part(id, at, number, count, *part)))
+    }
+
+    /// Whether all that was delivered is durable now.
+    fn keep(&mut self) -> bool {
+        match &mut self.journal {
+            None => true,
+            Some(journal) if journal.is_long() => self.keep_all(),
+            Some(journal) => journal.commit(),
+        }
+    }
+
     /// The store as it is.
     pub fn store(&self) -> &Store {
         &self.store
@@ -167,6 +230,9 @@ impl Replica {
         while let Some((instance, command)) = self.learner.deliver() {
             self.delivered += 1;
             self.no_ops += u64::from(command.is_no_op());
+            if let Some(journal) = &mut self.journal {
+                journal.note(&of_decision(instance, command));
+            }
             let Some(answer) = self.store.apply(&command) else {
                 continue;
             };
@@ -185,6 +251,9 @@ impl Replica {
 
     /// Says how far it has come.
     fn tell(&mut self, out: &mut Out) {
+        if !self.keep() {
+            return;
+        }
         self.reported = self.learner.next();
         let delivered = Message {
             sender: self.id,
@@ -205,12 +274,7 @@ impl Replica {
                 return;
             };
             self.helped += 1;
-            let decided = Message {
-                instance,
-                value,
-                ..Message::new(Kind::Decided)
-            };
-            self.member.send_by(port, &decided, out);
+            (self.member).send_by(port, &of_decision(instance, value), out);
         }
     }
 }
@@ -227,17 +291,7 @@ impl Replica {
         let from = if at == wanted { from } else { 0 };
         let lot = parts.iter().zip(0..).skip(from as usize).take(LOT as usize);
         for (part, number) in lot {
-            let message = Message {
-                sender: self.id,
-                instance: at,
-                base: number,
-                high: parts.len() as u64,
-                value: Command {
-                    value: *part,
-                    ..Command::default()
-                },
-                ..Message::new(Kind::Checkpoint)
-            };
+            let message = of_part(self.id, at, number, parts.len() as u64, *part);
             self.member.send_by(port, &message, out);
         }
         self.checkpoint = Some((at, parts));
@@ -264,12 +318,14 @@ impl Replica {
             missing @ Some(next) if missing != before && next >= self.lot_end => self.fetch(out),
             Some(_) => {}
             None => {
-                if let Some(store) = arriving.store() {
+                let store = arriving.store();
+                self.arriving = None;
+                if let Some(store) = store {
                     self.store = store;
                     self.learner.resume(message.instance);
                     self.checkpoints += 1;
+                    self.keep_all();
                 }
-                self.arriving = None;
             }
         }
     }
@@ -325,6 +381,30 @@ impl Replica {
     }
 }
 
+/// A decision, as it is told to peers and kept.
+fn of_decision(instance: Instance, value: Command) -> Message<Command> {
+    Message {
+        instance,
+        value,
+        ..Message::new(Kind::Decided)
+    }
+}
+
+/// Part `number` of the `count` parts of a checkpoint, as it is told to peers and kept.
+fn of_part(id: u16, at: Instance, number: u64, count: u64, part: Value) -> Message<Command> {
+    Message {
+        sender: id,
+        instance: at,
+        base: number,
+        high: count,
+        value: Command {
+            value: part,
+            ..Command::default()
+        },
+        ..Message::new(Kind::Checkpoint)
+    }
+}
+
 impl Node for Replica {
     fn properties(&self) -> Properties {
         Properties::of(usize::from(self.member.ports) + usize::from(self.answers.is_some()))
@@ -362,6 +442,7 @@ impl Node for Replica {
     fn wake(&mut self, now: Time, out: &mut Out) {
         while self.restarts.pop_if(|at| *at <= now).is_some() {
             self.restart();
+            self.keep_all();
         }
         if now < self.next_report {
             return;
@@ -393,6 +474,9 @@ impl Node for Replica {
         counts.counter("helped", self.helped);
         counts.counter("checkpoints", self.checkpoints);
         counts.counter("conflicts", self.learner.conflicts);
+        if let Some(journal) = &self.journal {
+            counts.counter("commits", journal.commits());
+        }
         counts
     }
 }

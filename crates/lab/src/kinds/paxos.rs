@@ -1,14 +1,25 @@
-//! Who takes part in consensus by Paxos, beside switches with a P4 program for it.
+//! Participants in consensus by Paxos, next to switches with a P4 program for it.
+//!
+//! By `wire run` acceptors, coordinators and replicas keep their memory in files, since their processes end and start again. In labs they
+//! do so where `state` says so, and only in the world `live`.
 
-use crate::kind::{Context, Kind, Made, Planned, at_key};
-use crate::tree::Value;
-use consensus::nodes::acceptor::AcceptorNode;
+mod state;
+
+use crate::fault::Fault;
+use crate::kind::{Context, Kind, Planned, at_key};
+use crate::tree::{Value, What};
+use consensus::BadJournal;
+use consensus::nodes::acceptor::{self, AcceptorNode, Memory};
 use consensus::nodes::client::{ClientNode, Config};
 use consensus::nodes::coordinator::{self, CoordinatorNode};
 use consensus::nodes::replica::{self, Replica};
 use node::{Node, Time};
 use nodes::ConfigError;
 use serde::de::DeserializeOwned;
+use state::StateFile;
+use std::net::Ipv4Addr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Keys, their times, and where these are in a configuration.
 type Defaults<C> = [(&'static str, Time, fn(&mut C) -> &mut Time)];
@@ -27,44 +38,168 @@ const REPLICA_ON_HOSTS: &Defaults<replica::Config> = &[
     }),
 ];
 
-/// A kind whose defaults are others where a node runs alone, on ports of this machine.
-fn on_hosts<C, N>(
-    name: &str,
-    defaults: &'static Defaults<C>,
+/// Where a member keeps its memory: keys that are not the node's own.
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct Keeping {
+    /// The folder of its file.
+    state: Option<PathBuf>,
+    /// Whether its promises are in its process alone.
+    volatile: bool,
+    /// The number of its start, where an acceptor has lost its file.
+    boot: u16,
+}
+
+impl Default for Keeping {
+    fn default() -> Keeping {
+        Keeping {
+            state: None,
+            volatile: false,
+            boot: 1,
+        }
+    }
+}
+
+impl Keeping {
+    /// Takes its keys, `names` of all, out of a node's.
+    fn take(config: &mut Value, names: &[&str]) -> Result<Keeping, Fault> {
+        let own = names.iter().filter_map(|name| config.take(name)).collect();
+        let own = Value {
+            span: config.span.clone(),
+            what: What::Table(own),
+        };
+        own.read()
+    }
+
+    /// The file of a member, if it is to have one.
+    fn open(
+        &self,
+        config: &Value,
+        context: &Context<'_>,
+        member: &str,
+        group: Ipv4Addr,
+        id: u16,
+    ) -> Result<Option<StateFile>, Fault> {
+        // An acceptor keeps the number of its start at least.
+        let is_wanted = !self.volatile || member == "acceptor";
+        if !context.live || !is_wanted || !(self.state.is_some() || context.keeps) {
+            return Ok(None);
+        }
+        let folder = context.folder.unwrap_or(Path::new(""));
+        let folder = self.state.as_ref().map(|state| folder.join(state));
+        let name = format!("paxos-{group}-{member}-{id}");
+        let opened = StateFile::open(folder, &name, context.notes.clone());
+        opened
+            .map(Some)
+            .map_err(|why| Fault::new(config.span.clone(), why))
+    }
+}
+
+/// Says why a member cannot go on from its file.
+fn bad(config: &Value, path: PathBuf, error: BadJournal, context: &Context<'_>) -> Fault {
+    let path = path.display();
+    let fault = |message: String| Fault::new(config.span.clone(), message);
+    match error {
+        BadJournal::Storage(_) => fault(context.notes.failure().unwrap_or_default()),
+        BadJournal::Damaged { .. } => fault(format!(
+            "the state in {path} cannot be trusted: {error}. Without it this member might break a promise"
+        ))
+        .help(
+            "copy the file back, or move it away and start an acceptor by `--set boot=N`, with N higher than at any start before: the others let it in",
+        ),
+        _ => fault(format!("the state in {path} cannot be used: {error}")),
+    }
+}
+
+/// A kind of member that keeps its memory in a file where it has one.
+///
+/// `times` are other defaults where a node runs alone, on ports of this machine.
+fn member<C, N>(
+    name: &'static str,
+    names: &'static [&'static str],
+    times: &'static Defaults<C>,
     make: fn(C) -> Result<N, ConfigError>,
+    of: fn(&C) -> (Ipv4Addr, u16),
+    keep: fn(N, StateFile, &Keeping) -> Result<N, BadJournal>,
 ) -> Kind
 where
     C: DeserializeOwned + 'static,
     N: Node + 'static,
 {
-    let made = move |config: &Value, context: Context<'_>| -> Made {
+    Kind::made(&format!("paxos-{name}"), move |config, context| {
+        let mut config = config.clone();
+        let keeping = Keeping::take(&mut config, names)?;
         let mut read: C = config.read()?;
-        for (key, time, field) in defaults {
+        for (key, time, field) in times {
             if context.alone && config.get(key).is_none() {
                 *field(&mut read) = *time;
             }
         }
-        let made = make(read).map_err(|error| at_key(config, error))?;
-        Ok(Box::new(made))
-    };
-    Kind::new(name, move |config, folder| {
+        let (group, id) = of(&read);
+        let made = make(read).map_err(|error| at_key(&config, error))?;
+        let file = keeping.open(&config, &context, name, group, id)?;
+        let Some(file) = file else {
+            return Ok(Box::new(made));
+        };
+        let path = file.path().to_path_buf();
+        let kept = keep(made, file, &keeping);
+        Ok(Box::new(
+            kept.map_err(|error| bad(&config, path, error, &context))?,
+        ))
+    })
+}
+
+/// The same of one that reports to its group for ever.
+fn endless(kind: Kind) -> Kind {
+    let plan = kind.read.clone();
+    let read = move |config: &Value, folder: Option<&Path>| {
         Ok(Planned {
             endless: vec!["goes on reporting to its group".into()],
-            ..Planned::by(config, folder, made)?
+            ..plan(config, folder)?
         })
-    })
+    };
+    Kind {
+        read: Arc::new(read),
+        ..kind
+    }
 }
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
+    let acceptor = member(
+        "acceptor",
+        &["state", "volatile", "boot"],
+        &[],
+        AcceptorNode::new,
+        |config: &acceptor::Config| (config.group, config.id),
+        |node, file, keeping| {
+            let memory = match keeping.volatile {
+                true => Memory::Starts,
+                false => Memory::All,
+            };
+            node.keep_in(Box::new(file), memory, keeping.boot)
+        },
+    );
+    let coordinator = member(
+        "coordinator",
+        &["state", "volatile"],
+        COORDINATOR_ON_HOSTS,
+        CoordinatorNode::new,
+        |config| (config.group, config.identity),
+        |node, file, _| node.keep_in(Box::new(file)),
+    );
+    let replica = member(
+        "replica",
+        &["state", "volatile"],
+        REPLICA_ON_HOSTS,
+        Replica::new,
+        |config| (config.group, config.id),
+        |node, file, _| node.keep_in(Box::new(file)),
+    );
     vec![
-        Kind::of("paxos-acceptor", |config, _| AcceptorNode::new(config)),
-        on_hosts(
-            "paxos-coordinator",
-            COORDINATOR_ON_HOSTS,
-            CoordinatorNode::new,
-        ),
-        on_hosts("paxos-replica", REPLICA_ON_HOSTS, Replica::new),
+        acceptor,
+        endless(coordinator),
+        endless(replica),
         Kind::seeded(
             "paxos-client",
             |config: &mut Config| &mut config.seed,

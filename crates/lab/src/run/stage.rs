@@ -133,6 +133,7 @@ impl Stage {
                 estimates: self.estimates.of(index, &plan.name),
                 live: world == World::Live,
                 alone: false,
+                keeps: false,
                 questions: self.pings.as_ref().map(|pings| pings.of(index)),
                 seed: seed_of(lab.seed, "node", &[&plan.name]),
             });

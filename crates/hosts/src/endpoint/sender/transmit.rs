@@ -1,0 +1,180 @@
+//! The next segment that leaves: one that was lost, a probe, or new data.
+
+use super::Sender;
+use super::recovery::{Cause, Recovery};
+use node::Time;
+
+/// How long a far end may delay an acknowledgement (RFC 8985 section 7.2, as Linux has it).
+const MAX_ACK_DELAY: Time = Time::from_ms(200);
+/// Retransmissions of a recovery that may be taken back; with more it was a loss.
+const MAX_DOUBTFUL: usize = 64;
+
+/// A segment that leaves: data of the stream, or none.
+pub(in super::super) struct Piece {
+    pub sequence: u32,
+    pub length: usize,
+    /// Whether the end of the stream is behind the data.
+    pub fin: bool,
+    /// Whether no data is behind it.
+    pub ends: bool,
+    /// Offset of the data in the send buffer.
+    pub at: usize,
+}
+
+/// A tail loss probe under way: its end, and whether it was a retransmission.
+pub(super) struct Probe {
+    pub(super) end: u32,
+    pub(super) resent: bool,
+}
+
+impl Sender {
+    /// Sets the deadline of a tail loss probe (RFC 8985 section 7.2).
+    pub(super) fn schedule_probe(&mut self, now: Time) {
+        self.probes = None;
+        let is_quiet = self.recovery.is_none() && self.board.sacked() == 0 && self.probe.is_none();
+        let (Some(mean), true) = (self.trip.mean(), is_quiet && self.has_sack) else {
+            return;
+        };
+        if self.board.is_empty() {
+            return;
+        }
+        let delay = if self.board.is_one() {
+            MAX_ACK_DELAY
+        } else {
+            Time::ZERO
+        };
+        let at = now + mean * 2 + delay + Time::from_ms(2);
+        self.probes = Some(self.expires.map_or(at, |expires| expires.min(at)));
+        if self.expires == self.probes {
+            self.probes = None;
+        }
+    }
+
+    /// The next segment that may leave now; `None` if there is none.
+    pub(in super::super) fn transmit(&mut self, now: Time) -> Option<Piece> {
+        if core::mem::take(&mut self.asks) {
+            // A number that the far end has acknowledged before: it answers with its window.
+            self.await_window(now);
+            return Some(self.piece(self.first.wrapping_sub(1), 0));
+        }
+        if core::mem::take(&mut self.forced) {
+            return self.transmit_probe(now);
+        }
+        if let Some((number, length)) = self.board.next_lost() {
+            return self
+                .fits(length.into())
+                .then(|| self.resend(now, number, length));
+        }
+        let (length, fin) = self.next_new(now)?;
+        if self.board.is_empty() && now > self.sent_last + self.trip.timeout() {
+            self.control.restart();
+        }
+        self.fits(length as u64)
+            .then(|| self.send_new(now, length, fin))
+    }
+
+    /// Whether the congestion window has room for `length` bytes.
+    fn fits(&self, length: u64) -> bool {
+        let pipe = self.pipe();
+        pipe == 0 || pipe + length <= self.control.window()
+    }
+
+    /// New data that the far end has room for: its length, and whether the stream ends behind it.
+    fn next_new(&mut self, now: Time) -> Option<(usize, bool)> {
+        let (unsent, mss) = (self.unsent(), self.mss as usize);
+        let ends = self.finishing && !self.fin_sent;
+        if unsent == 0 && !ends {
+            return None;
+        }
+        let flight = u64::from(self.next.wrapping_sub(self.first));
+        let open = self.window.saturating_sub(flight);
+        let length = unsent.min(mss).min(open as usize);
+        // RFC 9293 section 3.8.6.2.1: no small segment because of a small window.
+        let is_held = length < mss && length < unsent;
+        if open == 0 || is_held && !self.board.is_empty() {
+            if self.board.is_empty() {
+                self.await_window(now);
+            }
+            return None;
+        }
+        Some((length, ends && length == unsent))
+    }
+
+    fn await_window(&mut self, now: Time) {
+        if self.persists.is_none() {
+            self.persists = Some(now + self.trip.timeout());
+        }
+    }
+
+    fn piece(&self, sequence: u32, length: u32) -> Piece {
+        let at = sequence.wrapping_sub(self.first) as usize;
+        let at = at.min(self.buffer.len());
+        let data = (length as usize).min(self.buffer.len() - at);
+        Piece {
+            sequence,
+            length: data,
+            fin: length as usize > data,
+            ends: at + data == self.buffer.len(),
+            at,
+        }
+    }
+
+    fn send_new(&mut self, now: Time, length: usize, fin: bool) -> Piece {
+        let length = length as u32 + u32::from(fin);
+        let sequence = self.next;
+        if self.board.is_empty() {
+            self.expires = Some(now + self.trip.timeout());
+        }
+        self.next = sequence.wrapping_add(length);
+        self.fin_sent |= fin;
+        self.board.push(sequence, self.next, now);
+        self.note_sent(now, length);
+        self.count.sent += 1;
+        self.schedule_probe(now);
+        self.piece(sequence, length)
+    }
+
+    fn resend(&mut self, now: Time, number: u32, length: u32) -> Piece {
+        self.board.resend(number, now);
+        if number == self.first {
+            self.expires = Some(now + self.trip.timeout());
+        }
+        self.note_sent(now, length);
+        (self.count.sent, self.count.resent) = (self.count.sent + 1, self.count.resent + 1);
+        match self.doubtful.len() < MAX_DOUBTFUL {
+            true => self.doubtful.push(number),
+            false => self.undo = None,
+        }
+        self.piece(number, length)
+    }
+
+    fn note_sent(&mut self, now: Time, length: u32) {
+        self.sent_last = now;
+        if let Some(Recovery {
+            cause: Cause::Loss(reduction),
+            ..
+        }) = &mut self.recovery
+        {
+            reduction.sent += u64::from(length);
+        }
+    }
+
+    /// A tail loss probe (RFC 8985 section 7.3): new data, or the last segment once more.
+    fn transmit_probe(&mut self, now: Time) -> Option<Piece> {
+        let new = self.next_new(now);
+        let (piece, resent) = match new {
+            Some((length, fin)) => (self.send_new(now, length, fin), false),
+            None => {
+                let (number, length) = self.board.last()?;
+                (self.resend(now, number, length), true)
+            }
+        };
+        self.probe = Some(Probe {
+            end: self.next,
+            resent,
+        });
+        self.probes = None;
+        self.expires = Some(now + self.trip.timeout());
+        Some(piece)
+    }
+}

@@ -207,6 +207,18 @@ impl Both {
 #[derive(Default)]
 struct Peer {
     coming: VecDeque<(u64, u64)>,
+    habit: Habit,
+}
+
+/// How a peer's beacons are, all along.
+#[derive(Clone, Copy, Default, PartialEq)]
+enum Habit {
+    #[default]
+    Healthy,
+    /// They are ahead within range: more than a clock may be.
+    Hurries,
+    /// They are ahead out of range.
+    Strays,
 }
 
 impl Peer {
@@ -237,6 +249,8 @@ impl Peer {
         match random.below(400) {
             0..300 => {
                 let ahead = match random.below(200) {
+                    _ if self.habit == Habit::Hurries => 4 + random.below(5) as i64,
+                    _ if self.habit == Habit::Strays => 9 + random.below(1 << 20) as i64,
                     0 => 1 + random.below(9) as i64,
                     1 => random.below(1 << 50) as i64,
                     2..5 => -(random.below(30) as i64),
@@ -312,6 +326,13 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
         };
         let mut both = Both::new(module, &config, start);
         let mut peers: [Peer; PORTS] = Default::default();
+        for peer in &mut peers {
+            peer.habit = match random.below(8) {
+                0 => Habit::Hurries,
+                1 => Habit::Strays,
+                _ => Habit::Healthy,
+            };
+        }
         let mut now = Tick::default();
         // Of eight blocks so many are idle.
         let idle = [1, 4, 8][random.below(3) as usize];

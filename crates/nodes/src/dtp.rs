@@ -152,6 +152,8 @@ pub struct Device {
     fault: Option<Fault>,
     start: u128,
     global: Base,
+    /// The last tick at which something was heard, and the global counter before that.
+    began: (u64, Base),
     /// The tick that is left out is the one behind this, so that the counter never goes back.
     held_at: Option<u64>,
     /// When the neighbours are looked at next, by a rule that does, and how often that is.
@@ -177,6 +179,7 @@ impl Device {
             fault: config.fault.clone(),
             start: config.start.into(),
             global: Base::default(),
+            began: (0, Base::default()),
             held_at: None,
             look_at: 0,
             look_every: config.look_every(),
@@ -280,15 +283,20 @@ impl Sublayer for Device {
     fn take(&mut self, tick: u64, port: Port, bits: u64) {
         let tick = self.counted(tick);
         let (index, global) = (port.index(), self.global(tick));
+        if self.began.0 != tick {
+            self.began = (tick, global);
+        }
+        let began = self.began.1;
         let Some(side) = self.sides.get_mut(index) else {
             return;
         };
-        match side.take(tick, global, bits) {
+        match side.take(tick, [global, began], bits) {
             Heard::Nothing => {}
             Heard::Local(local) => self.raise(local),
             Heard::Estimate => self.follow(tick),
             Heard::Join(counter) => {
                 (self.global, self.held_at) = (counter, None);
+                self.began = (tick, counter);
                 for (other, side) in self.sides.iter_mut().enumerate() {
                     side.join(tick, counter, other != index);
                 }

@@ -67,8 +67,8 @@ localparam [1:0] NOT_JOINING = 2'd0, TELL_HIGH = 2'd1, TELL_LOW = 2'd2, TELL_LOW
 
 // Beacons that are further off say nothing (section 4.5.2); what else makes a peer faulty is as in `nodes::dtp::hearing`.
 localparam signed [53:0] RANGE = 54'sd8;
-localparam [16:0] WINDOW = 17'd100000;
-localparam [6:0]  MOST_JUMPS = 7'd36;
+localparam [11:0] FORGET = 12'd2800;
+localparam [7:0]  MOST_JUMPS = 8'd160;
 localparam [4:0]  MOST_ASTRAY = 5'd16;
 localparam [2:0]  BEHIND = 3'd6;
 // A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the
@@ -93,8 +93,8 @@ reg         peer_known, peer_known_n;
 reg [52:0]  peer_high, peer_high_n;
 reg         half, half_n;
 reg [105:0] half_joined, half_joined_n;
-reg [16:0]  age, age_n;
-reg [6:0]   jumped, jumped_n;
+reg [11:0]  age, age_n;               // since a tick of the jumps was forgotten
+reg [7:0]   jumped, jumped_n;
 reg [4:0]   astray, astray_n;
 reg [2:0]   behind, behind_n;
 reg [14:0]  delay_n;
@@ -151,9 +151,16 @@ wire [52:0] round = ticks - counter;
 // Half of the round trip less alpha, to the lower tick
 wire [14:0] measured = round[15:1] - {12'd0, alpha[3:1]} - {14'd0, alpha[0] && !round[0]};
 
-wire [52:0] beacon_ahead = counter - local_counter[52:0];
+// A peer out of range ahead of the local counter is held against the global one, which may have
+// gone on by other ports.
 wire [53:0] delay_54 = {{39{delay[14]}}, delay};
-wire signed [53:0] ahead = $signed({beacon_ahead[52], beacon_ahead}) + $signed(delay_54);
+wire [52:0] local_ahead = counter - local_counter[52:0];
+wire [52:0] global_ahead = counter - low;
+wire signed [53:0] of_local = $signed({local_ahead[52], local_ahead}) + $signed(delay_54);
+wire signed [53:0] of_global = $signed({global_ahead[52], global_ahead}) + $signed(delay_54);
+wire is_far = of_local > RANGE;
+wire signed [53:0] ahead = is_far ? of_global : of_local;
+wire [105:0] held_against = is_far ? global_counter : local_counter;
 wire        in_range = ahead <= RANGE && ahead >= -RANGE;
 
 wire [52:0] log_ahead = low - counter;
@@ -167,12 +174,14 @@ wire agree = half && told_half <= 106'sd2 && told_half >= -106'sd2;
 assign is_join = is_sync && kind == BEACON_JOIN;
 assign joins = is_join && peer_known && agree && told_global > 106'sd8;
 
-wire [6:0] jumped_since = (age > WINDOW ? 7'd0 : jumped) + {3'd0, ahead[3:0]};
+wire       forgets = age == FORGET;
+wire [7:0] jumped_yet = forgets && jumped != 8'd0 ? jumped - 8'd1 : jumped;
+wire [7:0] jumped_since = jumped_yet + {4'd0, ahead[3:0]};
 wire is_ahead = is_sync && is_beacon && in_range && ahead > 54'sd0;
 wire jump = heard && is_ahead && jumped_since <= MOST_JUMPS;
 wire follow = heard && is_join && peer_known && agree && told_global <= 106'sd8 && told_global >= -106'sd8 && told_local > 106'sd0;
 assign raises = jump || follow;
-assign raised = jump ? local_counter + {102'd0, ahead[3:0]} : told;
+assign raised = jump ? held_against + {102'd0, ahead[3:0]} : told;
 
 always @* begin
     state_n = state;
@@ -189,8 +198,8 @@ always @* begin
     peer_high_n = peer_high;
     half_n = half;
     half_joined_n = half_joined;
-    age_n = age > WINDOW ? age : age + 17'd1;
-    jumped_n = jumped;
+    age_n = forgets ? 12'd1 : age + 12'd1;
+    jumped_n = jumped_yet;
     astray_n = astray;
     behind_n = behind;
     delay_n = delay;
@@ -247,11 +256,11 @@ always @* begin
         // T4
         if (is_beacon) begin
             beacons_heard_n = beacons_heard + 32'd1;
+            local_counter_n = held_against;
             if (in_range) begin
                 astray_n = astray == 5'd0 ? 5'd0 : astray - 5'd1;
                 behind_n = 3'd0;
                 if (is_ahead) begin
-                    if (age > WINDOW) age_n = 17'd1;
                     jumped_n = jumped_since;
                     if (jump) jumps_n = jumps + 32'd1;
                     else state_n = GIVEN_UP;
@@ -262,6 +271,8 @@ always @* begin
                     if (patience == 16'd0) begin
                         patience_n = {delay[14] ? 15'd0 : delay, 1'b0} + ANSWERS_WITHIN - 16'd1;
                         astray_n = astray + 5'd1;
+                        // A peer that is ahead answers by its own BEACON-JOIN.
+                        joining_n = TELL_HIGH;
                         if (astray_n > MOST_ASTRAY) state_n = GIVEN_UP;
                     end
                 end else begin
@@ -314,8 +325,8 @@ always @* begin
         peer_known_n = 1'b0;
         half_n = 1'b0;
         local_counter_n = global_then;
-        age_n = 17'd1;
-        jumped_n = 7'd0;
+        age_n = 12'd1;
+        jumped_n = 8'd0;
         astray_n = 5'd0;
         behind_n = 3'd0;
     end
@@ -383,8 +394,8 @@ initial begin
     peer_high = 53'd0;
     half = 1'b0;
     half_joined = 106'd0;
-    age = 17'd0;
-    jumped = 7'd0;
+    age = 12'd0;
+    jumped = 8'd0;
     astray = 5'd0;
     behind = 3'd0;
     delay = 15'd0;

@@ -8,7 +8,7 @@
 //! | T3 | it is time: a BEACON goes out with the global counter |
 //! | T4 | a BEACON comes: the local counter becomes what that says, and the delay, if it was less |
 
-use super::hearing::{BeaconOutcome, Hearing, RANGE, WINDOW};
+use super::hearing::{BeaconOutcome, Hearing, RANGE, WIDE_RANGE};
 use super::message::{HALF, Message, PAYLOAD};
 use super::rule::{Estimate, Rule};
 use super::{Base, Config};
@@ -25,6 +25,9 @@ const PATIENCE: u64 = 1 << 15;
 const ANSWERS_WITHIN: u64 = 64;
 /// Every so many beacons the high half of the counter is told.
 pub const MSB: u32 = 4_096;
+/// Where the rule is not the maximum: for so many ticks after it has joined a device tells a peer
+/// that seems to have fallen behind.
+const WINDOW: u64 = 100_000;
 /// Where the rule is not the maximum: a peer that has a counter join more often in so many ticks takes it along, by more than its slew. Right behind the
 /// link's coming up the counters of a whole network may come one after the other.
 const MOST_JOINS: u32 = 4;
@@ -255,7 +258,9 @@ impl Side {
         Message::Init(tick & PAYLOAD)
     }
 
-    pub fn take(&mut self, tick: u64, global: Base, bits: u64) -> Heard {
+    /// Hears a message at a tick. The global counter is `global` now, and was `began` before
+    /// messages of the same tick moved it.
+    pub fn take(&mut self, tick: u64, [global, began]: [Base; 2], bits: u64) -> Heard {
         if matches!(self.state, State::Down | State::GivenUp) {
             return Heard::Nothing;
         }
@@ -272,7 +277,7 @@ impl Side {
             (Message::Init(counter), _) => self.answer = Some((counter, tick)),
             (Message::InitAck(counter), State::Sent(_)) => self.measured(tick, counter),
             (Message::Beacon(counter), State::Sync) if self.rule == Rule::Maximum => {
-                return self.beacon(tick, counter);
+                return self.beacon(tick, began, counter);
             }
             (Message::Beacon(counter), State::Sync) => return self.weigh(tick, global, counter),
             (Message::BeaconJoin(counter), State::Sync) => {
@@ -309,27 +314,45 @@ impl Side {
     }
 
     /// T4.
-    fn beacon(&mut self, tick: u64, counter: u64) -> Heard {
-        let own = self.hearing.local.at(tick) as u64;
-        let ahead = difference(counter, own).saturating_add(self.delay);
-        match self.hearing.beacon(tick, ahead) {
+    ///
+    /// The global counter may have gone on by other ports without this one's local counter. A peer
+    /// that has followed is then out of range of the local counter, which takes the global one
+    /// first: a device synchronises the local counters of its ports (4.5.2).
+    fn beacon(&mut self, tick: u64, global: Base, counter: u64) -> Heard {
+        let delay = self.delay;
+        let ahead = |own: Base| difference(counter, own.at(tick) as u64).saturating_add(delay);
+        let mut ahead_by = ahead(self.hearing.local);
+        if ahead_by > RANGE {
+            self.hearing.local = global;
+            ahead_by = ahead(global);
+        }
+        match self.hearing.beacon(tick, ahead_by) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
-            BeaconOutcome::Astray => self.astray(tick),
+            // A peer that is ahead hears by that how far this end is, and answers by its own
+            // BEACON-JOIN.
+            BeaconOutcome::Astray => {
+                if self.astray(tick) {
+                    self.joining = Joining::Msb;
+                }
+            }
             BeaconOutcome::FellBehind => self.joining = Joining::Msb,
             BeaconOutcome::Faulty => self.give_up(),
         }
         Heard::Nothing
     }
 
-    fn astray(&mut self, tick: u64) {
+    /// Whether it counts, and the peer was not given up.
+    fn astray(&mut self, tick: u64) -> bool {
         if tick < self.astray_at {
-            return;
+            return false;
         }
         self.astray_at = tick + 2 * self.delay.max(0) as u64 + ANSWERS_WITHIN;
-        if self.hearing.count_astray() {
+        let given_up = self.hearing.count_astray();
+        if given_up {
             self.give_up();
         }
+        !given_up
     }
 
     /// In the place of T4 where the device does not follow the maximum.
@@ -338,7 +361,11 @@ impl Side {
     /// take the network along.
     fn weigh(&mut self, tick: u64, global: Base, counter: u64) -> Heard {
         let ahead = difference(counter, global.at(tick) as u64).saturating_add(self.delay);
-        match self.hearing.weigh(ahead) {
+        let range = match self.rule {
+            Rule::Gradient => WIDE_RANGE,
+            Rule::Maximum | Rule::Average => RANGE,
+        };
+        match self.hearing.weigh(ahead, range) {
             Ok(()) => {
                 self.estimate.add(ahead);
                 return Heard::Estimate;
@@ -346,7 +373,9 @@ impl Side {
             Err(BeaconOutcome::FellBehind) if tick.saturating_sub(self.joined_at) < WINDOW => {
                 self.joining = Joining::Msb;
             }
-            Err(BeaconOutcome::Astray) => self.astray(tick),
+            Err(BeaconOutcome::Astray) => {
+                self.astray(tick);
+            }
             Err(_) => {}
         }
         Heard::Nothing

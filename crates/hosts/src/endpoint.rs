@@ -6,8 +6,10 @@
 //!
 //! Options: segment size, window scale and timestamps (RFC 7323), selective acknowledgements (RFC 2018, RFC 2883). There is no ECN.
 
+mod arrival;
 mod buffer;
 mod congestion;
+mod output;
 mod receiver;
 mod round_trip;
 mod scoreboard;
@@ -23,8 +25,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node::random::Random;
 use node::{Flow, Frame, Out, Time, When};
 use receiver::Receiver;
-use round_trip::FIRST_TIMEOUT;
-use segment::{ACK, FIN, HEADER, Header, MAX_BLOCKS, Options, PSH, RST, SYN, Segment};
+use segment::{ACK, HEADER, Segment};
 use timestamps::Timestamps;
 
 /// Why a segment is dropped whose timestamp says that others have come since it left (PAWS, RFC 7323 section 5).
@@ -248,26 +249,6 @@ impl Endpoint {
         &self.sender
     }
 
-    /// Takes a frame with a segment for this end.
-    ///
-    /// # Errors
-    /// Why it goes no further: it is broken, or by its timestamp older than what came before it.
-    pub fn segment(
-        &mut self,
-        stack: &mut Stack,
-        now: Time,
-        frame: &Frame,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) -> Result<(), &'static str> {
-        let packet = ip::read(frame).filter(|packet| {
-            let room = packet.end >= packet.payload + HEADER;
-            packet.protocol == ip::TCP && room && ip::is_valid(frame, packet)
-        });
-        let packet = packet.ok_or(BROKEN)?;
-        self.take(stack, now, frame, &packet, egress, out)
-    }
-
     /// Takes a segment in a packet whose checksum is right.
     pub(crate) fn take(
         &mut self,
@@ -304,181 +285,6 @@ impl Endpoint {
         }
         self.output(now, egress, out);
         Ok(())
-    }
-
-    /// Whether a segment is not older than what came before it; if it is, and takes up numbers, the far end is sent an
-    /// acknowledgement (RFC 7323 section 5.3).
-    fn is_new(&mut self, now: Time, bytes: &[u8], segment: &Segment<'_>) -> bool {
-        let Some(timestamps) = &mut self.timestamps else {
-            return true;
-        };
-        if timestamps.are_refused(bytes) {
-            self.timestamps = None;
-            return true;
-        }
-        let is_new = timestamps.comes(now, bytes);
-        if !is_new && segment.length() > 0 {
-            self.receiver.acknowledge_now();
-        }
-        is_new
-    }
-
-    /// The first segment of the far end, for an end that waits.
-    fn take_first(
-        &mut self,
-        stack: &mut Stack,
-        (own, remote): (SocketAddr, SocketAddr),
-        segment: &Segment<'_>,
-    ) {
-        if segment.flags & (SYN | ACK | RST | FIN) != SYN || !is_unicast(remote.ip()) {
-            return;
-        }
-        (self.own, self.remote) = (own, remote);
-        self.handshake.number = stack.random.bits() as u32;
-        self.agree(segment);
-        self.state = State::SynReceived;
-    }
-
-    /// The answer to the own first segment; `false` if it is to be refused (RFC 9293 section 3.10.7.3).
-    fn take_answer(&mut self, now: Time, segment: &Segment<'_>) -> bool {
-        let first = self.handshake.number.wrapping_add(1);
-        if segment.has(ACK) && segment.acknowledgement != first {
-            return false;
-        }
-        if segment.has(RST) {
-            if segment.has(ACK) {
-                self.close_at_once();
-            }
-            return true;
-        }
-        if !segment.has(SYN) {
-            return true;
-        }
-        self.agree(segment);
-        if segment.has(ACK) {
-            self.establish(now, segment);
-            self.receiver.acknowledge_now();
-        } else {
-            // Both ends open at the same time.
-            self.handshake.expires = None;
-            self.handshake.tries = 0;
-            self.state = State::SynReceived;
-        }
-        true
-    }
-
-    /// Takes up what the far end's first segment says.
-    fn agree(&mut self, segment: &Segment<'_>) {
-        self.receiver.begin(segment.sequence.wrapping_add(1));
-        self.scale = segment.scale;
-        if self.scale.is_none() {
-            self.receiver.forgo_scale();
-        }
-        self.sender.has_sack = segment.sack_permitted;
-        let usual = USUAL_SEGMENT[usize::from(self.remote.is_ipv6())];
-        // Less than this is of no use (RFC 9293 allows any), and would have headers only.
-        let theirs = usize::from(segment.mss.unwrap_or(usual)).max(64);
-        let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
-        let mss = self.mss.min(theirs) - options;
-        let first = self.handshake.number.wrapping_add(1);
-        self.sender.begin(first, mss as u32);
-        self.sender.open(segment.sequence, self.window_of(segment));
-    }
-
-    /// The far end's window in bytes; that of a first segment is not scaled.
-    fn window_of(&self, segment: &Segment<'_>) -> u64 {
-        let shift = self.scale.filter(|_| !segment.has(SYN));
-        u64::from(segment.window) << shift.unwrap_or(0)
-    }
-
-    /// The own first segment is acknowledged.
-    fn establish(&mut self, now: Time, segment: &Segment<'_>) {
-        if let Some(sent) = self.handshake.sent.take() {
-            self.sender.sample(now - sent);
-        }
-        self.handshake.expires = None;
-        self.sender.open(segment.sequence, self.window_of(segment));
-        self.state = State::Established;
-    }
-
-    /// A segment of a connection whose far end is known (RFC 9293 section 3.10.7.4).
-    fn take_next(&mut self, now: Time, segment: &Segment<'_>) {
-        let is_expected = segment.sequence == self.receiver.next();
-        if !self.receiver.accepts(segment.sequence, segment.length()) {
-            self.receiver.note_old(segment.sequence, segment.payload);
-            let is_first = segment.has(SYN) && self.state == State::SynReceived;
-            if is_first {
-                // The answer was lost.
-                self.handshake.expires = Some(now);
-            } else if !segment.has(RST) {
-                self.answer(now, segment);
-            }
-            return;
-        }
-        // RFC 5961: only a reset with the expected number is one, and no SYN is.
-        if segment.has(RST) {
-            match is_expected {
-                true => self.close_at_once(),
-                false => self.answer(now, segment),
-            }
-            return;
-        }
-        if segment.has(SYN) {
-            return self.answer(now, segment);
-        }
-        if !segment.has(ACK) {
-            return;
-        }
-        if self.state == State::SynReceived {
-            if segment.acknowledgement != self.handshake.number.wrapping_add(1) {
-                return;
-            }
-            self.establish(now, segment);
-            if self.sender.is_finishing() {
-                self.state = State::FinWait1;
-            }
-        }
-        let window = self.window_of(segment);
-        if !self.sender.acknowledge(now, segment, window) {
-            return self.answer(now, segment);
-        }
-        if self.sender.is_finished() {
-            match self.state {
-                State::FinWait1 => self.state = State::FinWait2,
-                State::Closing => self.rest(now),
-                State::LastAck => self.close_at_once(),
-                _ => {}
-            }
-        }
-        let is_open = matches!(
-            self.state,
-            State::Established | State::FinWait1 | State::FinWait2
-        );
-        if is_open && segment.length() > 0 {
-            self.receiver
-                .take(now, segment.sequence, segment.payload, segment.has(FIN));
-            if self.receiver.has_ended() {
-                match self.state {
-                    State::Established => self.state = State::CloseWait,
-                    State::FinWait1 => self.state = State::Closing,
-                    _ => self.rest(now),
-                }
-            }
-        } else if segment.length() > 0 {
-            self.answer(now, segment);
-        }
-    }
-
-    /// Answers a segment that is not acceptable; without data only now and then, so that two ends do not do so forever.
-    fn answer(&mut self, now: Time, segment: &Segment<'_>) {
-        let is_safe = !segment.payload.is_empty() || segment.has(FIN);
-        let is_rare = self.answered.is_none_or(|last| now >= last + ANSWERS);
-        if is_safe || is_rare {
-            self.receiver.acknowledge_now();
-            if !is_safe {
-                self.answered = Some(now);
-            }
-        }
     }
 
     fn close_at_once(&mut self) {
@@ -548,146 +354,6 @@ impl Endpoint {
             _ => [handshake, sender, receiver, self.gives_up(), self.rests],
         };
         all.into_iter().flatten().min().unwrap_or(Time::MAX)
-    }
-
-    /// Sends everything that may leave now.
-    fn output(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
-        if core::mem::take(&mut self.resets) {
-            self.send(now, self.sender.next(), RST | ACK, egress, out);
-        }
-        match self.state {
-            State::Closed | State::Listen => {}
-            State::SynSent | State::SynReceived => self.open(now, egress, out),
-            _ => {
-                while let Some(piece) = self.sender.transmit(now) {
-                    self.send_piece(now, &piece, egress, out);
-                }
-                if self.receiver.due().is_some_and(|due| due <= now) {
-                    self.send(now, self.sender.next(), ACK, egress, out);
-                }
-            }
-        }
-        match self.is_waiting() {
-            true => self.heard = self.heard.or(Some(now)),
-            false => self.heard = None,
-        }
-    }
-
-    /// Sends the first segment, or sends it again.
-    fn open(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
-        let handshake = &mut self.handshake;
-        if handshake.expires.is_some_and(|expires| expires > now) {
-            return;
-        }
-        let opens = self.state == State::SynSent;
-        if handshake.tries == MAX_TRIES[usize::from(!opens)] {
-            return self.close_at_once();
-        }
-        handshake.sent = (handshake.tries == 0).then_some(now);
-        handshake.expires = Some(now + FIRST_TIMEOUT * (1 << handshake.tries));
-        handshake.tries += 1;
-        let again = handshake.tries > 1;
-        let number = handshake.number;
-        self.sender.count_syn(again);
-        let flags = if opens { SYN } else { SYN | ACK };
-        self.send(now, number, flags, egress, out);
-    }
-
-    fn header(&mut self, sequence: u32, flags: u8) -> Header {
-        let mut options = Options::new();
-        let has_acknowledgement = flags & ACK != 0;
-        if flags & SYN != 0 {
-            let [high, low] = (self.mss as u16).to_be_bytes();
-            options.push(&[2, 4, high, low]);
-            if !has_acknowledgement || self.sender.has_sack {
-                options.push(&[1, 1, 4, 2]);
-            }
-            if !has_acknowledgement || self.scale.is_some() {
-                options.push(&[1, 3, 3, self.receiver.scale()]);
-            }
-        }
-        if self.timestamps.is_some() && flags & RST == 0 {
-            options.push(&timestamps::EMPTY);
-        }
-        let (acknowledgement, window) = match flags & (SYN | ACK) {
-            ACK => (self.receiver.next(), self.receiver.announce()),
-            SYN => (0, self.receiver.first_window()),
-            _ => {
-                self.receiver.announce();
-                (self.receiver.next(), self.receiver.first_window())
-            }
-        };
-        Header {
-            own: self.own,
-            remote: self.remote,
-            sequence,
-            acknowledgement,
-            flags,
-            window,
-            options,
-        }
-    }
-
-    /// Sends a segment without data.
-    fn send(
-        &mut self,
-        now: Time,
-        sequence: u32,
-        flags: u8,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) {
-        let mut header = self.header(sequence, flags);
-        if self.sender.has_sack && flags == ACK {
-            let room = (40 - header.options.length() - 4) / 8;
-            let mut blocks = [(0, 0); MAX_BLOCKS];
-            let count = self.receiver.report(room.min(MAX_BLOCKS), &mut blocks);
-            if count > 0 {
-                header.options.push(&[1, 1, 5, 2 + 8 * count as u8]);
-                for (from, to) in &blocks[..count] {
-                    header.options.push(&from.to_be_bytes());
-                    header.options.push(&to.to_be_bytes());
-                }
-            }
-        }
-        let (frame, begins) = header.frame(0, out);
-        self.finish_frame(now, frame, begins, egress, out);
-    }
-
-    fn send_piece(
-        &mut self,
-        now: Time,
-        piece: &sender::Piece,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) {
-        let push = if piece.length > 0 && piece.ends {
-            PSH
-        } else {
-            0
-        };
-        let fin = if piece.fin { FIN } else { 0 };
-        let header = self.header(piece.sequence, ACK | push | fin);
-        let (mut frame, begins) = header.frame(piece.length, out);
-        let data = begins + HEADER + header.options.length();
-        self.sender.read(piece.at, &mut frame[data..]);
-        self.finish_frame(now, frame, begins, egress, out);
-    }
-
-    fn finish_frame(
-        &mut self,
-        now: Time,
-        mut frame: Frame,
-        begins: usize,
-        egress: &mut dyn Egress,
-        out: &mut Out,
-    ) {
-        let segment = &mut frame[begins..];
-        if let Some(timestamps) = &mut self.timestamps {
-            timestamps.stamp(now, segment);
-        }
-        segment::fill_checksum(segment, self.own.ip(), self.remote.ip());
-        egress.send(now, self.remote.ip(), When::Now, frame, out);
     }
 
     /// How many of the bytes that are left may be given to it now, so that none waits for the congestion window.

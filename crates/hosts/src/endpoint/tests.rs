@@ -1,5 +1,6 @@
 //! Two ends over a random link, with a clock that the test moves: invariants that hold in every run.
 
+use super::segment::{FIN, SYN};
 use super::*;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;

@@ -1,6 +1,6 @@
 //! HTTP over TCP and TLS within the [limits](crate): what REST and gRPC are served with.
 
-use crate::{Gate, Permit};
+use crate::{Gate, Permit, Visitor};
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -8,9 +8,9 @@ use hyper_util::service::TowerToHyperService;
 use node::budget::{Account, Budget};
 pub use rustls::ServerConfig;
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, poll_fn};
 use std::io;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub enum Version {
     Two,
 }
 
-/// Serves what comes to this listener, each request with the [`Account`] of its connection in its extensions, until the future is dropped; connections that were let in end with the runtime.
+/// Serves what comes to this listener, each request with the [`Account`] and the [`Visitor`] of its connection in its extensions, until the future is dropped; connections that were let in end with the runtime.
 pub async fn serve<S, B>(
     listener: TcpListener,
     gate: Arc<Gate>,
@@ -58,8 +58,8 @@ pub async fn serve<S, B>(
 {
     let tls = tls.map(TlsAcceptor::from);
     loop {
-        let stream = match listener.accept().await {
-            Ok((stream, _)) => stream,
+        let (stream, from) = match listener.accept().await {
+            Ok(accepted) => accepted,
             Err(error) => {
                 if let Some(pause) = gate.failed(&error) {
                     sleep(pause).await;
@@ -67,22 +67,34 @@ pub async fn serve<S, B>(
                 continue;
             }
         };
-        let Some(permit) = gate.admit(&stream) else {
+        let Some(permit) = gate.admit(&stream, Some(from.ip())) else {
             continue;
         };
         // It is slower without, and nothing else.
         let _ = stream.set_nodelay(true);
         let (gate, tls) = (Arc::clone(&gate), tls.clone());
-        let service = Charged {
+        let service = Known {
             service: service.clone(),
             account: budget.account(),
+            visitor: permit.visitor().clone(),
         };
         tokio::spawn(async move {
             let Some(tls) = tls else {
                 return converse(Watched::new(stream, gate, permit), version, service).await;
             };
-            match timeout(gate.limits().opening, tls.accept(stream)).await {
+            let mut shaking = pin!(timeout(gate.limits().opening, tls.accept(stream)));
+            let shaken = poll_fn(|context| match permit.poll_gave_way(context) {
+                Poll::Ready(()) => Poll::Ready(None),
+                Poll::Pending => shaking.as_mut().poll(context).map(Some),
+            });
+            let Some(shaken) = shaken.await else {
+                return;
+            };
+            match shaken {
                 Ok(Ok(stream)) => {
+                    if stream.get_ref().1.peer_certificates().is_some() {
+                        permit.visitor().know();
+                    }
                     converse(Watched::new(stream, gate, permit), version, service).await;
                 }
                 Ok(Err(error)) => gate.untrusted(&error),
@@ -92,14 +104,15 @@ pub async fn serve<S, B>(
     }
 }
 
-/// A service whose requests carry the [`Account`] of their connection among their extensions.
+/// A service whose requests carry the [`Account`] and the [`Visitor`] of their connection among their extensions.
 #[derive(Clone)]
-struct Charged<S> {
+struct Known<S> {
     service: S,
     account: Account,
+    visitor: Visitor,
 }
 
-impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Charged<S> {
+impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Known<S> {
     type Response = S::Response;
     type Error = S::Error;
     type Future = S::Future;
@@ -110,6 +123,7 @@ impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Charged<S> {
 
     fn call(&mut self, mut request: Request<Incoming>) -> S::Future {
         request.extensions_mut().insert(self.account.clone());
+        request.extensions_mut().insert(self.visitor.clone());
         self.service.call(request)
     }
 }
@@ -153,14 +167,13 @@ where
     }
 }
 
-/// A stream that ends when nothing has come or gone for too long.
+/// A stream that ends when its far end has not said who it is in time, when nothing has come or gone for too long, or when another
+/// connection needs its place.
 struct Watched<I> {
     stream: I,
     gate: Arc<Gate>,
     until: Pin<Box<Sleep>>,
-    /// Whether anything has come: what HTTP/2 says of its own accord is no sign of a far end.
-    heard: bool,
-    _permit: Permit,
+    permit: Permit,
 }
 
 impl<I> Watched<I> {
@@ -170,27 +183,27 @@ impl<I> Watched<I> {
             stream,
             gate,
             until,
-            heard: false,
-            _permit: permit,
+            permit,
         }
     }
 
-    /// What a call came to; who is not ready is given so long.
+    /// The result of a call, unless time is up.
     fn watch<T>(
         &mut self,
         context: &mut Context<'_>,
         result: Poll<io::Result<T>>,
     ) -> Poll<io::Result<T>> {
-        if result.is_ready() {
-            if !self.heard {
-                return result;
-            }
+        if self.permit.poll_gave_way(context).is_ready() {
+            return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
+        }
+        // What comes from one that does not say who it is gives it no more time.
+        if result.is_ready() && self.permit.visitor().is_known() {
             let end = Instant::now() + self.gate.limits().idle;
             self.until.as_mut().reset(end);
             return result;
         }
         match self.until.as_mut().poll(context) {
-            Poll::Pending => Poll::Pending,
+            Poll::Pending => result,
             Poll::Ready(()) => {
                 self.gate.silent();
                 Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
@@ -206,7 +219,6 @@ impl<I: AsyncRead + Unpin> AsyncRead for Watched<I> {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         let result = Pin::new(&mut self.stream).poll_read(context, buffer);
-        self.heard |= result.is_ready();
         self.watch(context, result)
     }
 }
@@ -263,7 +275,10 @@ mod tests {
         fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
             Poll::Ready(Ok(()))
         }
-        fn call(&mut self, _: Request<Incoming>) -> Self::Future {
+        fn call(&mut self, request: Request<Incoming>) -> Self::Future {
+            if request.uri().path() != "/stranger" {
+                request.extensions().get::<Visitor>().unwrap().know();
+            }
             std::future::ready(Ok(Response::new("hello".into())))
         }
     }
@@ -297,6 +312,8 @@ mod tests {
 
     const SHORT: Limits = Limits {
         connections: 2,
+        strangers: 2,
+        per_address: 2,
         opening: Duration::from_millis(100),
         idle: Duration::from_millis(200),
     };
@@ -349,7 +366,24 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_is_answered_and_one_too_many_is_closed() {
+    fn a_client_that_asks_again_and_again_without_saying_who_it_is_is_sent_away() {
+        let (address, gate) = serving(SHORT, Version::One);
+        let mut stream = TcpStream::connect(address).unwrap();
+        let request = b"GET /stranger HTTP/1.1\r\nHost: a\r\n\r\n";
+        let mut answers = 0;
+        let mut answer = [0; 512];
+        while stream.write_all(request).is_ok() {
+            match stream.read(&mut answer) {
+                Ok(0) | Err(_) => break,
+                Ok(_) => answers += 1,
+            }
+        }
+        assert!(answers > 0);
+        assert_eq!(counted(&gate), 1);
+    }
+
+    #[test]
+    fn who_asks_is_answered_and_who_waits_in_silence_gives_way() {
         let limits = Limits {
             opening: Duration::from_secs(20),
             ..SHORT
@@ -357,12 +391,12 @@ mod tests {
         let (address, gate) = serving(limits, Version::One);
         let connect = || TcpStream::connect(address).unwrap();
         let mut all = [connect(), connect(), connect()];
-        assert_eq!(all[2].read(&mut [0; 1]).unwrap_or(0), 0);
-        assert_eq!(gate.counts().too_many, 1);
+        assert_eq!(all[0].read(&mut [0; 1]).unwrap_or(0), 0);
+        assert_eq!(gate.counts().gave_way, 1);
         let request = b"GET / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n";
-        all[0].write_all(request).unwrap();
+        all[2].write_all(request).unwrap();
         let mut answer = Vec::new();
-        all[0].read_to_end(&mut answer).unwrap();
+        all[2].read_to_end(&mut answer).unwrap();
         assert!(answer.ends_with(Bytes::from_static(b"hello").as_ref()));
     }
 }

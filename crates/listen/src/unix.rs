@@ -78,7 +78,7 @@ pub fn accept(listener: &UnixListener, gate: &Arc<Gate>) -> (UnixStream, Permit)
         match listener.accept() {
             Ok((stream, _)) if !is_own(&stream).unwrap_or(false) => gate.other_user(),
             Ok((stream, _)) => {
-                if let Some(permit) = gate.admit(&stream) {
+                if let Some(permit) = gate.admit(&stream, None) {
                     return (stream, permit);
                 }
             }

@@ -203,7 +203,6 @@ fn recursive(message: &MessageDescriptor) -> bool {
 }
 
 /// Memory that this request takes once it is decoded and carried out, in bytes; an upper bound.
-#[must_use]
 pub fn memory<R: Request>(encoded: &[u8]) -> usize {
     let shape = SHAPES.numbers[R::NAME];
     size_of::<R>() + SHAPES.memory(shape, encoded, 0)

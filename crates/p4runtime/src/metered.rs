@@ -3,6 +3,7 @@
 
 use crate::expansion::{Request, memory};
 use http_body::{Body, Frame, SizeHint};
+use listen::{Busy, Visitor};
 use node::budget::{Account, Exhausted, Held};
 use std::marker::PhantomData;
 use std::pin::Pin;
@@ -80,16 +81,28 @@ pub struct MeteredBody<B> {
     head: Vec<u8>,
     /// Bytes of the message at hand that are still to come.
     left: usize,
+    visitor: Option<Visitor>,
+    /// From the first whole message on the connection keeps its place.
+    busy: Option<Busy>,
 }
 
 impl<B> MeteredBody<B> {
-    /// Of a connection's call.
-    pub fn new(body: B, account: &Account) -> MeteredBody<B> {
+    /// Of a call of this connection.
+    pub fn new(body: B, account: &Account, visitor: Option<Visitor>) -> MeteredBody<B> {
         MeteredBody {
             body,
             held: account.hold(0),
             head: Vec::with_capacity(HEAD),
             left: 0,
+            visitor,
+            busy: None,
+        }
+    }
+
+    /// A message may have come to its end.
+    fn is_whole(&mut self) {
+        if self.left == 0 && self.busy.is_none() {
+            self.busy = self.visitor.as_ref().map(Visitor::busy);
         }
     }
 
@@ -104,6 +117,7 @@ impl<B> MeteredBody<B> {
             piece = after;
             if self.left > 0 {
                 self.left -= step;
+                self.is_whole();
                 continue;
             }
             self.head.extend_from_slice(now);
@@ -113,6 +127,7 @@ impl<B> MeteredBody<B> {
                 let held = self.held.as_mut().map_err(|exhausted| *exhausted)?;
                 // One that is longer than the longest is refused by its length.
                 held.grow(self.left.min(MAX_MESSAGE).saturating_sub(held.bytes()))?;
+                self.is_whole();
             }
         }
         Ok(())
@@ -174,7 +189,7 @@ mod tests {
         let messages = [head(300), vec![7; 300], head(0), head(700), vec![7; 700]].concat();
         for size in [1, 2, 5, 7, 300, 2000] {
             let budget = Budget::new(limits);
-            let mut body = MeteredBody::new((), &budget.account());
+            let mut body = MeteredBody::new((), &budget.account(), None);
             for (at, piece) in messages.chunks(size).enumerate() {
                 body.follow(piece).unwrap();
                 let given = ((at + 1) * size).min(messages.len());

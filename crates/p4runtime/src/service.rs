@@ -9,6 +9,7 @@ use crate::messages::runtime::{
 };
 use crate::metered::{Charged, MAX_MESSAGE, Metered, MeteredBody};
 use crate::status;
+use listen::Visitor;
 use node::budget::{Account, Budget};
 use std::convert::Infallible;
 use std::future::Future;
@@ -191,10 +192,11 @@ where
 
     fn call(&mut self, request: http::Request<B>) -> Self::Future {
         let inner = Arc::clone(&self.0);
-        // `listen::http` gives each connection its account.
+        // `listen::http` gives each connection its account, and a place that it keeps while it is at work.
         let account = request.extensions().get::<Account>().cloned();
         let account = account.unwrap_or_else(|| Budget::new(listen::P4RUNTIME_MEMORY).account());
-        let request = request.map(|body| MeteredBody::new(body, &account));
+        let visitor = request.extensions().get::<Visitor>().cloned();
+        let request = request.map(|body| MeteredBody::new(body, &account, visitor));
         match request.uri().path() {
             "/p4.v1.P4Runtime/Write" => unary(
                 request,
@@ -257,3 +259,6 @@ where
         Ok(grpc.unary(call, request).await)
     })
 }
+
+#[cfg(test)]
+mod tests;

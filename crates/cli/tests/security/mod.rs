@@ -5,6 +5,7 @@ mod escaping;
 mod listeners;
 mod privileges;
 mod rest;
+mod strangers;
 mod tls;
 
 use crate::shell::{Place, prepare};

@@ -8,10 +8,13 @@
 use super::failed;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_TYPE, HOST, HeaderName, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{
+    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, ORIGIN, WWW_AUTHENTICATE,
+};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
+use listen::Visitor;
 use node::budget::Account;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -76,6 +79,9 @@ impl Refusal {
         if self == Refusal::Token {
             let scheme = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
+            // It has not said who it is: its place is for another.
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
         }
         answer
     }
@@ -180,7 +186,8 @@ pub async fn check(State(guard): State<Arc<Guard>>, request: Request, next: Next
         guard.refused[refusal as usize].fetch_add(1, Ordering::Relaxed);
         return refusal.answer();
     }
-    // `listen::http` gives each connection its account.
+    // `listen::http` gives each connection an account, and a place that it keeps while it is at work.
+    let _busy = request.extensions().get::<Visitor>().map(Visitor::busy);
     let held = request
         .extensions()
         .get::<Account>()

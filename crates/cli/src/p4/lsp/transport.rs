@@ -112,7 +112,7 @@ mod tests {
         };
         let budget = Budget::new(limits);
         let account = budget.account();
-        let mut read = |body: String| {
+        let read = |body: String| {
             let message = format!("Content-Length: {}\r\n\r\n{body}", body.len());
             read_message(&mut message.as_bytes(), &account)
                 .unwrap()

@@ -2,7 +2,7 @@
 
 use super::error::ConnectionError;
 use super::socket::{Socket, is_pause};
-use listen::Permit;
+use listen::{Busy, Permit};
 use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
 
@@ -89,6 +89,11 @@ impl Buffer {
         from.read_vectored(&mut slices)
     }
 
+    /// The first piece of what was read.
+    fn next(&self, length: usize) -> &[u8] {
+        &self.bytes[self.used * SLOT + HEADER..][..length.min(LONGEST)]
+    }
+
     /// Makes segments of what was read.
     fn cut(&mut self, connection: u32, received: &mut u32, mut length: usize) {
         while length > 0 {
@@ -145,6 +150,10 @@ pub struct Connection {
     pub attempt: usize,
     /// The place of one that was accepted.
     pub permit: Option<Permit>,
+    /// It keeps the place: the far end has sent more than a hello.
+    pub busy: Option<Busy>,
+    /// Bytes of the first message by its length field, once that has come.
+    hello: Option<u32>,
 }
 
 impl Connection {
@@ -166,6 +175,8 @@ impl Connection {
             telling: false,
             attempt: 0,
             permit: None,
+            busy: None,
+            hello: None,
         }
     }
 
@@ -249,11 +260,30 @@ impl Connection {
         match result {
             Ok(0) => Err(Dry::Over(ConnectionError::Gone)),
             Ok(length) => {
+                if self.busy.is_none() {
+                    self.heard(buffer.next(length));
+                }
                 buffer.cut(self.id, &mut self.received, length);
                 Ok(())
             }
             Err(error) if is_pause(&error) => Err(Dry::Later),
             Err(error) => Err(Dry::Over(error.into())),
+        }
+    }
+
+    /// Bytes have come: more than one message has a far end that is at work. Any program may say hello and wait.
+    fn heard(&mut self, bytes: &[u8]) {
+        if self.received == 0
+            && let [_, _, high, low, ..] = *bytes
+        {
+            self.hello = Some(u16::from_be_bytes([high, low]).into());
+        }
+        let came = self.received as usize + bytes.len();
+        let hello = self
+            .hello
+            .map_or(usize::from(u16::MAX), |length| length as usize);
+        if came > hello {
+            self.busy = self.permit.as_ref().map(|permit| permit.visitor().busy());
         }
     }
 

@@ -21,6 +21,9 @@ pub enum ConnectionError {
     /// The port has as many as it may have.
     #[error("too many connections")]
     TooMany,
+    /// It had said no more than hello, and another one needed its place.
+    #[error("it gave way to another connection, since it said no more than hello")]
+    GaveWay,
     /// The node asked for a connection of a port that waits for them.
     #[error("this port listens; it does not connect")]
     Listens,

@@ -53,6 +53,8 @@ pub struct Hub {
     watched: Watched,
     listener: Option<Socket>,
     gate: Arc<Gate>,
+    /// Connections that had given way to others at the last look.
+    gave_way: u64,
     /// Nothing is accepted until then; 0 when it is.
     rests_until: u64,
     /// Wakes who waits on the watched sockets.
@@ -122,6 +124,7 @@ impl Hub {
             home: Namespace::here(),
             watched,
             listener,
+            gave_way: 0,
             rests_until: 0,
             wake,
             woken: false,
@@ -528,9 +531,13 @@ impl Hub {
                 Ok((socket, _)) if !socket.is_own() => self.gate.other_user(),
                 Ok((socket, peer)) => {
                     // One too many is closed at once.
-                    let Some(permit) = self.gate.admit(&socket) else {
+                    let Some(permit) = self.gate.admit(&socket, socket.far_address()) else {
                         continue;
                     };
+                    let ended = self.gate.counts().gave_way;
+                    if std::mem::replace(&mut self.gave_way, ended) != ended {
+                        self.end_those_that_gave_way();
+                    }
                     let id = self.free_id();
                     let key = self.enter(id, socket, Stage::Handshake, peer);
                     if let Some(connection) = self.connections.get_mut(&key) {
@@ -548,6 +555,24 @@ impl Hub {
                     let _ = self.watched.set(listener, LISTENER, true, None);
                     return;
                 }
+            }
+        }
+    }
+
+    /// Ends connections whose places others have taken.
+    fn end_those_that_gave_way(&mut self) {
+        let gave_way = |connection: &Connection| {
+            let permit = connection.permit.as_ref();
+            permit.is_some_and(listen::Permit::gave_way)
+        };
+        let of = self.connections.iter();
+        let ended = of.filter(|(_, connection)| gave_way(connection));
+        let ended: Vec<(u64, Stage)> = ended.map(|(&key, one)| (key, one.stage)).collect();
+        for (key, stage) in ended {
+            match stage {
+                // The node knows nothing of it yet.
+                Stage::Handshake => self.forget(key),
+                _ => self.over(key, ConnectionError::GaveWay),
             }
         }
     }

@@ -3,7 +3,7 @@
 use crate::port::{ChannelSpec, Endpoint};
 use socket2::{Domain, SockAddr, Socket as Raw, Type};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 
 /// Connections that wait to be accepted.
@@ -63,6 +63,12 @@ impl Socket {
         let here = self.0.local_addr();
         let local = here.is_ok_and(|address| address.domain() == Domain::UNIX);
         !local || listen::unix::is_own(&self.0).unwrap_or(false)
+    }
+
+    /// The IP address of the far end; `None` of a Unix socket.
+    pub fn far_address(&self) -> Option<IpAddr> {
+        let address = self.0.peer_addr().ok()?.as_socket();
+        address.map(|address| address.ip())
     }
 
     /// Whether connecting has worked.

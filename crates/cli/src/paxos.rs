@@ -150,18 +150,37 @@ struct Asking {
     /// Ask again after this time
     #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = node::time::seconds)]
     timeout: Time,
-    /// The number of the (first) client, which no other has or had; by default one that nobody else is likely to have
-    #[arg(long, value_name = "N")]
+    /// The number by which this client is known, one at a time: of two that ask at once, the earlier one ends. Default: known by no number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     client: Option<u32>,
 }
 
 impl Asking {
-    fn client(&self) -> u32 {
-        // A different one for each start, and room for as many clients as a load may have.
-        self.client.unwrap_or_else(|| {
-            let drawn = node::random::split_mix(live::clock::now_ns(), std::process::id().into());
-            (drawn as u32 & 0xFFFF_FC00).max(1024)
-        })
+    /// 128 bits that no other start has.
+    fn nonce() -> anyhow::Result<u128> {
+        let mut bytes = [0; 16];
+        let mut rest = &mut bytes[..];
+        while !rest.is_empty() {
+            let flags = rustix::rand::GetRandomFlags::empty();
+            let count = rustix::rand::getrandom(&mut *rest, flags).context("random numbers")?;
+            rest = &mut rest[count..];
+        }
+        Ok(u128::from_ne_bytes(bytes))
+    }
+
+    /// Says why sessions were closed, if any were.
+    fn report_closed(&self, ended: &PortsOutcome) {
+        if counter(ended, "closed") == 0 {
+            return;
+        }
+        match self.client {
+            Some(number) => eprintln!(
+                "wire: client {number} is in use: another process asks with the same --client, and this one was closed. Its last request may have been done or not; give each process another --client, or none"
+            ),
+            None => eprintln!(
+                "wire: the session was closed, as many others were opened while this one was silent. Its last request may have been done or not; ask again"
+            ),
+        }
     }
 }
 
@@ -216,7 +235,7 @@ impl Kv {
                 Some(Answer::Found(value)) => ("found", Some(value)),
                 Some(Answer::Written) => ("written", None),
                 Some(Answer::Differs(value)) => ("differs", Some(value)),
-                Some(Answer::Unknown) | None => ("unknown", None),
+                Some(Answer::Unknown | Answer::Closed) | None => ("unknown", None),
             };
             noted.store(!matches!(what, "found" | "written"), Ordering::SeqCst);
             match (json, value) {
@@ -287,12 +306,13 @@ impl Learn {
 
 impl Load {
     fn run(self) -> anyhow::Result<Verdict> {
-        let first = self.asking.client();
+        let nonce = Asking::nonce()?;
         let config = client::Config {
             group: self.group.address()?,
-            first,
+            nonce: Some(nonce),
+            name: self.asking.client.unwrap_or(0),
             // Keys of this start alone: what was put into others before would be none of what is checked.
-            first_key: u64::from(first) << 32,
+            first_key: (nonce as u64) << 32,
             clients: self.clients,
             count: self.count,
             keys: self.keys,
@@ -326,6 +346,7 @@ impl Load {
         if !done {
             eprintln!("wire: {left} of {all} operations were not answered");
         }
+        self.asking.report_closed(&ended);
         if !verdict.holds {
             eprintln!("wire: {}", verdict.told);
         }
@@ -361,7 +382,8 @@ impl Group {
         let all = values.len() as u64;
         let config = proposer::Config {
             group: self.address()?,
-            client: asking.client(),
+            nonce: Asking::nonce()?,
+            name: asking.client.unwrap_or(0),
             timeout: asking.timeout,
             ..Default::default()
         };
@@ -371,6 +393,7 @@ impl Group {
         if left > 0 {
             eprintln!("wire: {left} of {all} values were not answered");
         }
+        asking.report_closed(&ended);
         let stopped = live::signal::stop_requested();
         Ok(Verdict::if_good(left == 0 || stopped).max(Verdict::if_done(left == 0)))
     }

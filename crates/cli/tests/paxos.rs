@@ -181,3 +181,27 @@ fn a_damaged_state_is_refused_and_a_torn_one_is_not() {
     let ended = place.run(&format!("rm {file}; mkdir {file}; {start}"));
     assert!(ended.err.contains("not a regular file"), "{}", ended.err);
 }
+
+/// Two processes by one number: never one with the other's answer, and of two at a time the earlier one ends.
+#[test]
+fn a_client_number_that_is_used_twice_does_all_or_says_that_it_does_not() {
+    let place = Place::new("paxos-client");
+    let group = group(5);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = members(&group, &on)
+        + &format!(
+            "for name in a0 a1 a2 c1 r0; do start $name; done
+             kv --client 5000 put 7 1; kv --client 5000 put 7 2; kv get 7
+             wire paxos load {on} --client 5000 --clients 1 --count 100000 --duration 30s > load.out 2> load.err & load=$!
+             sleep 1; kv --client 5000 get 7
+             wait $load; echo $?
+             kill $(jobs -p) 2> /dev/null; wait; cat load.err"
+        );
+    let ended = place.run(&script);
+    let lines: Vec<_> = ended.out.lines().collect();
+    let (answers, rest) = lines.split_at(lines.len().min(5));
+    let expected = ["written", "written", "2", "2", "1"];
+    assert_eq!(answers, expected, "{}{}", ended.out, ended.err);
+    let said = rest.join("\n");
+    assert!(said.contains("client 5000 is in use"), "{said}");
+}

@@ -4,7 +4,7 @@
 
 use crate::command::Value;
 use crate::message::Instance;
-use crate::store::{Answer, Store};
+use crate::store::{Answer, Client, FIRST_SESSION, Open, Store};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
@@ -16,6 +16,8 @@ pub const PARTS: u64 = 1 << 32;
 /// What a part has.
 const ITEMS: u8 = 1;
 const CLIENTS: u8 = 2;
+/// One session: a client with a last instance, a nonce and a name more.
+const SESSION: u8 = 3;
 
 /// The parts of a store.
 pub fn parts(store: &Store) -> Vec<Value> {
@@ -33,14 +35,22 @@ pub fn parts(store: &Store) -> Vec<Value> {
     });
     let items: Vec<_> = items.collect();
     items.chunks(ENTRIES).for_each(|some| part(ITEMS, some));
-    let clients = store.answers().map(|(client, sequence, answer)| {
-        let mut entry = client.to_be_bytes().to_vec();
-        entry.extend(sequence.to_be_bytes());
-        entry.extend(&*answer.encode());
-        entry
-    });
-    let clients: Vec<_> = clients.collect();
+    let (mut clients, mut sessions) = (Vec::new(), Vec::new());
+    for (number, client) in store.clients() {
+        let mut entry = number.to_be_bytes().to_vec();
+        entry.extend(client.sequence.to_be_bytes());
+        entry.extend(&*client.answer.encode());
+        if number < FIRST_SESSION {
+            clients.push(entry);
+            continue;
+        }
+        entry.extend(client.last.to_be_bytes());
+        entry.extend(client.open.nonce.to_be_bytes());
+        entry.extend(client.open.name.to_be_bytes());
+        sessions.push(entry);
+    }
     clients.chunks(ENTRIES).for_each(|some| part(CLIENTS, some));
+    sessions.chunks(1).for_each(|one| part(SESSION, one));
     if parts.is_empty() {
         // A store with nothing in it is one, too.
         parts.extend(Value::new(&[ITEMS]));
@@ -68,17 +78,41 @@ pub fn store(parts: &[Value]) -> Option<Store> {
                     return None;
                 };
                 for entry in entries {
-                    let (client, rest) = entry.split_at(4);
-                    let (sequence, answer) = rest.split_at(4);
-                    let half = |bytes: &[u8]| Some(u32::from_be_bytes(bytes.try_into().ok()?));
-                    let answer = Answer::decode(&Value::new(answer)?)?;
-                    store.set_answer(half(client)?, half(sequence)?, answer);
+                    let (number, client) = client(entry)?;
+                    store.set_client(number, client);
                 }
+            }
+            SESSION => {
+                let (entry, rest) = rest.split_first_chunk::<17>()?;
+                let (last, rest) = rest.split_first_chunk::<8>()?;
+                let (nonce, name) = rest.split_first_chunk::<16>()?;
+                let (number, client) = client(entry)?;
+                let session = Client {
+                    last: u64::from_be_bytes(*last),
+                    open: Open {
+                        nonce: u128::from_be_bytes(*nonce),
+                        name: u32::from_be_bytes(name.try_into().ok()?),
+                    },
+                    ..client
+                };
+                store.set_client(number, session);
             }
             _ => return None,
         }
     }
     Some(store)
+}
+
+/// A client's number, and what is remembered of each client.
+fn client(entry: &[u8; 17]) -> Option<(u32, Client)> {
+    let (number, rest) = entry.split_first_chunk::<4>()?;
+    let (sequence, answer) = rest.split_first_chunk::<4>()?;
+    let client = Client {
+        sequence: u32::from_be_bytes(*sequence),
+        answer: Answer::decode(&Value::new(answer)?)?,
+        ..Client::NEW
+    };
+    Some((u32::from_be_bytes(*number), client))
 }
 
 fn number(bytes: &[u8]) -> Option<u64> {
@@ -136,16 +170,29 @@ impl Arriving {
 mod tests {
     use super::*;
     use crate::command::{Command, VALUE};
-    use crate::store::Operation;
+    use crate::store::{OPENS, Opened, Operation};
 
     fn filled(count: u64) -> Store {
         let mut store = Store::default();
         for number in 0..count {
-            store.apply(&Command {
-                client: number as u32 % 5 + 1,
+            let put = |client| Command {
+                client,
                 sequence: number as u32 + 1,
                 value: Operation::Put(number % 11, number + 100).encode(),
-            });
+            };
+            store.apply(3 * number + 1, &put(number as u32 % 5 + 1));
+            let open = Open {
+                nonce: u128::from(number) << 100,
+                name: number as u32 % 3,
+            };
+            let open = Command {
+                client: OPENS,
+                sequence: 0,
+                value: open.encode(),
+            };
+            let opened = store.apply(3 * number + 2, &open).unwrap();
+            let session = Opened::decode(&opened).unwrap().client;
+            store.apply(3 * number + 3, &put(session));
         }
         store
     }
@@ -176,6 +223,8 @@ mod tests {
             &[ITEMS, 1],
             &[CLIENTS, 1, 2, 3],
             &[CLIENTS; 19],
+            &[SESSION; 45],
+            &[SESSION; 47],
         ] {
             assert_eq!(store(&[Value::new(bytes).unwrap()]), None, "{bytes:?}");
         }

@@ -325,8 +325,8 @@ fn a_replica_that_is_killed_at_any_byte_has_what_it_reported() {
             assert!(cut < bytes.len() || next == reported, "{next} {reported}");
             let mut expected = consensus::store::Store::default();
             let done = &decisions[..next as usize - 1];
-            for command in done {
-                expected.apply(command);
+            for (command, instance) in done.iter().zip(1..) {
+                expected.apply(instance, command);
             }
             expected.repeated = again.store().repeated;
             assert_eq!(*again.store(), expected, "of {next}");

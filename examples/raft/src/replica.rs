@@ -10,7 +10,7 @@
 
 use consensus::message::{Kind, Message, PORT};
 use consensus::store::Store;
-use consensus::{Command, Value};
+use consensus::Command;
 use protobuf::Message as _;
 use raft::eraftpb::{ConfState, EntryType, Message as Said};
 use raft::storage::MemStorage;
@@ -196,11 +196,10 @@ impl Replica {
             let Ok(message) = Message::<Command>::parse(&entry.data) else {
                 continue;
             };
-            let answer = self.store.apply(&message.value);
-            let Some(answer) = answer.filter(|_| self.raft.raft.state == StateRole::Leader) else {
+            let answer = self.store.apply(entry.index, &message.value);
+            let Some(value) = answer.filter(|_| self.raft.raft.state == StateRole::Leader) else {
                 continue;
             };
-            let value: Value = answer.encode();
             let response = Message {
                 instance: entry.index,
                 value: Command {

@@ -9,17 +9,18 @@
 //!
 //! - **Ports:** as configured, 1 by default, and with `answers` one more.
 //! - **Parameters:** see [`Config`].
-//! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `linearizable`: 1 when what was seen could have been seen
+//! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `closed`: sessions, where clients open any; `linearizable`: 1 when what was seen could have been seen
 //!   of one store, 0 when not; `latency_median_ps`, `latency_p99_ps`, `latency_max_ps`, from the first request, or when it was due, to the answer;
 //!   `longest_pause_ps`: the longest time without an answer to anybody, while something was asked.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::patience::Patience;
 use super::{Member, fault};
-use crate::command::Command;
+use crate::command::{Command, Value};
 use crate::history::{Entry, History};
 use crate::message::{Kind, Message};
-use crate::store::{Answer, Operation};
+use crate::store::{Answer, FIRST_SESSION, OPENS, Open, Opened, Operation};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
@@ -51,8 +52,14 @@ pub struct Config {
     pub ports: u16,
     /// Whether there is one more, the last, by which a replica answers and nothing leaves.
     pub answers: bool,
-    /// The number of the first client, from 1: others follow, and no two in a group may be the same.
+    /// The number of the first client, from 1: others follow, below [`FIRST_SESSION`], and no two in a group may be the same.
     pub first: u32,
+    /// Random bits, which no other start has: each client opens a session, in place of the number that follows from `first`.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub nonce: Option<u128>,
+    /// The name of the first client's session, and of each other's the next: another session of the same name closes it. 0 for none.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub name: u32,
     /// How many clients: 1 to 1024.
     pub clients: u32,
     /// How many operations each asks for.
@@ -82,6 +89,8 @@ impl Default for Config {
             ports: 1,
             answers: false,
             first: 1,
+            nonce: None,
+            name: 0,
             clients: 1,
             count: 100,
             keys: 8,
@@ -98,6 +107,8 @@ impl Default for Config {
 /// One client.
 #[derive(Clone, Copy, Debug)]
 struct Client {
+    /// Its number, once it has one.
+    number: Option<u32>,
     /// The operation that it waits for, by its place in the history.
     waits: Option<usize>,
     sequence: u32,
@@ -119,6 +130,8 @@ pub struct ClientNode {
     member: Member,
     config: Config,
     clients: Vec<Client>,
+    /// Which clients have the numbers that were granted.
+    numbers: BTreeMap<u32, usize>,
     history: History,
     random: Random,
     patience: Patience,
@@ -128,6 +141,7 @@ pub struct ClientNode {
     longest_pause: Time,
     answered: u64,
     retries: u64,
+    closed: u64,
 }
 
 impl ClientNode {
@@ -139,10 +153,11 @@ impl ClientNode {
         if !(1..=1024).contains(&config.clients) {
             return Err(fault("clients", "1 to 1024"));
         }
-        if config.first == 0 || config.first.checked_add(config.clients).is_none() {
+        let numbers = 1..FIRST_SESSION - config.clients;
+        if !numbers.contains(&config.first) {
             return Err(fault(
                 "first",
-                "1 or more, so that all clients have a number",
+                "1 or more, so that all clients have a number below 65,536",
             ));
         }
         if u64::from(config.clients) * u64::from(config.count) > MOST {
@@ -160,7 +175,11 @@ impl ClientNode {
                 "a pause is for a closed loop: one of the two",
             ));
         }
-        let client = Client {
+        let client = |number| Client {
+            number: match config.nonce {
+                None => Some(config.first + number),
+                Some(_) => None,
+            },
             waits: None,
             sequence: 0,
             port: 0,
@@ -175,7 +194,8 @@ impl ClientNode {
         };
         Ok(ClientNode {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
-            clients: alloc::vec![client; config.clients as usize],
+            clients: (0..config.clients).map(client).collect(),
+            numbers: BTreeMap::new(),
             history: History::default(),
             random: Random::new(config.seed),
             patience: Patience::new(config.timeout),
@@ -185,6 +205,7 @@ impl ClientNode {
             longest_pause: Time::ZERO,
             answered: 0,
             retries: 0,
+            closed: 0,
             config,
         })
     }
@@ -218,11 +239,11 @@ impl ClientNode {
     }
 
     fn ask(&mut self, number: usize, now: Time, out: &mut Out) {
-        let place = match self.clients[number].waits {
-            Some(place) => {
-                self.retries += 1;
-                place
-            }
+        let (waits, granted) = (self.clients[number].waits, self.clients[number].number);
+        self.retries += u64::from(self.clients[number].asked > 0);
+        let place = match waits {
+            Some(place) => Some(place),
+            None if granted.is_none() => None,
             None => {
                 let operation = self.draw();
                 self.history.entries.push(Entry {
@@ -231,13 +252,13 @@ impl ClientNode {
                     answered: None,
                 });
                 self.clients[number].sequence += 1;
-                self.history.entries.len() - 1
+                Some(self.history.entries.len() - 1)
             }
         };
         let client = &mut self.clients[number];
         let (port, again) = (Port(client.port), client.asked > 0);
         client.asked += 1;
-        client.waits = Some(place);
+        client.waits = place;
         client.wait = self.patience.wait(client.asked, client.wait);
         // Again by lot, between three and five quarters of it, so that not all who have waited ask at once.
         let quarter = client.wait.as_ps() / 4;
@@ -246,12 +267,20 @@ impl ClientNode {
                 true => Time::from_ps(3 * quarter + self.random.below(2 * quarter)),
                 false => client.wait,
             };
-        let request = Message {
-            value: Command {
-                client: self.config.first + number as u32,
+        let value = match (granted, place) {
+            (Some(client_number), Some(place)) => Command {
+                client: client_number,
                 sequence: client.sequence,
                 value: self.history.entries[place].operation.encode(),
             },
+            _ => Command {
+                client: OPENS,
+                sequence: 0,
+                value: open_of(&self.config, number as u32).encode(),
+            },
+        };
+        let request = Message {
+            value,
             ..Message::new(Kind::Request)
         };
         match again {
@@ -261,8 +290,14 @@ impl ClientNode {
     }
 
     fn answer(&mut self, now: Time, command: &Command) {
-        let number = command.client.wrapping_sub(self.config.first) as usize;
-        let Some(client) = self.clients.get_mut(number) else {
+        if command.client == OPENS {
+            return self.opened(now, &command.value);
+        }
+        let number = match self.config.nonce {
+            None => Some(command.client.wrapping_sub(self.config.first) as usize),
+            Some(_) => self.numbers.get(&command.client).copied(),
+        };
+        let Some(client) = number.and_then(|number| self.clients.get_mut(number)) else {
             return;
         };
         let answer = Answer::decode(&command.value);
@@ -270,6 +305,13 @@ impl ClientNode {
             return;
         };
         if client.sequence != command.sequence {
+            return;
+        }
+        if answer == Answer::Closed {
+            // Whether it was done is not known.
+            client.waits = None;
+            client.asks = Time::MAX;
+            self.closed += 1;
             return;
         }
         let entry = &mut self.history.entries[place];
@@ -298,6 +340,22 @@ impl ClientNode {
         self.answered += 1;
         self.longest_pause = self.longest_pause.max(now - self.last_answer);
         self.last_answer = now;
+    }
+
+    /// A session is granted to the client with this nonce; it asks at once.
+    fn opened(&mut self, now: Time, value: &Value) {
+        let (Some(opened), Some(first)) = (Opened::decode(value), self.config.nonce) else {
+            return;
+        };
+        let number = opened.nonce.wrapping_sub(first);
+        let number = usize::try_from(number).unwrap_or(usize::MAX);
+        let client = self.clients.get_mut(number);
+        if let Some(client) = client.filter(|client| client.number.is_none()) {
+            client.number = Some(opened.client);
+            client.asked = 0;
+            client.asks = now;
+            self.numbers.insert(opened.client, number);
+        }
     }
 
     fn is_done(&self) -> bool {
@@ -351,6 +409,17 @@ impl ClientNode {
     }
 }
 
+/// The request for a session by which a client asks.
+fn open_of(config: &Config, client: u32) -> Open {
+    Open {
+        nonce: config.nonce.unwrap_or(0).wrapping_add(client.into()),
+        name: match config.name {
+            0 => 0,
+            name => name.saturating_add(client),
+        },
+    }
+}
+
 impl Node for ClientNode {
     fn properties(&self) -> Properties {
         Properties::of(usize::from(self.member.ports) + usize::from(self.config.answers))
@@ -385,6 +454,9 @@ impl Node for ClientNode {
         counts.counter("asked", self.history.entries.len() as u64);
         counts.counter("answered", self.answered);
         counts.counter("retries", self.retries);
+        if self.config.nonce.is_some() {
+            counts.counter("closed", self.closed);
+        }
         let verdict = self.verdict();
         counts.counter("linearizable", verdict.holds.into());
         counts.counter("latency_median_ps", self.latencies.value_at(1, 2));

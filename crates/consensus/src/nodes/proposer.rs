@@ -1,16 +1,18 @@
 //! A proposer: has values decided, one after the other, and gives what came of each: `submit` of the paper (002, section 3.5.2).
 //!
-//! A value is asked for again until a replica has answered, and done once: whoever asks is known by its number and counts what it asks for.
+//! It opens a session first, in which it counts what it asks for. A value is asked for again until a replica has answered, and done once. Where the session was
+//! closed in between, whether the value was done is not known: it asks for nothing more.
 //!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
-//! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`.
+//! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`; `closed`: 1 when its session was closed.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
 
 use super::patience::Patience;
 use super::{Member, fault};
 use crate::command::{Command, Value};
 use crate::message::{Instance, Kind, Message};
+use crate::store::{Answer, OPENS, Open, Opened};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
@@ -29,8 +31,10 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
-    /// The number of the client that it is, from 1: no other may have it, nor a later start of this one.
-    pub client: u32,
+    /// Random bits, which no other start has.
+    pub nonce: u128,
+    /// The name of its session: another one of this name closes it; 0 for none.
+    pub name: u32,
     /// Asks again after this long.
     pub timeout: Time,
 }
@@ -42,7 +46,8 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
-            client: 1,
+            nonce: 0,
+            name: 0,
             timeout: Time::from_ms(100),
         }
     }
@@ -67,7 +72,10 @@ pub type Tell = Box<dyn FnMut(Answered) + Send>;
 /// The node.
 pub struct Proposer {
     member: Member,
-    client: u32,
+    open: Open,
+    /// The number that it is granted.
+    client: Option<u32>,
+    closed: bool,
     patience: Patience,
     values: Vec<Value>,
     tell: Tell,
@@ -88,15 +96,17 @@ impl Proposer {
     /// # Errors
     /// What is wrong with its configuration.
     pub fn new(config: Config, values: Vec<Value>, tell: Tell) -> Result<Proposer, ConfigError> {
-        if config.client == 0 {
-            return Err(fault("client", "1 or more"));
-        }
         if config.timeout < Time::from_us(1) {
             return Err(fault("timeout", "at least 1 us"));
         }
         Ok(Proposer {
             member: Member::new(config.mac, config.address, config.group, config.ports)?,
-            client: config.client,
+            open: Open {
+                nonce: config.nonce,
+                name: config.name,
+            },
+            client: None,
+            closed: false,
             patience: Patience::new(config.timeout),
             values,
             tell,
@@ -112,10 +122,25 @@ impl Proposer {
 
     fn answer(&mut self, now: Time, message: &Message<Command>, out: &mut Out) {
         let command = &message.value;
-        let own = command.client == self.client && command.sequence == self.answered as u32 + 1;
+        if let Some(opened) = Opened::decode(&command.value)
+            && command.client == OPENS
+            && self.client.is_none()
+            && opened.nonce == self.open.nonce
+        {
+            self.client = Some(opened.client);
+            self.begun = None;
+            self.asked = 0;
+            return self.ask(now, out);
+        }
+        let own =
+            Some(command.client) == self.client && command.sequence == self.answered as u32 + 1;
         let Some(begun) = self.begun.filter(|_| own) else {
             return;
         };
+        if Answer::decode(&command.value) == Some(Answer::Closed) {
+            self.closed = true;
+            return;
+        }
         (self.tell)(Answered {
             number: self.answered,
             instance: message.instance,
@@ -133,6 +158,18 @@ impl Proposer {
         let Some(value) = self.values.get(self.answered) else {
             return;
         };
+        let value = match self.client {
+            Some(client) => Command {
+                client,
+                sequence: self.answered as u32 + 1,
+                value: *value,
+            },
+            None => Command {
+                client: OPENS,
+                sequence: 0,
+                value: self.open.encode(),
+            },
+        };
         if self.begun.is_some() {
             self.retries += 1;
             self.port = (self.port + 1) % self.member.ports;
@@ -142,11 +179,7 @@ impl Proposer {
         self.wait = self.patience.wait(self.asked, self.wait);
         self.asks = now + self.wait;
         let request = Message {
-            value: Command {
-                client: self.client,
-                sequence: self.answered as u32 + 1,
-                value: *value,
-            },
+            value,
             ..Message::new(Kind::Request)
         };
         self.member.send_by(Port(self.port), &request, out);
@@ -174,7 +207,7 @@ impl Node for Proposer {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        (self.answered < self.values.len()).then_some(self.asks)
+        (self.answered < self.values.len() && !self.closed).then_some(self.asks)
     }
 
     fn statistics(&self) -> Statistics {
@@ -183,6 +216,7 @@ impl Node for Proposer {
             ("sent", self.member.sent),
             ("answered", self.answered as u64),
             ("retries", self.retries),
+            ("closed", self.closed.into()),
         ]
         .into()
     }

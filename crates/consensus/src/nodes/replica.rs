@@ -194,7 +194,7 @@ impl Replica {
         for decided in stored.iter().skip_while(is_part) {
             self.learner.step(decided);
             let (_, command) = self.learner.deliver()?;
-            self.store.apply(&command);
+            self.store.apply(decided.instance, &command);
         }
         Some(())
     }
@@ -233,16 +233,13 @@ impl Replica {
             if let Some(journal) = &mut self.journal {
                 journal.note(&of_decision(instance, command));
             }
-            let Some(answer) = self.store.apply(&command) else {
+            let Some(value) = self.store.apply(instance, &command) else {
                 continue;
             };
             let response = Message {
                 sender: self.id,
                 instance,
-                value: Command {
-                    value: answer.encode(),
-                    ..command
-                },
+                value: Command { value, ..command },
                 ..Message::new(Kind::Response)
             };
             self.member.send_by(port, &response, out);

@@ -256,7 +256,22 @@ fn a_proposer_gives_what_came_of_each_value_once() {
         ..request
     };
     node.wake(Time::ZERO, &mut out);
+    let open = said(&mut out).remove(0).1;
+    assert_eq!(open.value.client, crate::store::OPENS);
+    let granted = |nonce| {
+        let mut opened = response(open, 4);
+        opened.value.value = crate::store::Opened {
+            nonce,
+            client: 70_000,
+        }
+        .encode();
+        opened
+    };
+    tell(&mut node, Time::ZERO, 0, &granted(9), &mut out);
+    assert_eq!(said(&mut out), [], "a session of another client");
+    tell(&mut node, Time::ZERO, 0, &granted(0), &mut out);
     let first = said(&mut out).remove(0).1;
+    assert_eq!(first.value.client, 70_000);
     assert_eq!(first.value.value, values[0]);
     // Both replicas answer; it asks for the second at once, and again when nobody answers.
     tell(

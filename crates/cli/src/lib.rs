@@ -267,6 +267,7 @@ impl Verdict {
 /// Runs the command with the arguments of the process, and with these kinds of nodes; its exit code is as the book has it.
 pub fn main(registry: Registry) -> ExitCode {
     live::signal::take_int_and_term();
+    live::signal::fail_at_file_limit();
     // Errors in the arguments end here, with exit code 2.
     let arguments = multicall::arguments(std::env::args_os().collect());
     let matches = help::command(&arguments).get_matches_from(arguments);

@@ -3,7 +3,7 @@
 //! whole under their name, or beside it.
 
 use crate::progress;
-use live::output::{ApartError, Kept, OutputFile, apart};
+use live::output::{ApartError, Kept, OutputFile, apart, stdout_was_closed};
 use packet::printable;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;
@@ -65,6 +65,9 @@ impl Output {
     /// # Errors
     /// When it is closed.
     pub fn open(buffering: &Buffering) -> io::Result<Output> {
+        if stdout_was_closed() {
+            return Err(io::Error::other("standard output is closed"));
+        }
         let stdout = io::stdout();
         let file = File::from(stdout.as_fd().try_clone_to_owned()?);
         // Fails where it is no pipe, or over the user's limit: then it stays as it is.

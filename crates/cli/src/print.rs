@@ -2,6 +2,7 @@
 //! nobody reads, or that is a file on a full disk, ends no command in the middle of its work; and that no name or message
 //! from outside acts on a terminal.
 
+use live::output::stdout_was_closed;
 use packet::printable;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
@@ -30,6 +31,9 @@ macro_rules! eprintln {
 
 /// Text on standard output. If it cannot be written, the command goes on with its work, and [`lost`] tells at the end.
 pub fn report(text: Arguments<'_>) {
+    if stdout_was_closed() {
+        let _ = LOST.set(io::Error::other("it is closed"));
+    }
     if LOST.get().is_none()
         && let Err(error) = io::stdout().write_all(printable::lines(&text.to_string()).as_bytes())
     {

@@ -136,14 +136,26 @@ impl State {
         unsafe { &*self.shared }
     }
 
-    /// The context. Nobody else has it while the code runs.
-    #[expect(
-        clippy::mut_from_ref,
-        reason = "it is not in the state, only pointed to"
-    )]
-    fn context(&self) -> &mut Context {
-        // SAFETY: made of a `&mut` that the engine holds for the run; each shim takes it once.
+    /// The context. The state is borrowed for as long, so that there is one reference at a time.
+    fn context(&mut self) -> &mut Context {
+        // SAFETY: made of a `&mut` that the engine holds for the run, and reached through the state alone.
         unsafe { &mut *self.context }
+    }
+
+    /// Values that the code wants written: another piece of memory than the cells.
+    ///
+    /// # Safety
+    /// The code has made room for `count` of them there, and uses them only when the shim has come back.
+    unsafe fn output<'a>(&self, output: *mut u64, count: usize) -> &'a mut [u64] {
+        let cells = self.cells as usize;
+        let end = cells + size_of::<u64>() * self.shared().environment.layout.cells();
+        let (from, to) = (output as usize, output as usize + size_of::<u64>() * count);
+        assert!(
+            count == 0 || to <= cells || end <= from,
+            "output among the cells"
+        );
+        // SAFETY: by the caller's word; the cells are elsewhere.
+        unsafe { slice::from_raw_parts_mut(output, count) }
     }
 
     /// Brings the packet up to date with the code.
@@ -151,8 +163,13 @@ impl State {
         // SAFETY: as of the context.
         let packet = unsafe { &mut *self.packet };
         packet.position = self.position;
-        // SAFETY: so many bytes are written, and there is room for them.
-        unsafe { packet.emitted.set_len(self.out_bits.div_ceil(8) as usize) };
+        let written = self.out_bits.div_ceil(8) as usize;
+        assert!(
+            written <= packet.emitted.capacity(),
+            "emitted past the room for it"
+        );
+        // SAFETY: the code has written so many bytes, and there is room for them.
+        unsafe { packet.emitted.set_len(written) };
         packet.emitted_bits = self.out_bits;
     }
 
@@ -269,7 +286,7 @@ unsafe extern "C" fn invoke(
     // SAFETY: the code has written as many cells as the call wants.
     let input = unsafe { slice::from_raw_parts(input, call.input_cells) };
     // SAFETY: the code has made room for as many cells as the call gives, and cleared them.
-    let output = unsafe { slice::from_raw_parts_mut(output, call.output_cells) };
+    let output = unsafe { state.output(output, call.output_cells) };
     state.save_packet();
     // SAFETY: as of the context.
     let packet = unsafe { &mut *state.packet };
@@ -326,7 +343,7 @@ unsafe extern "C" fn evaluate(
     // SAFETY: a part of the program, or of a call, which the engine keeps where it is.
     let expression = unsafe { &*expression };
     // SAFETY: the code has made room for them.
-    let output = unsafe { slice::from_raw_parts_mut(output, cells as usize) };
+    let output = unsafe { state.output(output, cells as usize) };
     let environment = state.shared().environment.clone();
     interpreter::evaluate(&environment, expression, state.cells(), output);
 }
@@ -399,19 +416,19 @@ unsafe extern "C" fn clear(state: *mut State) {
 
 unsafe extern "C" fn waiting_packets(state: *mut State, port: u64) -> u64 {
     // SAFETY: as in `hit`.
-    let state = unsafe { &*state };
+    let state = unsafe { &mut *state };
     u64::from(state.context().waiting(port).packets)
 }
 
 unsafe extern "C" fn waiting_time(state: *mut State, port: u64) -> u64 {
     // SAFETY: as in `hit`.
-    let state = unsafe { &*state };
+    let state = unsafe { &mut *state };
     u64::from(state.context().waiting(port).time)
 }
 
 unsafe extern "C" fn out_of_steps(state: *mut State) {
     // SAFETY: as in `hit`.
-    let state = unsafe { &*state };
+    let state = unsafe { &mut *state };
     state.context().stop = Some(Stop::Steps);
 }
 

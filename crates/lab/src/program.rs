@@ -1,8 +1,8 @@
 //! P4 programs from files.
 
+use live::file::text_named;
 use p4::compile::{Compiled, Options, compile};
 use p4::source::{IncludeError, Includes};
-use std::fs::read_to_string;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,25 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When the file cannot be read, with its name. What is wrong with the program is in [`Compiled::diagnostics`].
 pub fn load(path: &Path, folders: &[PathBuf], options: &Options) -> io::Result<Compiled> {
+    compiled(path, live::file::text(path), folders, options)
+}
+
+/// The same of a file that another file names, as a lab does: a regular file only.
+///
+/// # Errors
+/// Those of [`load`].
+pub fn load_named(path: &Path, folders: &[PathBuf], options: &Options) -> io::Result<Compiled> {
+    compiled(path, text_named(path), folders, options)
+}
+
+fn compiled(
+    path: &Path,
+    text: io::Result<String>,
+    folders: &[PathBuf],
+    options: &Options,
+) -> io::Result<Compiled> {
     let name = path.display().to_string();
-    let text = live::file::text(path).map_err(|error| match live::signal::is_stop(&error) {
+    let text = text.map_err(|error| match live::signal::is_stop(&error) {
         true => error,
         false => io::Error::new(error.kind(), format!("{name}: {error}")),
     })?;
@@ -40,7 +57,7 @@ impl Includes for Folders<'_> {
             .chain(self.folders.iter().map(PathBuf::as_path));
         for place in places {
             let path = place.join(name);
-            match read_to_string(&path) {
+            match text_named(&path) {
                 Ok(text) => return Ok((path.display().to_string(), text)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("{}: {error}", path.display()).into()),

@@ -117,7 +117,7 @@ pub fn controller(keys: &str) -> Result<openflow::controller::config::Config, Fa
 /// # Errors
 /// When it cannot be read, or is longer than 64 MiB.
 pub fn text(path: &Path) -> Result<String, InputError> {
-    crate::input::text(path)
+    crate::input::text_of_user(path)
 }
 
 #[cfg(test)]

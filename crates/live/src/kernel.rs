@@ -15,6 +15,7 @@ pub mod netns;
 pub mod nfqueue;
 pub mod output;
 pub mod page;
+pub mod random;
 pub mod scheduling;
 pub mod signal;
 pub mod statistics;

@@ -305,3 +305,29 @@ fn a_program_in_c_reads_what_a_program_in_rust_does() {
     assert_eq!(ended.status.code(), Some(1));
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "Invalid argument\n");
 }
+
+/// Whoever may write the file may make it shorter: that ended the readers, by SIGBUS.
+#[test]
+fn a_page_whose_file_becomes_shorter_says_nothing_any_more() {
+    let path = path("shorter");
+    let mut publisher = Publisher::create(&path).unwrap();
+    let reader = Reader::open(&path).unwrap();
+    let news = ClockReading {
+        offsets: 2,
+        ..reading(0)
+    };
+    let start = now_ns();
+    while reader.read().is_none() {
+        publisher.publish(&news, start);
+    }
+    let file = std::fs::OpenOptions::new().write(true).open(&path).unwrap();
+    file.set_len(0).unwrap();
+    assert_eq!(reader.read(), None);
+    // The writer goes on as well; a new file has a page again.
+    publisher.publish(&news, start);
+    assert!(matches!(Reader::open(&path), Err(PageError::Other { .. })));
+    drop(publisher);
+    std::fs::remove_file(&path).unwrap();
+    let _publisher = Publisher::create(&path).unwrap();
+    assert_eq!(Reader::open(&path).unwrap().read(), None);
+}

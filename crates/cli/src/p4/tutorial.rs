@@ -264,7 +264,7 @@ impl Programs {
                 "{}: without a `main` there is nothing to run",
                 path.display()
             );
-            let text = live::file::text(&path).with_context(|| path.display().to_string())?;
+            let text = live::file::text_named(&path).with_context(|| path.display().to_string())?;
             self.0.insert(file.into(), (compiled, text));
         }
         Ok(&self.0[file].0)
@@ -277,7 +277,7 @@ struct Makefile(Vec<(String, String)>);
 impl Makefile {
     /// An exercise may have none.
     fn read(path: &Path) -> Makefile {
-        let text = live::file::text(path).unwrap_or_default();
+        let text = live::file::text_named(path).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
             let (name, value) = line.split_once('=')?;
             Some((name.trim().to_string(), value.trim().to_string()))
@@ -293,7 +293,7 @@ impl Makefile {
 
 /// A file of JSON.
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let text = live::file::text(path).with_context(|| path.display().to_string())?;
+    let text = live::file::text_named(path).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))
 }
 

@@ -2,6 +2,7 @@
 
 mod certificates;
 mod escaping;
+mod files;
 mod listeners;
 mod privileges;
 mod rest;

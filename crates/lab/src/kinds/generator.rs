@@ -5,6 +5,8 @@ use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::replay::Replayed;
 use crate::tree::{Value, What};
 use nodes::generator::{Config, Frames, Generator, Source};
+use std::fmt::Display;
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 /// The kind.
@@ -49,11 +51,17 @@ fn make(config: &Value, context: Context<'_>) -> Made {
                 None => Box::new(Frames::default()),
                 Some(folder) => {
                     let path = folder.join(replay.value.read::<String>()?);
+                    let fault = |error: &dyn Display| {
+                        Fault::new(replay.value.span.clone(), error.to_string())
+                    };
+                    // A FIFO would keep everything waiting.
+                    if let Err(error) = live::file::open_named(&path)
+                        && error.kind() == ErrorKind::InvalidInput
+                    {
+                        return Err(fault(&format_args!("{}: {error}", path.display())));
+                    }
                     let replayed = Replayed::open(path, context.notes);
-                    Box::new(
-                        replayed
-                            .map_err(|error| Fault::new(replay.value.span, error.to_string()))?,
-                    )
+                    Box::new(replayed.map_err(|error| fault(&error))?)
                 }
             };
             Generator::replay(read, source)

@@ -3,7 +3,7 @@
 use crate::engine::{EngineKind, Engines, describe};
 use crate::fault::Fault;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
-use crate::program::load;
+use crate::program::load_named;
 use crate::replay::Notes;
 use crate::tree::Value;
 use ::pipeline::architecture::{self, Pipeline};
@@ -215,7 +215,7 @@ impl Section {
             defines: defines.collect(),
             ..p4::compile::Options::default()
         };
-        load(&folder.join(&self.read.program), &folders, &compiling)
+        load_named(&folder.join(&self.read.program), &folders, &compiling)
             .map_err(|error| self.fault("program", error.to_string()))
     }
 

@@ -24,6 +24,7 @@ const ERROR_SIZE: usize = 256;
 /// The longest expression. libpcap's optimiser takes more than quadratic time: 0.4 s for 250 ports
 /// joined by `or`, 15 s for 900.
 const LONGEST_EXPRESSION: usize = 4 * 1024;
+const TOO_LONG: &str = "an expression has at most 4096 bytes";
 
 /// Why an expression has no program.
 #[derive(Debug, thiserror::Error)]
@@ -55,6 +56,12 @@ pub enum BpfError {
 }
 
 impl BpfError {
+    /// Whether the text is refused for packets of every kind: nothing is tried again for other link types.
+    pub(super) fn is_of_the_text(&self) -> bool {
+        matches!(self, BpfError::Expression { reason, .. } if reason == TOO_LONG
+            || reason.contains("syntax error") || reason.contains("memory exhausted"))
+    }
+
     /// Whether the resolver does not know a name: it is not asked again for other link types.
     pub(super) fn is_of_a_name(&self) -> bool {
         matches!(self, BpfError::Expression { reason, .. } if reason.starts_with("unknown host"))
@@ -177,7 +184,7 @@ pub fn compile(
         reason: reason.into(),
     };
     if expression.len() > LONGEST_EXPRESSION {
-        return Err(refused("an expression has at most 4096 bytes"));
+        return Err(refused(TOO_LONG));
     }
     let text = CString::new(expression).map_err(|_| refused("it contains a zero byte"))?;
     let library = load()?;

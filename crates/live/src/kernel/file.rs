@@ -15,10 +15,12 @@
 mod bytes;
 mod captured;
 mod input;
+mod named;
 mod window;
 
 pub use bytes::{Bytes, Next, text};
 pub use captured::{Captured, Described, IPV4_ADDRESS, Unkept};
+pub use named::{MAX_TEXT, bytes_named, open_named, text_named};
 
 use crate::kernel::signal;
 use input::Input;

@@ -214,6 +214,7 @@ fn needs_netmask(expression: &str) -> Result<bool, FilterError> {
         match bpf::compile(expression, &Target::of(link_type), LONGEST as u32) {
             Ok(_) => return Ok(false),
             Err(BpfError::Netmask { .. }) => return Ok(true),
+            Err(error) if error.is_of_the_text() => return Err(error.into()),
             Err(error @ BpfError::Expression { .. }) if !error.is_of_a_name() => {
                 refused = refused.or(Some(error));
             }

@@ -1,6 +1,6 @@
 //! Files that are written: whole under their name, or not at all.
 //!
-//! Bytes go into a new file beside the one that is named, `NAME.PID.partial`. When all of them are there,
+//! Bytes go into a new file beside the one that is named, `NAME.RANDOM.partial`. When all of them are there,
 //! [`OutputFile::commit`] writes them to the disk and gives the file its name, in one step: whoever opens the
 //! name finds the old file or the new one, whole. When that goes wrong, the old file stands as it was, and
 //! what was written stays in the partial file, so that nothing is lost that was accepted; a partial file
@@ -21,9 +21,11 @@
 //! ```
 
 mod apart;
+mod closed;
 mod destination;
 
 pub use apart::{ApartError, apart};
+pub use closed::stdout_was_closed;
 
 use destination::Destination;
 use std::fmt;

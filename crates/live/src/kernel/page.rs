@@ -31,6 +31,7 @@ mod counter;
 mod map;
 mod publisher;
 mod reader;
+mod truncated;
 
 pub use publisher::Publisher;
 pub use reader::{Reader, Reading, State};

@@ -42,6 +42,19 @@ pub fn take_int_and_term() {
     }
 }
 
+/// Has a write past the limit of a file's size (`ulimit -f`) fail, as one to a full disk does, instead of ending the process. Programs
+/// that it starts have the signal as usual.
+pub fn fail_at_file_limit() {
+    extern "C" fn nothing(_: libc::c_int) {}
+    // SAFETY: the structure is plain data, zero is valid for each field, and the handler does nothing.
+    unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
+        libc::sigemptyset(&mut action.sa_mask);
+        libc::sigaction(libc::SIGXFSZ, &action, std::ptr::null_mut());
+    }
+}
+
 /// Takes INT, TERM and HUP from now on. Blocking calls come back with EINTR, so that loops see the flag.
 ///
 /// A second signal ends the process at once. HUP stays ignored where the process was started to ignore it, by `nohup`; INT where it was

@@ -199,8 +199,8 @@ fn beside(target: &Path, old: Option<&Metadata>) -> Result<(File, PathBuf), Faul
     // The old one's mode comes behind its owner; until then it is nobody else's.
     options.mode(if old.is_some() { 0o600 } else { 0o666 });
     let mut last = None;
-    for attempt in 0..TRIES {
-        let partial = target.with_file_name(partial_name(name, attempt));
+    for _ in 0..TRIES {
+        let partial = target.with_file_name(partial_name(name));
         match options.open(&partial) {
             Ok(file) => {
                 if let Some(old) = old {
@@ -218,13 +218,9 @@ fn beside(target: &Path, old: Option<&Metadata>) -> Result<(File, PathBuf), Faul
     Err(("making a new file beside it", last.unwrap_or(many)))
 }
 
-/// `NAME.PID.partial`, or `NAME.PID-N.partial`; a name that would be too long is cut.
-fn partial_name(name: &OsStr, attempt: u32) -> OsString {
-    let pid = std::process::id();
-    let ending = match attempt {
-        0 => format!(".{pid}.partial"),
-        _ => format!(".{pid}-{attempt}.partial"),
-    };
+/// `NAME.RANDOM.partial`; a name that would be too long is cut. No other process knows it beforehand.
+fn partial_name(name: &OsStr) -> OsString {
+    let ending = format!(".{:016x}.partial", crate::kernel::random::number());
     let name = name.as_bytes();
     let name = &name[..name.len().min(LONGEST_NAME - ending.len())];
     OsString::from_vec([name, ending.as_bytes()].concat())

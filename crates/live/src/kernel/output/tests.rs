@@ -64,8 +64,15 @@ fn a_file_that_is_given_up_stays_beside_if_anything_is_in_it() {
     let partial = file.partial().unwrap().to_path_buf();
     drop(file);
     assert_eq!(content(&partial), "half");
-    let name = format!("x.{}.partial", std::process::id());
-    assert_eq!(folder.names(), [name]);
+    let [name] = &folder.names()[..] else {
+        panic!("{:?}", folder.names());
+    };
+    assert_eq!(Path::new(name), partial.file_name().unwrap());
+    // No other process can have made it before.
+    let random = name
+        .strip_prefix("x.")
+        .and_then(|rest| rest.strip_suffix(".partial"));
+    assert_eq!(random.map(str::len), Some(16), "{name}");
     // The next one has another name, and does not touch it.
     let mut file = OutputFile::create(&path).unwrap();
     file.write_all(b"second").unwrap();

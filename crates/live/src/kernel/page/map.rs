@@ -1,5 +1,6 @@
 //! The page as memory.
 
+use super::truncated;
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
@@ -7,7 +8,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::AtomicU64;
 
 /// Bytes of the file.
-pub const SIZE: usize = 4096;
+pub const SIZE: usize = truncated::SIZE;
 
 /// The page's begin, as the module's documentation has it.
 #[repr(C)]
@@ -49,6 +50,7 @@ impl Map {
         if at == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
+        truncated::watch(at as usize);
         NonNull::new(at.cast())
             .map(Map)
             .ok_or_else(|| io::ErrorKind::OutOfMemory.into())
@@ -60,7 +62,8 @@ impl std::ops::Deref for Map {
 
     #[inline]
     fn deref(&self) -> &Page {
-        // SAFETY: the mapping is SIZE bytes long, which is more than a Page, aligned to a page of memory, and lives as long as this value.
+        // SAFETY: the mapping is SIZE bytes long, which is more than a Page, aligned to a page of memory, and lives as long as this value;
+        // where its file becomes shorter, zeros take its place.
         // Any bytes are a Page, and whoever changes them meanwhile does so in whole words.
         unsafe { self.0.as_ref() }
     }
@@ -68,6 +71,7 @@ impl std::ops::Deref for Map {
 
 impl Drop for Map {
     fn drop(&mut self) {
+        truncated::forget(self.0.as_ptr() as usize);
         // SAFETY: this is the mapping that was made, and nobody has a reference to it any more.
         unsafe { libc::munmap(self.0.as_ptr().cast(), SIZE) };
     }

@@ -3,7 +3,8 @@
 use super::counter::Counter;
 use super::map::{Map, SIZE};
 use super::{MAGIC, PageError, VERSION};
-use std::fs::File;
+use crate::kernel::file::open_named;
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
 use std::sync::atomic::fence;
@@ -68,9 +69,13 @@ impl Reader {
             source,
         };
         let other = || PageError::Other { path: path.into() };
-        let file = File::open(path).map_err(open)?;
-        let about = file.metadata().map_err(open)?;
-        if !about.is_file() || about.len() != SIZE as u64 {
+        let file = match open_named(path) {
+            Ok(file) => file,
+            // A FIFO, a device, a folder.
+            Err(error) if error.kind() == ErrorKind::InvalidInput => return Err(other()),
+            Err(error) => return Err(open(error)),
+        };
+        if file.metadata().map_err(open)?.len() != SIZE as u64 {
             return Err(other());
         }
         let map = Map::new(&file, false).map_err(open)?;

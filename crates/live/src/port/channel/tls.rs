@@ -3,19 +3,24 @@
 //! A certificate is good when the authority has signed it; names do not count, since switches and controllers have
 //! none that a certificate could hold.
 
+use crate::kernel::file::Bytes;
 use crate::port::{PortError, TlsError};
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};
-use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{
     CertificateError, ClientConfig, ClientConnection, Connection, DigitallySignedStruct, Error,
     RootCertStore, ServerConfig, ServerConnection, SignatureScheme,
 };
+use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// The longest file of a key or of certificates, bytes: all authorities of a system have some 200 KiB.
+const MAX_PEM: u64 = 4 << 20;
 
 /// Files in PEM form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -137,15 +142,23 @@ impl Side {
 type Own = (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>);
 
 fn own(key: &Path, certificate: &Path) -> Result<Own, TlsError> {
-    let private = PrivateKeyDer::from_pem_file(key).map_err(|source| TlsError::Key {
+    let private = read(key).and_then(|bytes| PrivateKeyDer::from_pem_slice(&bytes));
+    let private = private.map_err(|source| TlsError::Key {
         path: key.into(),
         source,
     })?;
     Ok((certificates(certificate)?, private))
 }
 
+/// A file, which a lab may name: as much of it as keys and certificates have, and no wait that a signal does not end.
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let mut bytes = Vec::new();
+    let read = Bytes::open(path).and_then(|file| file.take(MAX_PEM).read_to_end(&mut bytes));
+    read.map(|_| bytes).map_err(pem::Error::Io)
+}
+
 fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
-    let read = CertificateDer::pem_file_iter(path).and_then(Iterator::collect);
+    let read = read(path).and_then(|bytes| CertificateDer::pem_slice_iter(&bytes).collect());
     let read: Vec<_> = read.map_err(|source| TlsError::Certificate {
         path: path.into(),
         source,

@@ -113,12 +113,14 @@ impl<T: Copy> Ring<T> {
     /// How many entries this side may put in, as the producer.
     pub fn room(&self) -> u32 {
         let consumed = self.word(self.offsets.consumer).load(Ordering::Acquire);
-        self.size - self.at.wrapping_sub(consumed)
+        // A kernel that has consumed more than there was leaves no room, and no number that is none.
+        self.size.saturating_sub(self.at.wrapping_sub(consumed))
     }
 
     /// Puts an entry in; there is [room](Ring::room). The kernel sees it at the next
     /// [`publish`](Ring::publish).
     pub fn put(&mut self, entry: T) {
+        debug_assert!(self.room() > 0, "an entry that is not consumed yet");
         // SAFETY: the place is ours until it is published.
         unsafe { self.entry(self.at).write(entry) };
         self.at = self.at.wrapping_add(1);

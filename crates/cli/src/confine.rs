@@ -7,17 +7,26 @@
 //! - who has ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs ends it: starting
 //!   programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
+//! A [`server`] that strangers talk to gives up root besides, for a user that nothing belongs to, and the kernel refuses it every file
+//! to write (Landlock).
+//!
 //! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.
 
 use anyhow::Context;
+use landlock::{
+    ABI, AccessFs, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+};
 use live::port::{Medium, PortSpec};
+use live::user::{User, is_root};
+use rustix::fs::{Gid, Uid, fchown};
 use rustix::thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch, apply_filter_all_threads,
 };
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 
 /// What a command that reads may do beside.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,6 +94,59 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     guard(keep, || forbidden(xdp))
 }
 
+/// From here on a server works on ports that are open, of another user than root, and opens no file to write: that which strangers
+/// talk to. `user` is the name or number of that user; without one root becomes a user that nothing belongs to. Where ports are
+/// at paths it stays root, to remove them. `sockets` are to share their ports with those of that user.
+///
+/// # Errors
+/// When there is no such user, or the system refuses.
+pub fn server<'a>(
+    specs: impl IntoIterator<Item = &'a PortSpec> + Clone,
+    paths: bool,
+    user: Option<&str>,
+    sockets: &[BorrowedFd<'_>],
+) -> anyhow::Result<()> {
+    let at_path = |spec: &PortSpec| match spec {
+        PortSpec::Capture(_) | PortSpec::Path(_) | PortSpec::Xdp(..) | PortSpec::Rtl(..) => true,
+        PortSpec::Channel(spec) => matches!(spec.endpoint, live::port::Endpoint::Path(_)),
+        _ => false,
+    };
+    let paths = paths || specs.clone().into_iter().any(at_path);
+    if !is_off() && is_root() {
+        let user = match user {
+            Some(name) => Some(User::find(name).with_context(|| format!("--user {name}"))?),
+            None => (!paths).then(User::dynamic),
+        };
+        if let Some(user) = user.filter(|user| user.user != 0) {
+            // Sockets share a port with those of the same user only.
+            let (own, group) = (Uid::from_raw(user.user), Gid::from_raw(user.group));
+            for socket in sockets {
+                fchown(socket, Some(own), Some(group)).context("handing a socket over")?;
+            }
+            user.assume().context("giving up root")?;
+        }
+    }
+    if !is_off() && !paths {
+        no_files()?;
+    }
+    ports(specs, paths)
+}
+
+/// Has the kernel refuse to make, change and remove files, where it has Landlock; devices and settings of the kernel may be written to.
+fn no_files() -> anyhow::Result<()> {
+    let writes = AccessFs::from_write(ABI::V3);
+    let rules = Ruleset::default().handle_access(writes)?.create()?;
+    let open = |path| {
+        PathFd::new(path)
+            .ok()
+            .map(|path| PathBeneath::new(path, AccessFs::WriteFile))
+    };
+    let places = ["/dev", "/proc", "/sys"].into_iter().filter_map(open);
+    let rules = rules.add_rules(places.map(Ok::<_, RulesetError>))?;
+    rules.restrict_self().context("Landlock")?;
+    Ok(())
+}
+
 /// From here on the command changes the maps of a program that it has in the kernel. `paths` is for one that has yet to make or remove a socket.
 ///
 /// # Errors
@@ -108,11 +170,16 @@ const WRITES: CapabilitySet = CapabilitySet::DAC_OVERRIDE
     .union(CapabilitySet::FOWNER)
     .union(CapabilitySet::CHOWN);
 
+/// Whether the user does without all of it.
+fn is_off() -> bool {
+    std::env::var_os("WIRE_CONFINE").is_some_and(|value| value == "off")
+}
+
 fn guard(
     keep: CapabilitySet,
     filter: impl FnOnce() -> Result<SeccompFilter, seccompiler::BackendError>,
 ) -> anyhow::Result<()> {
-    if std::env::var_os("WIRE_CONFINE").is_some_and(|value| value == "off") {
+    if is_off() {
         return Ok(());
     }
     let permitted = capabilities(None).context("capabilities")?.permitted;

@@ -20,5 +20,6 @@ pub mod scheduling;
 pub mod signal;
 pub mod statistics;
 pub mod thread;
+pub mod user;
 pub mod wait;
 pub mod wake;

@@ -30,6 +30,7 @@
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //! | [`statistics`] | interface statistics, queues, routes and neighbours, for nodes |
 //! | [`thread`] | starting threads |
+//! | [`user`] | giving up root |
 //!
 //! ```no_run
 //! use live::port::{self, Options, PortError};
@@ -48,5 +49,5 @@ pub mod world;
 
 pub use kernel::{
     bpf, clock, datagram, ebpf, file, filter, interface, netlink, netns, nfqueue, output, page,
-    scheduling, signal, statistics, thread,
+    scheduling, signal, statistics, thread, user,
 };

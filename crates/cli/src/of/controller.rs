@@ -53,6 +53,9 @@ pub struct Controller {
     set: Vec<String>,
     #[command(flatten)]
     rest: Rest,
+    /// As root: the user that it becomes once its ports are open; without it one that nothing belongs to
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
@@ -126,7 +129,7 @@ impl Controller {
             }
         }
         let rest = self.rest.open()?;
-        confine::ports(&specs, false)?;
+        confine::server(&specs, false, self.user.as_deref(), &[])?;
         if let Some(answers) = rest.map(rest::Opened::start).transpose()? {
             // First, so that it sees every packet go by.
             apps.insert(0, Box::new(answers) as Box<dyn App>);

@@ -63,6 +63,9 @@ pub struct Switch {
     /// The rate of the ports, as controllers are told it
     #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
     rate: Rate,
+    /// As root: the user that it becomes once its ports are open; without it one that nothing belongs to
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
@@ -126,7 +129,7 @@ impl Switch {
         for told in ports.iter().filter_map(reached) {
             eprintln!("wire: {told}");
         }
-        confine::ports(&ports, false)?;
+        confine::server(&ports, false, self.user.as_deref(), &[])?;
         drive(
             "switch",
             node,

@@ -6,6 +6,7 @@ mod transport;
 
 use super::source::Reading;
 use crate::Verdict;
+use crate::confine::{self, Permissions};
 use node::budget::{Account, Budget, Held, Limits};
 use p4::editor::Analysis;
 use p4::source::{IncludeError, Includes};
@@ -76,6 +77,7 @@ impl Includes for Open<'_> {
 impl Lsp {
     /// Serves until the editor says `exit`.
     pub fn run(self) -> anyhow::Result<Verdict> {
+        confine::reader(Permissions::default())?;
         let mut server = Server {
             reading: self.reading,
             documents: BTreeMap::new(),

@@ -67,6 +67,9 @@ pub struct Run {
     /// Where random numbers begin
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
+    /// As root: the user that it becomes once its ports are open; without it one that nothing belongs to
+    #[arg(long, value_name = "USER")]
+    user: Option<String>,
     /// Stop after this time, such as 10s
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
@@ -121,7 +124,7 @@ impl Run {
         let text = std::fs::read(&file)?;
         let listener = self.listener()?;
         // The threads that serve are made with what is left.
-        confine::ports(&on, self.control.is_some())?;
+        confine::server(&on, self.control.is_some(), self.user.as_deref(), &[])?;
         let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
             (Some(listener), Some(checked)) => {
                 let (kind, engines) = (self.engine, engines.clone());

@@ -3,9 +3,11 @@
 
 use node::Time;
 use nodes::bandwidth::capacity::client::Client;
-use nodes::bandwidth::capacity::server::{Limits, Test, setup};
+use nodes::bandwidth::capacity::server::{Grant, Limits, Test, activation, setup};
 use nodes::bandwidth::capacity::{Clock, Settings};
-use packet::udpstp::{Activation, Direction, LOAD, Message, Setup, SetupAnswer, VERSION};
+use packet::udpstp::{
+    Activation, Direction, Integrity, LOAD, Message, Setup, SetupAnswer, VERSION,
+};
 
 const CLOCK: Clock = Clock { epoch_ns: 0 };
 const PORT: u16 = 9;
@@ -21,7 +23,15 @@ pub fn target(data: &[u8]) {
         }
         assert_eq!(Message::parse(&written), Ok(message));
     }
-    let _ = setup(data, || Some(PORT), &mut Vec::new());
+    let granted = Grant {
+        port: PORT,
+        integrity: Integrity::default(),
+    };
+    let mut answer = Vec::new();
+    if setup(data, |_| Ok(granted), &mut answer).is_ok() {
+        assert_eq!(answer.len(), data.len(), "the address may be forged");
+    }
+    let _ = activation(data);
     for direction in [Direction::Upstream, Direction::Downstream] {
         client(direction, data);
         server(direction, data);

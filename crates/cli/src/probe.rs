@@ -3,6 +3,8 @@
 mod address;
 mod answer;
 mod ask;
+mod cookie;
+mod desk;
 mod intervals;
 mod line;
 mod outcome;
@@ -25,7 +27,7 @@ use std::path::PathBuf;
 /// the path for as long as it takes: what gives way, as TCP does, counts as free. Says what it cost.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire probe --answer                        # on the one machine
+  wire probe --answer                        # on the one machine; for the Internet with --key-file
   wire probe 192.0.2.7                       # on the other: down, then up
   wire probe 192.0.2.7 --down --duration 5s --plot rates.png
   wire probe 192.0.2.7 --method minprobe --capacity 200Mb/s  # what is free")]
@@ -119,6 +121,18 @@ pub struct Probe {
     /// The longest that a test may be
     #[arg(long, value_name = "TIME", requires = "answer", value_parser = node::time::seconds, default_value = "60s")]
     max_duration: Time,
+    /// The key that both ends have, in a file with mode 0600; the server makes it if it is not there
+    #[arg(long, value_name = "FILE")]
+    key_file: Option<PathBuf>,
+    /// Serve clients of any address without a key: by default those of the Internet need one
+    #[arg(long, requires = "answer", conflicts_with = "key_file")]
+    public: bool,
+    /// Serve clients that do not prove that they receive, such as udpst: load may then go to a forged address
+    #[arg(long, requires = "answer")]
+    any_client: bool,
+    /// As root: the user that it becomes once its ports are open; without it one that nothing belongs to
+    #[arg(long, value_name = "USER", requires = "answer")]
+    user: Option<String>,
     /// It ends after so many tests
     #[arg(long, short, value_name = "N", requires = "answer")]
     count: Option<u64>,

@@ -121,7 +121,7 @@ fn it_measures_with_udpst_as_its_server_and_as_its_client() {
         let (place, b) = (&place, &b);
         scope.spawn(move || {
             let there = "ip addr add 10.88.0.2/24 dev w1
-                udpst > udpst.log 2>&1 & wire probe --answer --on 10.88.0.2:9999 --count 2 > server; touch ready
+                udpst > udpst.log 2>&1 & wire probe --answer --any-client --on 10.88.0.2:9999 --count 2 > server; touch ready
                 until [ -e done ]; do sleep 0.1; done; kill %1";
             place.run_by(b.command("timeout"), &format!("tc qdisc replace dev w1 root {BUCKETS}; {there}"))
         });

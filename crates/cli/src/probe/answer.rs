@@ -1,5 +1,7 @@
-//! Who answers: a test for each client that asks, a thread each.
+//! Who answers: a test for each client that proves that it receives, a thread each.
 
+use super::cookie::Cookies;
+use super::desk::{self, Desk, Refusal, Running};
 use super::intervals::{of_server, served};
 use super::line::Line;
 use super::{Probe, address, word};
@@ -8,18 +10,18 @@ use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::profile::bits;
 use anyhow::Context;
-use live::clock::now_ns;
+use live::clock::{epoch_ns, now_ns};
 use live::datagram::Datagrams;
 use live::port::PortSpec;
 use live::signal::stop_requested;
 use node::Time;
-use nodes::bandwidth::capacity::server::{Limits, Test, setup};
+use nodes::bandwidth::capacity::server::{Limits, Test, activation, reject, setup};
 use nodes::bandwidth::message::{Message, REPLY};
-use packet::udpstp::{Direction, PORT, Setup};
+use packet::udpstp::{Direction, PORT, Setup, SetupAnswer};
+use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
@@ -42,6 +44,15 @@ struct Ended {
 
 /// Answers until somebody asks for the end, or enough tests were.
 pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
+    let mut desk = Desk {
+        at_once: usize::from(command.at_once),
+        public: command.public,
+        any_client: command.any_client,
+        signer: desk::signer(command.key_file.as_deref())?,
+        cookies: Cookies::new()?,
+        running: Running::default(),
+        setups: BTreeMap::new(),
+    };
     let mut control = control(command)?;
     let at = control.local()?;
     if at.ip().is_unspecified() {
@@ -52,7 +63,8 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
         port: at.port(),
         listen: true,
     };
-    confine::ports([&spec], false)?;
+    let user = command.user.as_deref();
+    confine::server([&spec], false, user, &[control.as_fd()])?;
     let limits = Limits {
         test_time: u16::try_from(command.max_duration.as_ns() / 1_000_000_000).unwrap_or(u16::MAX),
         rate: command
@@ -66,14 +78,16 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
             stdout.tell(&format!("{line}\n"))?;
         }
         false => stdout.tell(&format!(
-            "answering at {at}, {} tests at once, to anybody; until Ctrl-C\n",
-            command.at_once
+            "answering at {at}, {} tests at once, to {}; until Ctrl-C\n",
+            command.at_once,
+            desk.whom()
         ))?,
     }
     stdout.flush()?;
-    let running = Arc::new(AtomicUsize::new(0));
     let (sender, ended) = channel();
     let (mut over, mut refused, mut unreadable, mut probes) = (0, 0u64, 0u64, 0u64);
+    // Reasons of refusals that were told.
+    let (mut told_key, mut told_cookie) = (false, false);
     // Of which probes is still to be told, and since when.
     let (mut stamped, mut since) = (Vec::new(), 0);
     while !stop_requested() && command.count.is_none_or(|count| over < count) {
@@ -104,22 +118,54 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
         for (from, to, bytes) in requests {
             // All that a client hears comes from the address that it asked.
             let own = to.unwrap_or(at.ip());
+            let unix_time = ((epoch_ns() + now_ns()) / 1_000_000_000) as u32;
             let mut answer = Vec::new();
-            let mut opened = None;
-            let open = || {
-                opened = open(from, own, &running, usize::from(command.at_once));
-                opened.as_ref().map(|(_, port)| *port)
-            };
-            match setup(&bytes, open, &mut answer) {
-                Err(_) => unreadable += 1,
-                Ok(accepted) => {
-                    answer_from(&mut control, own, from, &answer);
-                    match (accepted, opened) {
-                        (Some(setup), Some((socket, _))) => {
-                            start(setup, socket, from, limits, &sender, &running)?;
+            if let Some(request) = activation(&bytes) {
+                let socket = || connected(own, at.port(), from);
+                match desk.activate(from, &request, unix_time) {
+                    Ok(setup) => match socket() {
+                        Ok(socket) => {
+                            let test = (setup, bytes);
+                            start(test, socket, from, limits, &sender, &desk.running)?;
                         }
-                        _ => refused += 1,
+                        Err(error) => {
+                            desk.running.end(from);
+                            refused += 1;
+                            eprintln!("wire: {from}: no socket for its test: {error}");
+                        }
+                    },
+                    Err(Refusal::Runs) => {}
+                    Err(refusal) => {
+                        refused += 1;
+                        if refusal == Refusal::Unproven
+                            && !std::mem::replace(&mut told_cookie, true)
+                        {
+                            eprintln!(
+                                "wire: {from} does not prove that it receives, as udpst does not: for such clients use --any-client; further ones are counted"
+                            );
+                        }
+                        reject(&request, &mut answer);
+                        answer_from(&mut control, own, from, &answer);
                     }
+                }
+                continue;
+            }
+            let grant = |setup: &Setup| {
+                let granted = desk.grant(from, at.port(), setup, unix_time);
+                if granted == Err(SetupAnswer::KEY_WANTED)
+                    && !std::mem::replace(&mut told_key, true)
+                {
+                    eprintln!(
+                        "wire: {from} has no key: give both ends one by --key-file FILE, or serve anybody by --public; further ones are counted"
+                    );
+                }
+                granted
+            };
+            match setup(&bytes, grant, &mut answer) {
+                Err(_) => unreadable += 1,
+                Ok(granted) => {
+                    answer_from(&mut control, own, from, &answer);
+                    refused += u64::from(granted.is_none());
                 }
             }
         }
@@ -128,7 +174,7 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     }
     // Those that still run see the request to stop.
     drop(sender);
-    while running.load(Ordering::SeqCst) > 0 {
+    while !desk.running.is_empty() {
         std::thread::park_timeout(LOOK);
     }
     over += tell(command, &mut stdout, &ended)?;
@@ -169,56 +215,54 @@ fn control(command: &Probe) -> anyhow::Result<Datagrams> {
     };
     if let Some(text) = &command.on {
         let at = address::own(text, PORT)?;
-        return Datagrams::bind(at).map_err(|error| told(at, error));
+        return bind(at).map_err(|error| told(at, error));
     }
     let any = (Ipv4Addr::UNSPECIFIED, PORT).into();
     if !command.ipv4 {
         let both = (Ipv6Addr::UNSPECIFIED, PORT).into();
-        match Datagrams::bind(both) {
+        match bind(both) {
             Ok(socket) => return Ok(socket),
             // There is no IPv6 here.
             Err(error) if !command.ipv6 && error.kind() != io::ErrorKind::AddrInUse => {}
             Err(error) => return Err(told(both, error)),
         }
     }
-    Datagrams::bind(any).map_err(|error| told(any, error))
+    bind(any).map_err(|error| told(any, error))
 }
 
-/// A socket for a test, if there is room for one, and its port.
-fn open(
-    from: SocketAddr,
-    own: IpAddr,
-    running: &AtomicUsize,
-    at_once: usize,
-) -> Option<(Datagrams, u16)> {
-    if running.load(Ordering::SeqCst) >= at_once {
-        return None;
-    }
-    let mut at = SocketAddr::new(own, 0);
-    if let (SocketAddr::V6(at), SocketAddr::V6(from)) = (&mut at, from) {
+/// A socket whose port tests share, at an address that no other server has.
+fn bind(at: SocketAddr) -> io::Result<Datagrams> {
+    let port = Datagrams::bind(at)?.local()?.port();
+    Datagrams::bind_shared(SocketAddr::new(at.ip(), port))
+}
+
+/// A socket for a client's test: it has the server's own port, and hears this client alone.
+fn connected(own: IpAddr, port: u16, client: SocketAddr) -> io::Result<Datagrams> {
+    let mut at = SocketAddr::new(own, port);
+    if let (SocketAddr::V6(at), SocketAddr::V6(client)) = (&mut at, client) {
         // A link-local address is one of an interface.
-        at.set_scope_id(from.scope_id());
+        at.set_scope_id(client.scope_id());
     }
-    let mut socket = Datagrams::bind(at).ok()?;
-    // Only who asked is heard.
-    socket.connect(from).ok()?;
-    let port = socket.local().ok()?.port();
-    Some((socket, port))
+    let mut socket = Datagrams::bind_shared(at)?;
+    socket.connect(client)?;
+    // Datagrams of others may have come before it was connected; they ask again.
+    while socket.receive(&mut |_| {})? > 0 {}
+    Ok(socket)
 }
 
 fn start(
-    setup: Setup,
+    (setup, activation): (Setup, Vec<u8>),
     socket: Datagrams,
     peer: SocketAddr,
     limits: Limits,
     sender: &Sender<Ended>,
-    running: &Arc<AtomicUsize>,
+    running: &Running,
 ) -> anyhow::Result<()> {
-    running.fetch_add(1, Ordering::SeqCst);
-    let (sender, running) = (sender.clone(), Arc::clone(running));
+    let (sender, running) = (sender.clone(), running.clone());
     let body = move || {
         let mut line = Line::new(socket, peer);
         let mut test = Test::new(setup, peer.is_ipv6(), limits, line.clock(), line.now());
+        test.handle(line.now(), &activation);
         live::scheduling::for_node();
         let mut error = None;
         while !stop_requested() {
@@ -238,7 +282,7 @@ fn start(
             dropped,
             error,
         });
-        running.fetch_sub(1, Ordering::SeqCst);
+        running.end(peer);
     };
     live::thread::spawn("test", body)?;
     Ok(())

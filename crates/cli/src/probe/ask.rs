@@ -1,5 +1,6 @@
 //! Who asks: a test each way, and what came of it.
 
+use super::desk;
 use super::intervals::Teller;
 use super::line::Line;
 use super::outcome::Outcome;
@@ -32,6 +33,7 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
     for direction in directions {
         lines.push((command.settings(*direction)?, line(server)?));
     }
+    let signer = desk::signer(command.key_file.as_deref())?;
     let spec = PortSpec::Udp {
         host: host.into(),
         port: server.port(),
@@ -62,7 +64,8 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
             server.is_ipv6(),
             line.clock(),
             line.now(),
-        );
+        )
+        .with_key(signer.clone());
         let driven = drive(&mut line, &mut client, &teller);
         teller.join()?;
         driven.with_context(|| format!("to {server}"))?;
@@ -123,8 +126,8 @@ fn mend(end: End, server: SocketAddr) -> anyhow::Result<()> {
     match end {
         End::Stopped | End::Complete => Ok(()),
         End::NoAnswer => bail!(
-            "nobody answers at {server}: start `wire probe --answer` there (or udpst 9.0.0 or later), and let UDP through to port {} and to the \
-             ports above 32767 that tests get{}",
+            "nobody answers at {server}: start `wire probe --answer` there, and let UDP through to port {} (of udpst 9.0.0 or later also to the \
+             ports above 32767 that its tests get){}",
             server.port(),
             match server.port() {
                 PORT => format!("; {old}"),
@@ -135,10 +138,19 @@ fn mend(end: End, server: SocketAddr) -> anyhow::Result<()> {
             bail!("{end}: it takes udpst 9.0.0 or later, or `wire probe --answer`")
         }
         End::Refused(SetupAnswer::FULL, _) => {
-            bail!("{end}: try again later, or give it more by `wire probe --answer --at-once`")
+            bail!(
+                "{end}: try again later, or give it more by `wire probe --answer --at-once`; an address has one test at a time"
+            )
         }
         End::Refused(SetupAnswer::KEY_WANTED, _) => {
-            bail!("{end}, which wire has not: let it run without a key")
+            bail!(
+                "{end}: copy the file of its --key-file here and give it by --key-file; or the server serves anybody by --public. Keys of udpst \
+                 are others: let it run without"
+            )
+        }
+        End::Refused(SetupAnswer::NO_KEYS, _) => bail!("{end}: leave --key-file out"),
+        End::Rejected => {
+            bail!("{end}, or the key is another, or it serves no test more: try again")
         }
         End::Refused(SetupAnswer(9 | 10), _) => {
             bail!(

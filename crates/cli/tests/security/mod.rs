@@ -3,6 +3,7 @@
 mod certificates;
 mod escaping;
 mod files;
+mod forgers;
 mod listeners;
 mod privileges;
 mod rest;
@@ -95,6 +96,12 @@ impl Drop for Running {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// An address of loopback with a UDP port that nobody has.
+fn free_address() -> std::net::SocketAddr {
+    let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.local_addr().unwrap()
 }
 
 /// Polls for up to twenty seconds.

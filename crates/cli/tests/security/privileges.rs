@@ -1,6 +1,6 @@
 //! What a command may do once it has opened what it needs, as the system tells it.
 
-use super::{PORTS, PROGRAM, Running, eventually};
+use super::{PORTS, PROGRAM, Running, eventually, free_address};
 use crate::shell::{Place, has, is_root, lines};
 use live::netns::{Namespace, VethEnd, veth};
 use std::path::Path;
@@ -195,4 +195,58 @@ fn without_the_guard_all_is_as_it_was() {
             .iter()
             .all(|&(_, _, filtered)| !filtered)
     );
+}
+
+/// The users of all threads of a process, real and effective.
+fn users(id: u32) -> Vec<String> {
+    let tasks = std::fs::read_dir(format!("/proc/{id}/task")).unwrap();
+    let status =
+        tasks.filter_map(|task| std::fs::read_to_string(task.ok()?.path().join("status")).ok());
+    let users = status.filter_map(|status| {
+        let line = status.lines().find_map(|line| line.strip_prefix("Uid:"))?;
+        Some(line.split_whitespace().collect::<Vec<_>>().join(" "))
+    });
+    users.collect()
+}
+
+#[test]
+fn a_server_that_strangers_talk_to_is_not_roots() {
+    if !is_root("a server gives up root") {
+        return;
+    }
+    let place = Place::new("no-root");
+    let controller = "of controller learning --listen ptcp:0 --rest 127.0.0.1:0";
+    let answer = format!("probe --answer --on {}", free_address());
+    let program = format!("p4 run {PROGRAM} {PORTS} --p4runtime 127.0.0.1:0");
+    for (command, told) in [
+        (controller.to_owned(), "metrics on http://"),
+        (format!("{answer} >&2"), "answering at "),
+        (program, "P4Runtime at "),
+        (
+            "of switch --on udp:127.0.0.1:9 --listen ptcp:0 --controller tcp:127.0.0.1:9"
+                .to_owned(),
+            "until Ctrl-C",
+        ),
+    ] {
+        for (option, user) in [
+            ("", None),
+            ("--user 1234", Some("1234")),
+            ("--user root", Some("0")),
+        ] {
+            let (head, rest) = command.split_once(" --").unwrap();
+            let script = format!("exec wire {head} {option} --{rest}");
+            let mut running = Running::start(&place, &script);
+            running.told(told);
+            let id = running.child.id();
+            let settled = || {
+                let users = users(id);
+                let wanted = |all: &String| match user {
+                    Some(user) => all.split(' ').all(|one| one == user),
+                    None => !all.split(' ').any(|one| one == "0"),
+                };
+                !users.is_empty() && users.iter().all(wanted)
+            };
+            assert!(eventually(settled), "{script}: {:?}", users(id));
+        }
+    }
 }

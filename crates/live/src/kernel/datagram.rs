@@ -6,10 +6,10 @@ use super::clock::Converter;
 use super::wait;
 use receive::Buffers;
 pub use receive::Datagram;
-use socket2::SockAddr;
+use socket2::{Domain, SockAddr, Socket, Type};
 use std::io;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
 /// Datagrams that offload takes at once: what kernels before 6.10 have as their limit.
@@ -44,7 +44,21 @@ impl Datagrams {
     /// # Errors
     /// When the address is not this machine's, or the port is in use or privileged.
     pub fn bind(address: SocketAddr) -> io::Result<Datagrams> {
-        let socket = UdpSocket::bind(address)?;
+        Datagrams::of(UdpSocket::bind(address)?, address)
+    }
+
+    /// A socket that shares its port with others of the same user: a connected one has what its far end sends, this one the rest.
+    ///
+    /// # Errors
+    /// Those of [`bind`](Datagrams::bind).
+    pub fn bind_shared(address: SocketAddr) -> io::Result<Datagrams> {
+        let socket = Socket::new(Domain::for_address(address), Type::DGRAM, None)?;
+        socket.set_reuse_port(true)?;
+        socket.bind(&address.into())?;
+        Datagrams::of(socket.into(), address)
+    }
+
+    fn of(socket: UdpSocket, address: SocketAddr) -> io::Result<Datagrams> {
         socket.set_nonblocking(true)?;
         let socket = Datagrams {
             socket,
@@ -298,6 +312,12 @@ impl Datagrams {
             0 => Ok(()),
             _ => Err(io::Error::last_os_error()),
         }
+    }
+}
+
+impl AsFd for Datagrams {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

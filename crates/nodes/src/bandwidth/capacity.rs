@@ -17,7 +17,8 @@
 //! [`next_wake`](client::Client::next_wake) says so, and take what `poll_transmit` gives until it gives nothing. Time counts from where the world
 //! likes; [`Clock`] turns it into the stamps of messages.
 //!
-//! Not there: authentication (RFC 9946 section 4.2), more than one connection, marks of congestion (ECN), random payloads.
+//! The answer to a setup request carries a cookie in its authentication fields, and the activation repeats it, signed where both
+//! ends have a key. Not there: authentication by RFC 9946 section 4.2, more than one connection, marks of congestion (ECN), random payloads.
 
 pub mod client;
 pub mod rates;

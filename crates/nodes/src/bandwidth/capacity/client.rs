@@ -6,11 +6,13 @@ use super::side::{Flow, Side};
 use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
 use alloc::format;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::fmt;
 use node::{Histogram, Time};
 use packet::udpstp::{
-    Action, Activation, Direction, Load, Message, NO_VALUE, SendingRate, Setup, SetupAnswer,
-    Status, VERSION,
+    Action, Activation, Direction, Integrity, Load, Message, NO_VALUE, SendingRate, Setup,
+    SetupAnswer, Status, VERSION,
 };
 
 /// Between requests that nobody answers.
@@ -65,6 +67,35 @@ enum State {
     Over(End),
 }
 
+/// Signs with a key that client and server share: an activation, with what the answer to the setup has shown.
+#[derive(Clone)]
+pub struct Signer(Arc<dyn Fn(&[u8]) -> [u8; 32] + Send + Sync>);
+
+impl Signer {
+    /// By this function.
+    pub fn new(sign: impl Fn(&[u8]) -> [u8; 32] + Send + Sync + 'static) -> Signer {
+        Signer(Arc::new(sign))
+    }
+
+    /// The digest of an activation that repeats the integrity of the setup's answer.
+    #[must_use]
+    pub fn digest(&self, request: &Activation, shown: &Integrity) -> [u8; 32] {
+        let unsigned = Activation {
+            integrity: *shown,
+            ..*request
+        };
+        let mut bytes = Vec::new();
+        Message::Activation(unsigned).build(&mut bytes);
+        (self.0)(&bytes)
+    }
+}
+
+impl fmt::Debug for Signer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Signer")
+    }
+}
+
 /// A client.
 #[derive(Clone, Debug)]
 pub struct Client {
@@ -85,6 +116,9 @@ pub struct Client {
     /// The settings of jumbo datagrams, and of the MTU, have been the other ones already.
     changed: [bool; 2],
     stopped: bool,
+    /// What the answer to the setup has shown, for the activation to repeat.
+    shown: Integrity,
+    signer: Option<Signer>,
 }
 
 impl Client {
@@ -110,7 +144,15 @@ impl Client {
             least_round_trip: None,
             changed: [false; 2],
             stopped: false,
+            shown: Integrity::default(),
+            signer: None,
         }
+    }
+
+    /// Has a key that the server may want.
+    #[must_use]
+    pub fn with_key(self, signer: Option<Signer>) -> Client {
+        Client { signer, ..self }
     }
 
     /// Ends the test before its time, and tells the server.
@@ -233,9 +275,22 @@ impl Client {
                 identifier: self.identifier,
                 jumbo: self.settings.jumbo,
                 traditional_mtu: self.settings.traditional_mtu,
+                integrity: Integrity {
+                    mode: self.signer.is_some().into(),
+                    ..Integrity::default()
+                },
                 ..Setup::default()
             }),
-            _ => Message::Activation(self.settings.activation()),
+            _ => {
+                let mut request = Activation {
+                    integrity: self.shown,
+                    ..self.settings.activation()
+                };
+                if let Some(signer) = &self.signer {
+                    request.integrity.digest = signer.digest(&request, &self.shown);
+                }
+                Message::Activation(request)
+            }
         }
     }
 
@@ -314,6 +369,7 @@ impl Client {
         match setup.answer {
             Some(SetupAnswer::OK) if setup.port != 0 => {
                 (self.state, self.port) = (State::Activation, setup.port);
+                self.shown = setup.integrity;
                 (self.ask, self.until) = (Some(now), now + PATIENCE);
             }
             None | Some(SetupAnswer::OK) => self.side.faults.unexpected += 1,

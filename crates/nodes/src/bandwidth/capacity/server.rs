@@ -1,6 +1,7 @@
 //! Who is asked for tests.
 //!
-//! At the control port [`setup`] answers, and says when a port for a test is wanted; there a [`Test`] works.
+//! At the control port [`setup`] answers; an [`activation`] that repeats what the answer said has a [`Test`] made. Until then the
+//! server keeps nothing of a client, and says no more than the client did: the client's address may be forged.
 
 use super::rates::Table;
 use super::search::Search;
@@ -11,7 +12,8 @@ use alloc::vec::Vec;
 use node::{Histogram, Time};
 use packet::BadHeader;
 use packet::udpstp::{
-    Action, Activation, Direction, Message, NO_VALUE, Null, Setup, SetupAnswer, Status, VERSION,
+    Action, Activation, Direction, Integrity, Message, NO_VALUE, Setup, SetupAnswer, Status,
+    VERSION,
 };
 
 /// The most connections that a request may speak of.
@@ -38,14 +40,23 @@ impl Default for Limits {
     }
 }
 
-/// Answers a datagram at the control port. `open` makes a port for a test, if there is room for one; then what comes back is what the
-/// [`Test`] there is made from.
+/// What a server gives a client that asks for a test: it keeps nothing of the request itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Grant {
+    /// The port where the client activates the test.
+    pub port: u16,
+    /// What the activation must repeat: only a client that receives the answer can.
+    pub integrity: Integrity,
+}
+
+/// Answers a datagram at the control port; the answer is as long as the request. `grant` says whether the client may have a
+/// test. What comes back is what a [`Test`] is made from.
 ///
 /// # Errors
-/// When it is no setup request; nobody is answered then.
+/// When it is no setup request; nothing is answered then.
 pub fn setup(
     bytes: &[u8],
-    open: impl FnOnce() -> Option<u16>,
+    grant: impl FnOnce(&Setup) -> Result<Grant, SetupAnswer>,
     out: &mut Vec<u8>,
 ) -> Result<Option<Setup>, BadHeader> {
     let request = match Message::parse(bytes)? {
@@ -53,30 +64,43 @@ pub fn setup(
         _ => return Err(BadHeader("UDPSTP message that is no setup request")),
     };
     let connections = 1..=MOST_CONNECTIONS;
-    let refusal = if request.version != VERSION {
-        Some(SetupAnswer::BAD_VERSION)
+    let granted = if request.version != VERSION {
+        Err(SetupAnswer::BAD_VERSION)
     } else if !connections.contains(&request.connections)
         || request.connection >= request.connections
     {
-        Some(SetupAnswer::BAD_CONNECTIONS)
-    } else if request.integrity.mode != 0 {
-        Some(SetupAnswer::NO_KEYS)
+        Err(SetupAnswer::BAD_CONNECTIONS)
     } else {
-        None
-    };
-    let (answer, port) = match (refusal, refusal.map_or_else(open, |_| None)) {
-        (Some(refusal), _) => (refusal, None),
-        (None, None) => (SetupAnswer::FULL, None),
-        (None, port) => (SetupAnswer::OK, port),
+        grant(&request)
     };
     let response = Setup {
         version: VERSION,
-        answer: Some(answer),
-        port: port.unwrap_or(0),
+        answer: Some(granted.err().unwrap_or(SetupAnswer::OK)),
+        port: granted.map_or(0, |grant| grant.port),
+        integrity: granted.map_or(Integrity::default(), |grant| grant.integrity),
         ..request
     };
     Message::Setup(response).build(out);
-    Ok(port.map(|_| response))
+    Ok(granted.is_ok().then_some(response))
+}
+
+/// The request in a datagram that activates a test, if it is one.
+#[must_use]
+pub fn activation(bytes: &[u8]) -> Option<Activation> {
+    match Message::parse(bytes) {
+        Ok(Message::Activation(request)) if request.accepted.is_none() => Some(request),
+        _ => None,
+    }
+}
+
+/// Appends the answer to an activation that is not accepted; it is as long as the request.
+pub fn reject(request: &Activation, out: &mut Vec<u8>) {
+    let answer = Activation {
+        accepted: Some(false),
+        integrity: Integrity::default(),
+        ..*request
+    };
+    Message::Activation(answer).build(out);
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -108,10 +132,6 @@ pub struct Test {
 impl Test {
     /// For the client whose setup was answered.
     pub fn new(setup: Setup, ipv6: bool, limits: Limits, clock: Clock, now: Time) -> Test {
-        let null = Message::Null(Null {
-            version: VERSION,
-            ..Null::default()
-        });
         let settings = Settings::default();
         Test {
             table: Table::new(setup.jumbo, setup.traditional_mtu),
@@ -121,7 +141,7 @@ impl Test {
             search: Search::new(&settings, 0),
             settings,
             state: State::Waiting,
-            ready: [null].into(),
+            ready: VecDeque::new(),
             until: now + PATIENCE,
             end: Time::MAX,
             action: Action::Test,

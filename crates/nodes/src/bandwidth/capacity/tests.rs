@@ -6,7 +6,7 @@ use super::server::{self, Test};
 use super::*;
 use alloc::collections::BTreeMap;
 use node::random::Random;
-use packet::udpstp::{Message, SendingRate, Setup, SetupAnswer};
+use packet::udpstp::{Integrity, Message, SendingRate, Setup, SetupAnswer};
 use std::vec::Vec;
 
 const CONTROL: u16 = 24601;
@@ -47,6 +47,17 @@ impl Path {
         self.free = from + Time::from_ps(bits * 1_000_000_000_000 / self.bits_per_second);
         Some(self.free + self.delay)
     }
+}
+
+/// A port for a test, with a cookie that no other has.
+fn granted(port: u16) -> server::Grant {
+    let integrity = Integrity {
+        mode: 0,
+        unix_time: 1_800_000_001,
+        digest: [port as u8; 32],
+        key: 2,
+    };
+    server::Grant { port, integrity }
 }
 
 struct World {
@@ -132,7 +143,7 @@ impl World {
             return;
         }
         let mut out = Vec::new();
-        let setup = server::setup(bytes, || Some(TEST), &mut out).unwrap();
+        let setup = server::setup(bytes, |_| Ok(granted(TEST)), &mut out).unwrap();
         // Clocks of different machines: the server's is 3 s behind.
         let clock = Clock {
             epoch_ns: CLOCK.epoch_ns - 3_000_000_000,
@@ -540,7 +551,7 @@ fn a_refusal_for_jumbo_datagrams_is_answered_by_asking_without() {
 
 #[test]
 fn a_server_refuses_what_it_cannot_do() {
-    let answer = |change: fn(&mut Setup), port: Option<u16>| {
+    let answer = |change: fn(&mut Setup), granted: Result<server::Grant, SetupAnswer>| {
         let mut request = Setup {
             version: 20,
             connections: 1,
@@ -549,22 +560,79 @@ fn a_server_refuses_what_it_cannot_do() {
         change(&mut request);
         let (mut bytes, mut out) = (Vec::new(), Vec::new());
         Message::Setup(request).build(&mut bytes);
-        server::setup(&bytes, || port, &mut out).unwrap();
+        let made = server::setup(&bytes, |_| granted, &mut out).unwrap();
+        // Who asked may be forged, and gets no more than it sent.
+        assert_eq!(out.len(), bytes.len());
         match Message::parse(&out) {
-            Ok(Message::Setup(setup)) => setup.answer.unwrap(),
+            Ok(Message::Setup(setup)) => {
+                assert_eq!(
+                    made,
+                    (setup.answer == Some(SetupAnswer::OK)).then_some(setup)
+                );
+                (setup.answer.unwrap(), setup.integrity)
+            }
             other => panic!("{other:?}"),
         }
     };
-    let port = Some(TEST);
-    assert_eq!(answer(|_| {}, port), SetupAnswer::OK);
-    assert_eq!(answer(|_| {}, None), SetupAnswer::FULL);
-    let version = answer(|request| request.version = 11, port);
-    assert_eq!(version, SetupAnswer::BAD_VERSION);
-    let none = answer(|request| request.connections = 0, port);
-    assert_eq!(none, SetupAnswer::BAD_CONNECTIONS);
-    let keys = answer(|request| request.integrity.mode = 1, port);
-    assert_eq!(keys, SetupAnswer::NO_KEYS);
-    assert!(server::setup(&[0; 56], || None, &mut Vec::new()).is_err());
+    let granted = granted(TEST);
+    assert_eq!(
+        answer(|_| {}, Ok(granted)),
+        (SetupAnswer::OK, granted.integrity)
+    );
+    let none = Integrity::default();
+    for refusal in [
+        SetupAnswer::FULL,
+        SetupAnswer::KEY_WANTED,
+        SetupAnswer::NO_KEYS,
+    ] {
+        assert_eq!(answer(|_| {}, Err(refusal)), (refusal, none));
+    }
+    let version = answer(|request| request.version = 11, Ok(granted));
+    assert_eq!(version, (SetupAnswer::BAD_VERSION, none));
+    let connections = answer(|request| request.connections = 0, Ok(granted));
+    assert_eq!(connections, (SetupAnswer::BAD_CONNECTIONS, none));
+    let unread = server::setup(&[0; 56], |_| Ok(granted), &mut Vec::new());
+    assert!(unread.is_err());
+}
+
+#[test]
+fn an_activation_repeats_what_the_answer_has_shown_and_is_signed_with_a_key() {
+    for key in [None, Some(3u8)] {
+        let sign = |key: u8| client::Signer::new(move |bytes| [bytes[9] ^ key; 32]);
+        let settings = short(Direction::Downstream);
+        let mut client =
+            Client::new(settings, 7, CONTROL, false, CLOCK, Time::ZERO).with_key(key.map(sign));
+        let mut ask = |client: &mut Client, now: Time| {
+            client.wake(now);
+            let mut out = Vec::new();
+            client.poll_transmit(now, &mut out).unwrap();
+            out
+        };
+        let asked = ask(&mut client, Time::ZERO);
+        let Ok(Message::Setup(request)) = Message::parse(&asked) else {
+            panic!("{asked:?}");
+        };
+        assert_eq!(request.integrity.mode, u8::from(key.is_some()));
+        let (granted, mut answer) = (granted(TEST), Vec::new());
+        server::setup(&asked, |_| Ok(granted), &mut answer).unwrap();
+        client.handle(Time::ZERO, CONTROL, &answer);
+        let bytes = ask(&mut client, Time::from_ms(1));
+        let activation = server::activation(&bytes).unwrap();
+        let digest = match key {
+            None => granted.integrity.digest,
+            Some(key) => sign(key).digest(&activation, &granted.integrity),
+        };
+        let expected = Integrity {
+            digest,
+            ..granted.integrity
+        };
+        assert_eq!(activation.integrity, expected);
+        let mut rejection = Vec::new();
+        server::reject(&activation, &mut rejection);
+        assert_eq!(rejection.len(), bytes.len());
+        client.handle(Time::from_ms(2), TEST, &rejection);
+        assert_eq!(client.end(), Some(End::Rejected));
+    }
 }
 
 /// What a server tells is not believed blindly: bursts without bound would be sent.

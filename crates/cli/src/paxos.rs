@@ -5,15 +5,16 @@ use crate::confine;
 use crate::report::begin;
 use anyhow::Context;
 use clap::ValueEnum;
-use consensus::Value;
 use consensus::nodes::client::{self, ClientNode};
 use consensus::nodes::learner::{self, LearnerNode};
 use consensus::nodes::proposer::{self, Answered, Proposer};
 use consensus::store::{Answer, Operation};
+use consensus::{Key, Value};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOptions, PortsOutcome};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use std::net::Ipv4Addr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -48,6 +49,9 @@ struct Group {
     /// The port by which the group is reached
     #[arg(long, value_name = "PORT", default_value = "multicast:239.0.0.1:57021")]
     on: PortSpec,
+    /// The file of the group's key, if it has one
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
     /// Give up after this time, such as 10s
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds)]
     duration: Option<Time>,
@@ -261,6 +265,7 @@ impl Learn {
     fn run(self) -> anyhow::Result<Verdict> {
         let config = learner::Config {
             group: self.group.address()?,
+            key: self.group.key()?,
             acceptors: self.acceptors,
             window: self.window,
             ..Default::default()
@@ -309,6 +314,7 @@ impl Load {
         let nonce = Asking::nonce()?;
         let config = client::Config {
             group: self.group.address()?,
+            key: self.group.key()?,
             nonce: Some(nonce),
             name: self.asking.client.unwrap_or(0),
             // Keys of this start alone: what was put into others before would be none of what is checked.
@@ -372,6 +378,12 @@ impl Group {
         }
     }
 
+    /// The key of the group.
+    fn key(&self) -> anyhow::Result<Option<Key>> {
+        let key = self.key.as_deref().map(lab::group_key).transpose();
+        key.map_err(anyhow::Error::msg)
+    }
+
     /// Has values decided.
     fn submit(
         self,
@@ -382,6 +394,7 @@ impl Group {
         let all = values.len() as u64;
         let config = proposer::Config {
             group: self.address()?,
+            key: self.key()?,
             nonce: Asking::nonce()?,
             name: asking.client.unwrap_or(0),
             timeout: asking.timeout,

@@ -112,6 +112,11 @@ fn a_group_on_the_loopback_decides_and_a_learner_sees_it() {
 
 /// A shell's functions `start` and `end` (by kill -9) for the members of a group: a0 to a2, c1 and r0.
 fn members(group: &str, on: &str) -> String {
+    members_with(group, on, "")
+}
+
+/// The same, each with more keys.
+fn members_with(group: &str, on: &str, more: &str) -> String {
     format!(
         "start() {{
              case $1 in
@@ -120,7 +125,7 @@ fn members(group: &str, on: &str) -> String {
                  r*) set -- $1 replica --set id=${{1#r}};;
              esac
              name=$1; kind=$2; shift 2
-             wire run paxos-$kind \"$@\" --set state=state --set group={group} {on} >> $name.log 2>&1 &
+             wire run paxos-$kind \"$@\" --set state=state --set group={group} {more} {on} >> $name.log 2>&1 &
              eval \"pid_$name=$!\"
          }}
          end() {{ eval \"kill -9 \\$pid_$1; wait \\$pid_$1\" 2> /dev/null; }}
@@ -204,4 +209,44 @@ fn a_client_number_that_is_used_twice_does_all_or_says_that_it_does_not() {
     assert_eq!(answers, expected, "{}{}", ended.out, ended.err);
     let said = rest.join("\n");
     assert!(said.contains("client 5000 is in use"), "{said}");
+}
+
+/// With a key no one else is heard: not by the group, and not what is forged to it.
+#[test]
+fn a_group_with_a_key_hears_only_those_who_have_it() {
+    let place = Place::new("paxos-key");
+    let group = group(6);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = "echo 000102030405060708090a0b0c0d0e0f > group.key; chmod 600 group.key
+         echo 000102030405060708090a0b0c0d0e00 > other.key; chmod 600 other.key
+         "
+    .to_owned()
+        + &members_with(&group, &on, "--set key=group.key")
+        + &format!(
+            "for name in a0 a1 a2 c1 r0; do start $name; done
+             kv --key group.key put 7 42
+             wire paxos kv get 7 {on} --duration 500ms
+             wire paxos kv get 7 {on} --duration 500ms --key other.key
+             kv --key group.key get 7
+             chmod 644 group.key; kv --key group.key get 7; echo $?; kv --key a0.log get 7
+             kill -2 $pid_a0; wait $pid_a0; grep authentic a0.log
+             kill $(jobs -p) 2> /dev/null; wait"
+        );
+    let ended = place.run(&script);
+    let lines: Vec<_> = ended.out.lines().collect();
+    assert_eq!(
+        lines[..3],
+        ["written", "42", "2"],
+        "{}{}",
+        ended.out,
+        ended.err
+    );
+    assert!(lines[3].contains("not authentic"), "{lines:?}");
+    for words in [
+        "1 of 1 values were not answered",
+        "chmod 600 group.key",
+        "a0.log is no key",
+    ] {
+        assert!(ended.err.contains(words), "{words}: {}", ended.err);
+    }
 }

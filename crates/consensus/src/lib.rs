@@ -14,6 +14,7 @@
 //! | [`store`] | a replicated store of keys and values |
 //! | [`checkpoint`] | a store in parts, for a replica that was away |
 //! | [`journal`] | the memory of a member that outlives its process |
+//! | [`key`] | the key by which members know each other's messages |
 //! | [`history`] | whether what clients saw of it was linearizable |
 //! | [`nodes`] | all of that as nodes, over UDP multicast |
 //!
@@ -54,6 +55,7 @@ pub mod command;
 pub mod coordinator;
 pub mod history;
 pub mod journal;
+pub mod key;
 pub mod learner;
 pub mod message;
 pub mod nodes;
@@ -64,6 +66,7 @@ pub use acceptor::{Acceptor, majority};
 pub use command::{Command, Value};
 pub use coordinator::Coordinator;
 pub use journal::{BadJournal, Storage, StorageFailed};
+pub use key::Key;
 pub use learner::Learner;
 pub use message::{Instance, Kind, Message, Round};
 pub use sequencer::Sequencer;

@@ -1,11 +1,14 @@
 //! The participants as nodes: every message goes to one multicast group, over UDP and IPv4, and each takes what is for it.
 //!
+//! A member with a [`Key`] takes messages of its group alone. All members refuse what jumps beyond all that they have heard.
+//!
 //! One with several ports is where several switches are, as in figure 3.12 of paper 002: what it has to say it says at all of them, and what it answers
 //! leaves where the question came in.
 
 pub mod acceptor;
 pub mod client;
 pub mod coordinator;
+mod horizon;
 pub mod learner;
 mod patience;
 pub mod proposer;
@@ -13,9 +16,11 @@ pub mod replica;
 
 use crate::command::Command;
 use crate::journal::{Owner, Role};
-use crate::message::{ACCEPTORS, Message, PORT};
+use crate::key::{Key, TAG};
+use crate::message::{ACCEPTORS, LENGTH, Message, PORT};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use horizon::Horizon;
 use node::{Frame, Out, Port};
 use nodes::ConfigError;
 use packet::ethernet::{Ethernet, Mac, ethertype};
@@ -51,6 +56,10 @@ struct Member {
     address: Ipv4Addr,
     group: Ipv4Addr,
     ports: u16,
+    /// By which it knows messages of its group; `None`: it takes all.
+    key: Option<Key>,
+    /// How far ahead of all before a message may be.
+    horizon: Horizon,
     scratch: Vec<u8>,
     /// Messages that it was sent.
     received: u64,
@@ -68,6 +77,7 @@ impl Member {
         address: Ipv4Addr,
         group: Ipv4Addr,
         ports: u16,
+        key: Option<Key>,
     ) -> Result<Member, ConfigError> {
         if !(1..=16).contains(&ports) {
             return Err(fault("ports", "1 to 16"));
@@ -86,6 +96,8 @@ impl Member {
             address,
             group,
             ports,
+            key,
+            horizon: Horizon::NEW,
             scratch: Vec::new(),
             received: 0,
             sent: 0,
@@ -106,6 +118,10 @@ impl Member {
     /// The message in a frame that is for the group; else the frame is dropped.
     fn receive(&mut self, frame: Frame, out: &mut Out) -> Option<Message<Command>> {
         match self.read(&frame) {
+            Ok(message) if !self.horizon.admits(&message) => {
+                out.drop(frame, "beyond the window");
+                None
+            }
             Ok(message) => {
                 self.received += 1;
                 out.done(frame);
@@ -136,7 +152,18 @@ impl Member {
         if !ip.is_checksum_valid() || !intact {
             return Err("checksum");
         }
-        Message::parse(udp.payload()).map_err(|_| "bad Paxos message")
+        let message = udp.payload();
+        if let Some(key) = &self.key {
+            let tagged = message.split_at_checked(LENGTH);
+            let is_own = tagged.is_some_and(|(message, behind)| {
+                let tag = behind.first_chunk::<TAG>();
+                tag.is_some_and(|tag| key.verifies(self.group, message, tag))
+            });
+            if !is_own {
+                return Err("not authentic");
+            }
+        }
+        Message::parse(message).map_err(|_| "bad Paxos message")
     }
 
     /// Sends a message to the group, by all ports.
@@ -178,7 +205,14 @@ impl Member {
         };
         ethernet.build(&mut self.scratch, |out| {
             ip.build(out, |out| {
-                udp.build(ip.pseudo(), out, |out| message.build(out));
+                udp.build(ip.pseudo(), out, |out| {
+                    let begin = out.len();
+                    message.build(out);
+                    if let Some(key) = &self.key {
+                        let tag = key.tag(self.group, &out[begin..]);
+                        out.extend(tag);
+                    }
+                });
             });
         });
     }

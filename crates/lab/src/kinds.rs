@@ -34,6 +34,7 @@ mod relay;
 
 pub(crate) use live_nodes::port;
 pub(crate) use openflow::controller;
+pub use paxos::group_key;
 
 use crate::fault::Fault;
 use crate::kind::{Kind, Planned};

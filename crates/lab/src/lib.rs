@@ -123,6 +123,7 @@ pub use hardware::{Cause, Site};
 pub use input::InputError;
 pub use journeys::{Hop, Journeys, Off, Order};
 pub use kind::Context;
+pub use kinds::group_key;
 pub use live_nodes::lacks;
 pub use network_effect::{FromTruth, NetworkEffect};
 pub use offsets::{Counter, Offsets, Pair};

@@ -45,7 +45,7 @@ fn every_lab_on_the_pages_for_users_of_other_tools_is_good() {
 
 /// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, those of a channel's TLS, what a path is called, and where
 /// a member of a Paxos group keeps its memory.
-const OF_THE_LAB: [&str; 12] = [
+const OF_THE_LAB: [&str; 13] = [
     "replay",
     "program",
     "file",
@@ -56,6 +56,7 @@ const OF_THE_LAB: [&str; 12] = [
     "path",
     "published",
     "state",
+    "key",
     "volatile",
     "boot",
 ];

@@ -11,12 +11,14 @@
 //! - **Counters:** `received`, `sent`: messages; `voted`; `refused`; `passed_over`: by an auxiliary acceptor, what was for main ones alone; `admitted`, 0
 //!   while it has lost its memory; `high`: the highest instance that it voted in;
 //!   `commits`: times that it waited for its storage, if it has one.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `storage failed`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`, `storage failed`.
 
+use super::horizon::Horizon;
 use super::{Member, check, fault};
 use crate::acceptor::Acceptor;
 use crate::command::Command;
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
+use crate::key::Key;
 use crate::message::{ACCEPTORS, AUXILIARIES, Kind, Message};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -44,6 +46,9 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub key: Option<Key>,
     /// Which acceptor it is, from 0.
     pub id: u16,
     /// Whether it takes part only while it is called, as main acceptors do not answer.
@@ -61,6 +66,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             id: 0,
             auxiliary: false,
             window: 1024,
@@ -116,8 +122,14 @@ impl AcceptorNode {
         if !config.restarts.is_sorted() {
             return Err(fault("restarts", "times in rising order"));
         }
-        Ok(AcceptorNode {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+        let mut made = AcceptorNode {
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             journal: None,
             memory: Memory::All,
             answers: Vec::new(),
@@ -128,7 +140,9 @@ impl AcceptorNode {
             voted: 0,
             refused: 0,
             passed_over: 0,
-        })
+        };
+        made.member.horizon = horizon(&made.acceptor);
+        Ok(made)
     }
 
     /// The same, with a memory in `storage`. Where nothing was ever stored it begins with its group; or, where `start` says that it is a later start, without
@@ -161,6 +175,7 @@ impl AcceptorNode {
                 }
             }
         };
+        self.member.horizon = horizon(&self.acceptor);
         self.announce_loss(Time::ZERO);
         self.memory = memory;
         self.journal = Some(journal);
@@ -214,6 +229,14 @@ impl AcceptorNode {
     }
 }
 
+/// How far ahead of an acceptor a message may be. One that has lost its registers takes the first that it hears.
+fn horizon(acceptor: &Acceptor<Command>) -> Horizon {
+    match acceptor.admitted {
+        true => Horizon::at(acceptor.promised, acceptor.base.max(acceptor.high)),
+        false => Horizon::NEW,
+    }
+}
+
 impl Node for AcceptorNode {
     fn properties(&self) -> Properties {
         Properties::of(self.member.ports.into())
@@ -252,6 +275,7 @@ impl Node for AcceptorNode {
         while self.restarts.pop_if(|at| *at <= now).is_some() {
             let (id, boot) = (self.acceptor.id, self.acceptor.boot.saturating_add(1));
             self.acceptor = Acceptor::restarted(id, boot, self.acceptor.cells.len());
+            self.member.horizon = Horizon::NEW;
             self.announce_loss(now);
             self.keep_all();
         }

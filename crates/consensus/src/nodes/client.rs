@@ -12,12 +12,13 @@
 //! - **Counters:** `received`, `sent`: messages; `asked`, `answered`: operations; `retries`; `closed`: sessions, where clients open any; `linearizable`: 1 when what was seen could have been seen
 //!   of one store, 0 when not; `latency_median_ps`, `latency_p99_ps`, `latency_max_ps`, from the first request, or when it was due, to the answer;
 //!   `longest_pause_ps`: the longest time without an answer to anybody, while something was asked.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::patience::Patience;
 use super::{Member, fault};
 use crate::command::{Command, Value};
 use crate::history::{Entry, History};
+use crate::key::Key;
 use crate::message::{Kind, Message};
 use crate::store::{Answer, FIRST_SESSION, OPENS, Open, Opened, Operation};
 use alloc::collections::BTreeMap;
@@ -50,6 +51,9 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub key: Option<Key>,
     /// Whether there is one more, the last, by which a replica answers and nothing leaves.
     pub answers: bool,
     /// The number of the first client, from 1: others follow, below [`FIRST_SESSION`], and no two in a group may be the same.
@@ -87,6 +91,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             answers: false,
             first: 1,
             nonce: None,
@@ -193,7 +198,13 @@ impl ClientNode {
             due: config.start,
         };
         Ok(ClientNode {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             clients: (0..config.clients).map(client).collect(),
             numbers: BTreeMap::new(),
             history: History::default(),

@@ -14,13 +14,14 @@
 //! - **Counters:** `received`, `sent`: messages; `campaigns`: times that it began phase 1, also to let an acceptor in; `proposed`;
 //!   `repeated`: requests for what votes are asked for already; `turned_away`: requests that found the window full; `handed_over`: rounds that it left to its switch;
 //!   `called`: times that auxiliary acceptors were; `leads`, 1 while it leads; `round`.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::{Member, check, fault};
 use crate::acceptor::majority;
 use crate::command::Command;
 use crate::coordinator::Coordinator;
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
+use crate::key::Key;
 use crate::message::{Instance, Kind, Message, Round};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -54,6 +55,9 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub key: Option<Key>,
     /// Which coordinator, from 1: no other may have the same. One that starts again without [`keep_in`](CoordinatorNode::keep_in), or after its storage was
     /// lost, has another one.
     pub identity: u16,
@@ -82,6 +86,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             identity: 1,
             acceptors: 3,
             auxiliaries: 0,
@@ -175,7 +180,13 @@ impl CoordinatorNode {
         }
         let patience = Time::from_ps(config.lease.as_ps() / 4 * u64::from(config.identity - 1));
         Ok(CoordinatorNode {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             identity: config.identity,
             journal: None,
             kept: 0,

@@ -7,10 +7,11 @@
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `asked`: times that something was missing; `skipped`: instances that it
 //!   has missed; `conflicts`: decisions that differ, never more than 0.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::{Member, check, fault};
 use crate::command::Command;
+use crate::key::Key;
 use crate::learner::Learner;
 use crate::message::{Instance, Kind, Message};
 use alloc::boxed::Box;
@@ -31,6 +32,8 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    pub key: Option<Key>,
     /// How many acceptors there are: 1 to 5.
     pub acceptors: usize,
     /// How many instances acceptors remember.
@@ -46,6 +49,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             acceptors: 3,
             window: 1024,
             ask: Time::from_ms(10),
@@ -84,7 +88,13 @@ impl LearnerNode {
             return Err(fault("ask", "at least 1 us"));
         }
         Ok(LearnerNode {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             learner: Learner::new(config.acceptors, config.window),
             window: config.window as u64,
             tell,

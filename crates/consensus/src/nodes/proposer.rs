@@ -6,11 +6,12 @@
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`; `closed`: 1 when its session was closed.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::patience::Patience;
 use super::{Member, fault};
 use crate::command::{Command, Value};
+use crate::key::Key;
 use crate::message::{Instance, Kind, Message};
 use crate::store::{Answer, OPENS, Open, Opened};
 use alloc::boxed::Box;
@@ -31,6 +32,8 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    pub key: Option<Key>,
     /// Random bits, which no other start has.
     pub nonce: u128,
     /// The name of its session: another one of this name closes it; 0 for none.
@@ -46,6 +49,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             nonce: 0,
             name: 0,
             timeout: Time::from_ms(100),
@@ -100,7 +104,13 @@ impl Proposer {
             return Err(fault("timeout", "at least 1 us"));
         }
         Ok(Proposer {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             open: Open {
                 nonce: config.nonce,
                 name: config.name,

@@ -12,12 +12,13 @@
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `no_ops` among them; `repeated`: commands that were decided again, and
 //!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0;
 //!   `commits`: times that it waited for its storage, if it has one.
-//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`.
+//! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::{Member, check, fault};
 use crate::checkpoint::{self, Arriving};
 use crate::command::{Command, Value};
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
+use crate::key::Key;
 use crate::learner::Learner;
 use crate::message::{Instance, Kind, Message};
 use crate::store::Store;
@@ -47,6 +48,9 @@ pub struct Config {
     pub group: Ipv4Addr,
     /// How many ports: 1 to 16.
     pub ports: u16,
+    /// The key of the group; `None`: messages have no tags, and all are taken.
+    #[cfg_attr(feature = "serde", serde(skip))]
+    pub key: Option<Key>,
     /// Whether clients are behind a port of their own, the one after the others, by which nothing but answers leaves; else an answer leaves where the last
     /// vote for it came.
     pub answers: bool,
@@ -72,6 +76,7 @@ impl Default for Config {
             address: Ipv4Addr::new(198, 18, 0, 1),
             group: Ipv4Addr::new(239, 0, 0, 1),
             ports: 1,
+            key: None,
             answers: false,
             id: 0,
             acceptors: 3,
@@ -137,7 +142,13 @@ impl Replica {
             return Err(fault("restarts", "times in rising order"));
         }
         Ok(Replica {
-            member: Member::new(config.mac, config.address, config.group, config.ports)?,
+            member: Member::new(
+                config.mac,
+                config.address,
+                config.group,
+                config.ports,
+                config.key,
+            )?,
             journal: None,
             answers: config.answers.then_some(Port(config.ports)),
             learner: Learner::new(config.acceptors, config.window),

@@ -1,11 +1,11 @@
 use super::*;
-use crate::message::Kind;
+use crate::message::{Kind, LENGTH};
 use alloc::string::ToString;
 use node::{Node, Time};
 
 fn member() -> Member {
     let (mac, address) = (Mac([2, 0, 0, 0, 0, 1]), Ipv4Addr::new(10, 0, 0, 1));
-    Member::new(mac, address, Ipv4Addr::new(239, 0, 0, 1), 1).unwrap()
+    Member::new(mac, address, Ipv4Addr::new(239, 0, 0, 1), 1, None).unwrap()
 }
 
 #[test]
@@ -27,6 +27,98 @@ fn a_message_reaches_the_group_and_no_other() {
     assert_eq!(member().receive(damaged, &mut out), None);
     assert_eq!(member().receive(Frame::new(&frame[..60]), &mut out), None);
     assert_eq!(out.drops(), [("no Paxos message", 2), ("checksum", 1)]);
+}
+
+#[test]
+fn with_a_key_only_messages_of_the_group_are_taken() {
+    let key = |digit: &str| Key::parse(&digit.repeat(32));
+    let (mut sender, mut out) = (member(), Out::default());
+    sender.key = key("a");
+    let message = Message::new(Kind::Trim);
+    sender.send(&message, &mut out);
+    let frame = out.sends().next().unwrap().frame;
+    let mut receiver = member();
+    receiver.key = key("a");
+    let taken = receiver.receive(Frame::new(&frame), &mut out);
+    assert_eq!(taken, Some(message));
+    // One without a key takes it as well: the tag is behind the message.
+    assert_eq!(
+        member().receive(Frame::new(&frame), &mut out),
+        Some(message)
+    );
+    receiver.key = key("b");
+    assert_eq!(receiver.receive(Frame::new(&frame), &mut out), None);
+    member().send(&message, &mut out);
+    let bare = out.sends().next().unwrap().frame;
+    assert_eq!(receiver.receive(bare, &mut out), None);
+    // Changed on its way, with checksums that are right.
+    receiver.key = key("a");
+    let mut forged = Message {
+        instance: 9,
+        ..message
+    };
+    forged.value.sequence = 1;
+    let mut changed = frame[..42].to_vec();
+    changed[40..42].fill(0);
+    forged.build(&mut changed);
+    changed.extend(&frame[42 + LENGTH..]);
+    assert_eq!(receiver.receive(Frame::new(&changed), &mut out), None);
+    assert_eq!(out.drops(), [("not authentic", 3)]);
+}
+
+/// One datagram that says that the highest round there is was promised, asked for or refused once ended a group.
+#[test]
+fn the_highest_round_and_instance_are_refused_by_every_member() {
+    let mut acceptor = acceptor::AcceptorNode::new(acceptor::Config::default()).unwrap();
+    let mut coordinator = coordinator::CoordinatorNode::new(Default::default()).unwrap();
+    let mut replica = replica::Replica::new(Default::default()).unwrap();
+    let members: [&mut dyn Node; 3] = [&mut acceptor, &mut coordinator, &mut replica];
+    let heard = Message {
+        instance: 1,
+        round: 1 << 16 | 1,
+        ..Message::new(Kind::Lease)
+    };
+    for member in members {
+        let mut out = Out::default();
+        tell(member, Time::from_us(1), 0, &heard, &mut out);
+        for kind in 1..=17 {
+            let mut bytes = alloc::vec::Vec::new();
+            Message::new(Kind::Trim).build(&mut bytes);
+            bytes[0] = kind;
+            let message: Message<Command> = Message::parse(&bytes).unwrap();
+            let highest = u64::MAX;
+            for forged in [
+                Message {
+                    round: highest,
+                    ..message
+                },
+                Message {
+                    vote_round: highest,
+                    ..message
+                },
+                Message {
+                    instance: highest,
+                    ..message
+                },
+                Message {
+                    base: highest,
+                    ..message
+                },
+                Message {
+                    high: highest,
+                    ..message
+                },
+            ] {
+                tell(member, Time::from_us(2), 0, &forged, &mut out);
+            }
+        }
+        assert_eq!(out.drops(), [("beyond the window", 17 * 5)]);
+    }
+    assert_eq!((acceptor.acceptor.promised, acceptor.acceptor.base), (0, 1));
+    assert_eq!((replica.learner.next(), replica.learner.high()), (1, 0));
+    let mut out = Out::default();
+    coordinator.wake(Time::from_secs(1), &mut out);
+    assert_eq!(said(&mut out)[0].1.round, 2 << 16 | 1);
 }
 
 #[test]

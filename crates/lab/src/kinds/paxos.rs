@@ -8,16 +8,17 @@ mod state;
 use crate::fault::Fault;
 use crate::kind::{Context, Kind, Planned, at_key};
 use crate::tree::{Value, What};
-use consensus::BadJournal;
 use consensus::nodes::acceptor::{self, AcceptorNode, Memory};
 use consensus::nodes::client::{ClientNode, Config};
 use consensus::nodes::coordinator::{self, CoordinatorNode};
 use consensus::nodes::replica::{self, Replica};
+use consensus::{BadJournal, Key};
 use node::{Node, Time};
 use nodes::ConfigError;
 use serde::de::DeserializeOwned;
 use state::StateFile;
 use std::net::Ipv4Addr;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -42,6 +43,8 @@ const REPLICA_ON_HOSTS: &Defaults<replica::Config> = &[
 #[derive(serde::Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct Keeping {
+    /// The file of the group's key.
+    key: Option<PathBuf>,
     /// The folder of its file.
     state: Option<PathBuf>,
     /// Whether its promises are in its process alone.
@@ -53,6 +56,7 @@ struct Keeping {
 impl Default for Keeping {
     fn default() -> Keeping {
         Keeping {
+            key: None,
             state: None,
             volatile: false,
             boot: 1,
@@ -69,6 +73,16 @@ impl Keeping {
             what: What::Table(own),
         };
         own.read()
+    }
+
+    /// The group's key, if it has one. While nothing is made no file is read.
+    fn key(&self, config: &Value, context: &Context<'_>) -> Result<Option<Key>, Fault> {
+        let (Some(key), Some(folder)) = (&self.key, context.folder) else {
+            return Ok(None);
+        };
+        let key = group_key(&folder.join(key));
+        key.map(Some)
+            .map_err(|why| Fault::new(config.span.clone(), why))
     }
 
     /// The file of a member, if it is to have one.
@@ -95,6 +109,30 @@ impl Keeping {
     }
 }
 
+/// Reads the key of a group: a regular file of 32 hexadecimal digits that others cannot read.
+///
+/// # Errors
+/// Why there is no key, for people.
+pub fn group_key(path: &Path) -> Result<Key, String> {
+    let shown = path.display();
+    let why = |error: std::io::Error| format!("cannot read the key {shown}: {error}");
+    let found = std::fs::metadata(path).map_err(why)?;
+    if !found.is_file() || found.len() > 1024 {
+        return Err(format!(
+            "{shown} is no key: a key is a file of 32 hexadecimal digits. Make one by `openssl rand -hex 16 > group.key`"
+        ));
+    }
+    if found.permissions().mode() & 0o007 != 0 {
+        return Err(format!(
+            "everybody on this machine can use the key {shown}: `chmod 600 {shown}`"
+        ));
+    }
+    let text = std::fs::read_to_string(path).map_err(why)?;
+    Key::parse(&text).ok_or_else(|| {
+        format!("{shown} is no key: it has to be 32 hexadecimal digits, as `openssl rand -hex 16` writes them")
+    })
+}
+
 /// Says why a member cannot go on from its file.
 fn bad(config: &Value, path: PathBuf, error: BadJournal, context: &Context<'_>) -> Fault {
     let path = path.display();
@@ -119,7 +157,7 @@ fn member<C, N>(
     names: &'static [&'static str],
     times: &'static Defaults<C>,
     make: fn(C) -> Result<N, ConfigError>,
-    of: fn(&C) -> (Ipv4Addr, u16),
+    of: fn(&mut C) -> (Ipv4Addr, u16, &mut Option<Key>),
     keep: fn(N, StateFile, &Keeping) -> Result<N, BadJournal>,
 ) -> Kind
 where
@@ -135,7 +173,8 @@ where
                 *field(&mut read) = *time;
             }
         }
-        let (group, id) = of(&read);
+        let (group, id, key) = of(&mut read);
+        *key = keeping.key(&config, &context)?;
         let made = make(read).map_err(|error| at_key(&config, error))?;
         let file = keeping.open(&config, &context, name, group, id)?;
         let Some(file) = file else {
@@ -168,10 +207,10 @@ fn endless(kind: Kind) -> Kind {
 pub(super) fn kinds() -> Vec<Kind> {
     let acceptor = member(
         "acceptor",
-        &["state", "volatile", "boot"],
+        &["key", "state", "volatile", "boot"],
         &[],
         AcceptorNode::new,
-        |config: &acceptor::Config| (config.group, config.id),
+        |config: &mut acceptor::Config| (config.group, config.id, &mut config.key),
         |node, file, keeping| {
             let memory = match keeping.volatile {
                 true => Memory::Starts,
@@ -182,28 +221,34 @@ pub(super) fn kinds() -> Vec<Kind> {
     );
     let coordinator = member(
         "coordinator",
-        &["state", "volatile"],
+        &["key", "state", "volatile"],
         COORDINATOR_ON_HOSTS,
         CoordinatorNode::new,
-        |config| (config.group, config.identity),
+        |config| (config.group, config.identity, &mut config.key),
         |node, file, _| node.keep_in(Box::new(file)),
     );
     let replica = member(
         "replica",
-        &["state", "volatile"],
+        &["key", "state", "volatile"],
         REPLICA_ON_HOSTS,
         Replica::new,
-        |config| (config.group, config.id),
+        |config| (config.group, config.id, &mut config.key),
         |node, file, _| node.keep_in(Box::new(file)),
     );
     vec![
         acceptor,
         endless(coordinator),
         endless(replica),
-        Kind::seeded(
-            "paxos-client",
-            |config: &mut Config| &mut config.seed,
-            ClientNode::new,
-        ),
+        Kind::made("paxos-client", |config, context| {
+            let mut config = config.clone();
+            let keeping = Keeping::take(&mut config, &["key"])?;
+            let mut read: Config = config.read()?;
+            if config.get("seed").is_none() {
+                read.seed = context.seed;
+            }
+            read.key = keeping.key(&config, &context)?;
+            let made = ClientNode::new(read).map_err(|error| at_key(&config, error))?;
+            Ok(Box::new(made))
+        }),
     ]
 }

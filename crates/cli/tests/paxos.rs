@@ -153,7 +153,7 @@ fn what_was_written_outlives_kill_9_of_every_member() {
          for name in $all; do end $name; done
          for name in $all; do start $name; done
          kv get 7; kv cas 7 6 60; kv get 7
-         start a0; wait $pid_a0; echo $?; grep "another process" a0.log
+         start a0; wait $pid_a0; echo $?; grep 'another process' a0.log
          kill $(jobs -p) 2> /dev/null; wait";
     let ended = place.run(&script);
     let lines: Vec<_> = ended.out.lines().collect();

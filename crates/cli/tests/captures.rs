@@ -466,7 +466,7 @@ fn a_signal_is_no_fault_and_a_kill_leaves_the_old_output() {
     let script = |signal| {
         format!(
             "set -m; mkfifo p; exec 3<>p; wire dump -o old <p & pid=$!; cat t.lines >&3; \
-             for i in $(seq 1200); do [ -s old.$pid.partial ] && break; sleep 0.05; done; sleep 0.3; \
+             for i in $(seq 1200); do [ -s \"$(ls old.*.partial 2>/dev/null)\" ] && break; sleep 0.05; done; sleep 0.3; \
              kill -{signal} $pid; wait $pid; rm p"
         )
     };

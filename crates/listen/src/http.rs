@@ -24,11 +24,13 @@ use tower_service::Service;
 const PING: Duration = Duration::from_secs(30);
 const PONG: Duration = Duration::from_secs(20);
 /// Calls at a time on a connection of HTTP/2.
-const STREAMS: u32 = 64;
+const STREAMS: u32 = 32;
 
 /// The longest head of a request, bytes.
 const HEAD: usize = 16 << 10;
-/// Bytes that a connection of HTTP/2 may have sent before a call takes them, and bytes of an answer that wait in a stream.
+/// Bytes of an answer that wait in a stream of HTTP/2: 1 MiB in all streams of a connection.
+const WAITING: usize = 32 << 10;
+/// Bytes that a connection of HTTP/2 may have sent before a call takes them.
 const WINDOW: u32 = 256 << 10;
 
 /// Which HTTP is spoken.
@@ -155,7 +157,7 @@ where
                 .max_header_list_size(HEAD as u32)
                 .initial_connection_window_size(WINDOW)
                 .initial_stream_window_size(WINDOW)
-                .max_send_buf_size(WINDOW as usize)
+                .max_send_buf_size(WAITING)
                 .keep_alive_interval(PING)
                 .keep_alive_timeout(PONG);
             http.serve_connection(stream, service).await

@@ -69,7 +69,10 @@ enum State {
 
 /// Signs with a key that client and server share: an activation, with what the answer to the setup has shown.
 #[derive(Clone)]
-pub struct Signer(Arc<dyn Fn(&[u8]) -> [u8; 32] + Send + Sync>);
+pub struct Signer(Arc<Sign>);
+
+/// HMAC-SHA-256, or another keyed hash.
+type Sign = dyn Fn(&[u8]) -> [u8; 32] + Send + Sync;
 
 impl Signer {
     /// By this function.

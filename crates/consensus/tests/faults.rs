@@ -11,7 +11,7 @@ use consensus::nodes::client::ClientNode;
 use consensus::nodes::coordinator::CoordinatorNode;
 use consensus::nodes::replica::Replica;
 use consensus::nodes::{acceptor, client, coordinator, replica};
-use consensus::{Command, Kind, Message, Sequencer};
+use consensus::{Command, Key, Kind, Message, Sequencer};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
@@ -312,6 +312,10 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let forgetful = random.below(3) as u16;
     // In a third of the runs the last one is auxiliary.
     let auxiliaries = usize::from(random.below(3) == 0);
+    // In half of the runs a switch orders requests for each coordinator, and in some of these it starts again.
+    let has_switches = random.below(2) == 0;
+    // In half of the others the group has a key, which switches have not.
+    let key = Key::parse(&"5a".repeat(16)).filter(|_| !has_switches && random.below(2) == 0);
     for id in 0..3 {
         let kills = match id == forgetful {
             true => (0..random.below(3))
@@ -323,6 +327,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             mac: mac(id as u8),
             id,
             auxiliary: auxiliaries > 0 && id == 2,
+            key,
             window: WINDOW,
             ..Default::default()
         };
@@ -345,8 +350,6 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     // One replica may lose its store, if it is not the only one that is waited for: what both lack is lost.
     let empties = random.below(4) as u16;
     let absence = Time::from_ms(if empties < 2 { 10_000 } else { 5 });
-    // In half of the runs a switch orders requests for each coordinator, and in some of these it starts again.
-    let has_switches = random.below(2) == 0;
     for identity in 1..=2 {
         let switch = if has_switches { 10 + identity } else { 0 };
         let config = coordinator::Config {
@@ -358,6 +361,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             window: WINDOW,
             absence,
             switch,
+            key,
             ..Default::default()
         };
         let disk = Disk::default();
@@ -385,6 +389,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         };
         let config = replica::Config {
             mac: mac(20 + id as u8),
+            key,
             id,
             window: WINDOW,
             restarts,
@@ -408,6 +413,8 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         keys: 2,
         pause: Time::from_us(random.below(8_000)),
         seed: random.bits(),
+        key,
+        nonce: (random.below(2) == 0).then(|| u128::from(random.bits()) << 64),
         ..Default::default()
     };
     nodes.push(Box::new(ClientNode::new(config).unwrap()));

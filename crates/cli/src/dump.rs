@@ -345,9 +345,16 @@ impl Writer<'_> {
     fn tell(&self, complaints: &Complaints) {
         let Losses {
             rounded,
+            dated,
             bare,
             blocks,
         } = self.losses;
+        complaints.lost(
+            dated,
+            format_args!(
+                "{dated} packets have no time and got that of the packet before them in the file, or 1970; a copy keeps them as they are in pcapng, where they are of its first interface and not cut by --snap-length"
+            ),
+        );
         complaints.lost(
             rounded,
             format_args!(

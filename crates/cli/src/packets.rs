@@ -54,6 +54,8 @@ pub struct Packets {
     whole: bool,
     /// Its user takes packets for as long as they were before the capture cut them short.
     lengths_known: bool,
+    /// Its user can keep packets without a time as they are, and counts those that it cannot.
+    keeps_undated: bool,
     /// Packets of a capture without a time (Simple Packet Blocks).
     undated: u64,
 }
@@ -86,6 +88,7 @@ impl Packets {
             complaints,
             whole,
             lengths_known: false,
+            keeps_undated: false,
             undated: 0,
         })
     }
@@ -106,6 +109,7 @@ impl Packets {
         Packets {
             source: self.source.verbatim(),
             lengths_known: true,
+            keeps_undated: true,
             ..self
         }
     }
@@ -170,7 +174,7 @@ impl Packets {
                 // made the processor wait for a fifth of the time that short packets took.
                 Ok(Next::Item(ref item)) => {
                     let undated = item.captured.is_some() && item.at_ps.is_none();
-                    self.undated += u64::from(undated);
+                    self.undated += u64::from(undated && !self.keeps_undated);
                     if !consumer.packet(item)? {
                         return Ok(Some(self.end(Ended::Enough)));
                     }
@@ -210,9 +214,7 @@ impl Packets {
         let undated = std::mem::take(&mut self.undated);
         self.complaints.lost(
             undated,
-            format_args!(
-                "{name}: {undated} packets have no time; lines give them the word 0, captures the time of the packet before them in the file, or 1970"
-            ),
+            format_args!("{name}: {undated} packets have no time; lines give them the word 0"),
         );
         let headed = self.source.counters().headed;
         if headed > 0 {

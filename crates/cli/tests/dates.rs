@@ -336,7 +336,7 @@ fn times_for_people_are_what_was_asked_for() {
 }
 
 #[test]
-fn a_packet_without_a_time_gets_none_of_this_machine_and_is_told() {
+fn a_packet_without_a_time_gets_none_of_this_machine_and_is_reported() {
     let place = Place::new("dates-none");
     // A section, an interface of Ethernet, and a Simple Packet Block of 14 bytes.
     let mut bytes = vec![
@@ -349,7 +349,8 @@ fn a_packet_without_a_time_gets_none_of_this_machine_and_is_told() {
         2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 0x88, 0xB5, 0, 0, 32, 0, 0, 0,
     ]);
     place.write("simple.pcapng", bytes);
-    let dumped = place.run("wire dump simple.pcapng -o out.pcapng");
+    place.run("wire dump simple.pcapng -o copy.pcapng").good();
+    let dumped = place.run("wire dump --pcap simple.pcapng -o out.pcapng");
     assert_eq!(dumped.code, Some(1), "{}", dumped.err);
     assert!(
         dumped.err.contains("1 packets have no time"),
@@ -361,9 +362,11 @@ fn a_packet_without_a_time_gets_none_of_this_machine_and_is_told() {
         dated.starts_with("00000000000000000000 020000000002 "),
         "{dated}"
     );
-    let cat = place.run("wire cat simple.pcapng");
-    assert_eq!(cat.code, Some(1));
-    assert!(cat.err.contains("word 0"), "{}", cat.err);
+    for file in ["simple.pcapng", "copy.pcapng"] {
+        let cat = place.run(&format!("wire cat {file}"));
+        assert_eq!(cat.code, Some(1));
+        assert!(cat.err.contains("word 0"), "{}", cat.err);
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! The command `wire`, run as a user runs it.
 
 mod captures;
+mod copies;
 mod covert;
 mod craft;
 mod dates;

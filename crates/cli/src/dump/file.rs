@@ -3,7 +3,7 @@
 use crate::epoch;
 use crate::output::{Buffering, Output};
 use anyhow::{bail, ensure};
-use live::file::{Captured, Described, Item};
+use live::file::{Captured, Item};
 use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{LONGEST, Tick};
 use std::collections::BTreeMap;
@@ -29,6 +29,8 @@ pub struct Form {
 pub struct Losses {
     /// Stamps between two nanoseconds, in pcap.
     pub rounded: u64,
+    /// Packets of a capture that have no time, and were given one.
+    pub dated: u64,
     /// Packets with comments or flags, in pcap.
     pub bare: u64,
     /// Blocks of names, secrets and the like, in pcap.
@@ -69,6 +71,8 @@ struct Written {
     of: Origin,
     resolution: Resolution,
     offset_s: i64,
+    /// The longest packet of the interface, in bytes; zero for no limit.
+    snap_len: u32,
     packets: u64,
     /// What the capture counted that it came from.
     statistics: Option<Statistics>,
@@ -86,8 +90,9 @@ pub struct Dated<'a> {
 }
 
 impl Written {
-    fn takes(&self, of: Origin, at_ps: u128) -> bool {
-        self.of == of && self.resolution.exact(at_ps, self.offset_s).is_some()
+    fn takes(&self, packet: Dated<'_>) -> bool {
+        let exact = || self.resolution.exact(packet.at_ps, self.offset_s).is_some();
+        self.of == packet.of && holds(self.snap_len, packet.item) && exact()
     }
 }
 
@@ -149,7 +154,13 @@ impl File {
     ) -> anyhow::Result<()> {
         let Dated { item, at_ps, of } = packet;
         let before = self.out.buffer().len();
-        let interface = self.interface(packet)?;
+        let undated = item.captured.is_some() && item.at_ps.is_none();
+        let simple = undated && self.is_simple(packet)?;
+        losses.dated += u64::from(undated && !simple);
+        let interface = match simple {
+            true => 0,
+            false => self.interface(packet)?,
+        };
         if let (Some((file, _)), Some(captured)) = (of, item.captured) {
             self.blocks(file, captured, once, losses);
         }
@@ -172,6 +183,9 @@ impl File {
                 }
                 losses.bare += u64::from(!item.options.is_empty());
                 pcap.cut_packet(at_ps, item.original_len, item.bytes, out);
+            }
+            Format::Pcapng(pcapng) if simple => {
+                pcapng.simple_packet(item.original_len, item.bytes, out);
             }
             Format::Pcapng(pcapng) => pcapng.packet_with(
                 interface as u32,
@@ -233,11 +247,31 @@ impl File {
         *once = blocks.len().max(*once);
     }
 
-    /// The interface for a packet with this date, which is described when its first packet comes. One that a
-    /// resolution does not suit any more gets another.
+    /// Whether a packet without a time can be written as it is, in a Simple Packet Block: these are
+    /// of a section's first interface, and as long as its snap length lets them be.
+    fn is_simple(&mut self, packet: Dated<'_>) -> anyhow::Result<bool> {
+        let Dated { item, of, .. } = packet;
+        if let (Some((file, 0)), Some(captured), true) =
+            (of, item.captured, self.interfaces.is_empty())
+        {
+            self.interfaces_before(1, file, captured, None)?;
+        }
+        let Some(first) = self.interfaces.first().filter(|first| first.of == of) else {
+            return Ok(false);
+        };
+        let limit = match first.snap_len {
+            0 => u32::MAX,
+            limit => limit,
+        };
+        let length = u64::from(item.original_len.min(limit));
+        Ok(!self.form.pcap && item.options.is_empty() && length == item.bytes.len() as u64)
+    }
+
+    /// The interface for a packet with this date, which is described when its first packet comes. One whose
+    /// resolution or snap length does not suit any more gets another.
     #[inline]
     fn interface(&mut self, packet: Dated<'_>) -> anyhow::Result<usize> {
-        let takes = |written: &Written| written.takes(packet.of, packet.at_ps);
+        let takes = |written: &Written| written.takes(packet);
         if !self.interfaces.get(self.last).is_some_and(takes) {
             self.last = match self.interfaces.iter().position(takes) {
                 Some(known) => known,
@@ -257,16 +291,14 @@ impl File {
             let known = self.known.entry(file).or_default();
             known.interfaces = known.interfaces.max(number + 1);
         }
-        let fine = match item.described() {
-            Some(of) => is_fine(of),
-            None if item.at_ps.is_some() => false,
-            None => !self.form.tick.as_ps().is_multiple_of(1_000),
-        };
-        let told = item.described().and_then(|of| of.whole.as_deref());
-        let interface = told
+        let whole = item.described().and_then(|of| of.whole.as_deref());
+        let mut interface = whole
             .cloned()
             .unwrap_or_else(|| self.unnamed(item.word.is_some()));
-        let Some((resolution, offset_s)) = unit(fine, at_ps, &interface) else {
+        if item.word.is_some() && !self.form.tick.as_ps().is_multiple_of(1_000) {
+            interface.resolution = Resolution::PICO;
+        }
+        let Some((resolution, offset_s)) = unit(at_ps, &interface) else {
             bail!(
                 "packet {} came {at_ps} ps after 1970, and no unit of pcapng tells that exactly; --skip or --until leaves it out",
                 self.packets + 1
@@ -275,6 +307,11 @@ impl File {
         let interface = Interface {
             resolution,
             offset_s,
+            // A packet beyond the snap length breaks the format, and tcpdump refuses the file.
+            snap_len: match holds(interface.snap_len, item) {
+                true => interface.snap_len,
+                false => 0,
+            },
             ..interface
         };
         let section = item.captured.map_or(&[][..], |captured| captured.section());
@@ -304,9 +341,7 @@ impl File {
                 break;
             };
             let own = (whole.resolution, whole.offset_s);
-            let (resolution, offset_s) = at_ps
-                .and_then(|at_ps| unit(is_fine(described), at_ps, whole))
-                .unwrap_or(own);
+            let (resolution, offset_s) = at_ps.map_or(own, |at_ps| preferred(at_ps, whole));
             let interface = Interface {
                 resolution,
                 offset_s,
@@ -325,6 +360,7 @@ impl File {
             of,
             resolution: interface.resolution,
             offset_s: interface.offset_s,
+            snap_len: interface.snap_len,
             packets: 0,
             statistics: None,
         });
@@ -414,28 +450,41 @@ impl File {
     }
 }
 
-/// Whether stamps of an interface may be between two nanoseconds.
-fn is_fine(described: &Described) -> bool {
-    described.resolution.to_ps(1, 0) < 1_000
+/// Whether a packet is within a snap length.
+fn holds(snap_len: u32, item: &Item<'_>) -> bool {
+    snap_len == 0 || item.bytes.len() as u64 <= snap_len.into()
 }
 
-/// The unit of an interface and its offset for a packet with this date: nanoseconds where they
-/// state it exactly, else the interface's own unit; picoseconds, which reach 213 days from the
-/// offset, where `fine` asks for them or nothing else is exact.
-fn unit(fine: bool, at_ps: u128, interface: &Interface) -> Option<(Resolution, i64)> {
-    // Packets may be out of order by up to an hour.
-    let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
-    let offset_s = offset_s.saturating_sub(3_600).max(0);
-    let pico = (Resolution::PICO, offset_s);
+/// The unit of an interface and its offset for a packet with this date: the
+/// [preferred](preferred) one, or its own, or picoseconds, which reach 213 days from the offset.
+fn unit(at_ps: u128, interface: &Interface) -> Option<(Resolution, i64)> {
     let own = (interface.resolution, interface.offset_s);
-    // Some stamps in units such as 2^-10 s are whole nanoseconds, others are not.
-    let is_whole = interface.resolution.to_ps(1, 0).is_multiple_of(1_000);
-    let first = match (fine, is_whole) {
-        (true, _) => pico,
-        (false, true) => (Resolution::NANO, 0),
-        (false, false) => own,
-    };
     let tells =
         |(resolution, offset_s): &(Resolution, i64)| resolution.exact(at_ps, *offset_s).is_some();
-    [first, own, pico].into_iter().find(tells)
+    [preferred(at_ps, interface), own, pico(at_ps)]
+        .into_iter()
+        .find(tells)
+}
+
+/// The unit of an interface and its offset for packets of about this date: nanoseconds where all
+/// its stamps are whole nanoseconds, its own unit where that is a whole number of picoseconds (some
+/// stamps in units such as 2^-10 s are whole nanoseconds, others are not), else picoseconds.
+fn preferred(at_ps: u128, interface: &Interface) -> (Resolution, i64) {
+    let Interface {
+        resolution,
+        offset_s,
+        ..
+    } = *interface;
+    let reaches = Resolution::NANO.to_ps(u64::MAX, 0) >= at_ps;
+    match resolution.to_ps(1, 0).is_multiple_of(1_000) && resolution.is_exact(1, 0) {
+        true if reaches => (Resolution::NANO, 0),
+        _ if resolution.is_exact(1, 0) => (resolution, offset_s),
+        _ => pico(at_ps),
+    }
+}
+
+/// Picoseconds for packets of about this date, which may be out of order by up to an hour.
+fn pico(at_ps: u128) -> (Resolution, i64) {
+    let offset_s = i64::try_from(at_ps / SECOND).unwrap_or(i64::MAX);
+    (Resolution::PICO, offset_s.saturating_sub(3_600).max(0))
 }

@@ -17,7 +17,7 @@ pub const ORDER: u32 = 0x1A2B_3C4D;
 /// Block types.
 pub const INTERFACE: u32 = 1;
 const OLD_PACKET: u32 = 2;
-const SIMPLE_PACKET: u32 = 3;
+pub const SIMPLE_PACKET: u32 = 3;
 pub const STATISTICS: u32 = 5;
 pub const PACKET: u32 = 6;
 /// Type and length before a block's body, and the length behind it.

@@ -1,7 +1,7 @@
 //! Writing pcapng.
 
 use super::options::{padded, put, put_end};
-use super::pcapng::{INTERFACE, ORDER, PACKET, SECTION, STATISTICS};
+use super::pcapng::{INTERFACE, ORDER, PACKET, SECTION, SIMPLE_PACKET, STATISTICS};
 use super::{Interface, Options, Other, PortableBlock, Resolution, Statistics};
 use alloc::vec::Vec;
 
@@ -144,6 +144,18 @@ impl PcapngWriter {
         let length = ((out.len() - start + 4) as u32).to_le_bytes();
         out[start + 4..start + 8].copy_from_slice(&length);
         out.extend(length);
+    }
+
+    /// Appends a packet of the first interface, without a time and without options.
+    ///
+    /// `bytes` is the packet as far as the interface's snap length reaches: the block states no
+    /// other length than `original_len`, and readers expect the lesser of the two.
+    pub fn simple_packet(&self, original_len: u32, bytes: &[u8], out: &mut Vec<u8>) {
+        block(SIMPLE_PACKET, out, |out| {
+            out.extend(original_len.to_le_bytes());
+            out.extend_from_slice(bytes);
+            out.resize(out.len() + padded(bytes.len()) - bytes.len(), 0);
+        });
     }
 
     /// Appends an interface's counters, usually at the end.

@@ -2,7 +2,10 @@
 
 use packet::checksum::{Pseudo, Sum, update_bytes};
 use packet::ipv4::Options;
-use packet::{arp, describe, ethernet, gre, icmp, icmpv6, ipv4, ipv6, mpls, tcp, udp, vlan, vxlan};
+use packet::{
+    arp, describe, ethernet, geneve, gre, icmp, icmpv6, ipv4, ipv6, mpls, pppoe, tcp, udp, vlan,
+    vxlan,
+};
 use std::hint::black_box as see;
 
 pub fn target(data: &[u8]) {
@@ -89,6 +92,14 @@ pub fn target(data: &[u8]) {
     if let Ok(view) = vxlan::VxlanView::new(data) {
         assert_eq!(view.frame().len() + 8, data.len());
         assert!(view.network() < 1 << 24);
+    }
+    if let Ok(view) = geneve::GeneveView::new(data) {
+        assert_eq!(8 + view.options().len() + view.payload().len(), data.len());
+        assert!(view.network() < 1 << 24);
+    }
+    if let Ok(view) = pppoe::PppoeView::new(data) {
+        assert!(view.payload().len() <= view.length().into());
+        see((view.discovery(), view.session(), view.packet()));
     }
     if let Ok(view) = gre::GreView::new(data) {
         see((

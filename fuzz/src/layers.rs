@@ -13,7 +13,9 @@ pub fn target(data: &[u8]) {
         Next::Ethertype(ethertype::IPV4),
         Next::Ethertype(ethertype::IPV6),
         Next::Ethertype(ethertype::MPLS),
+        Next::Ethertype(ethertype::PPPOE_SESSION),
         Next::Vxlan,
+        Next::Geneve,
         Next::Protocol(data.first().copied().unwrap_or(0)),
     ];
     for start in starts {

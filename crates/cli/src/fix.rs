@@ -9,7 +9,7 @@ pub struct Fix {
     /// Set checksums right: IPv4, TCP, UDP, ICMP(v6), IGMP, GRE
     #[arg(long)]
     fix_checksums: bool,
-    /// Set lengths of IP and UDP right, to the end of the frame; and checksums
+    /// Set lengths of IP, UDP and PPPoE right, to the end of the frame; and checksums
     #[arg(long)]
     fix_lengths: bool,
 }

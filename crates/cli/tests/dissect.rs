@@ -143,6 +143,29 @@ fn fields_of_captures_are_those_of_tshark() {
     );
 }
 
+#[test]
+fn fields_inside_pppoe_and_geneve_are_those_of_tshark() {
+    let folder = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../../shared/corpora/tcpdump/tests"
+    );
+    if !has("tshark", "fields are compared with it") || !Path::new(folder).is_dir() {
+        return println!("skipped: tshark or the captures of tcpdump are not here");
+    }
+    let place = Place::new("dissect-tunnels");
+    for name in [
+        "pppoe",
+        "pppoes",
+        "geneve",
+        "geneve-gcp",
+        "gso-ipv4-geneve-ipv6",
+        "gso-ipv6-geneve-ipv4",
+    ] {
+        let file = format!("{folder}/{name}.pcap");
+        compare(&place, &file, &["dns.", "dhcp."], "frame");
+    }
+}
+
 /// An IPv4 packet: its protocol and payload, another total length if one is given, how many bytes
 /// the capture cuts off, and how many more the frame had behind them.
 type Odd = (u8, Vec<u8>, Option<u16>, usize, usize);

@@ -1,4 +1,4 @@
-//! ARP for IPv4 over Ethernet (RFC 826).
+//! ARP for IPv4 over Ethernet (RFC 826), and reverse ARP (RFC 903), which has the same form.
 
 use crate::BadHeader;
 use crate::ethernet::{Ethernet, Mac, ethertype};
@@ -16,7 +16,7 @@ pub enum Operation {
     Request,
     /// The sender has its address.
     Reply,
-    /// Another, such as those of RARP.
+    /// Another, such as those of reverse ARP: 3 asks for the target's IP address, 4 states it.
     Other(u16),
 }
 

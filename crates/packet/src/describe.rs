@@ -171,6 +171,15 @@ impl<'a, 'o> Describer<'a, 'o> {
                 }
             }
             Header::Vxlan(view) => write!(self.out, "VXLAN {} ", view.network()),
+            Header::Geneve(view) => write!(self.out, "Geneve {} ", view.network()),
+            Header::Pppoe(view) => {
+                let (code, length) = (view.code(), view.payload().len());
+                match (code, view.discovery()) {
+                    (0, _) => write!(self.out, "PPPoE session {} ", view.session()),
+                    (_, Some(name)) => write!(self.out, "PPPoE {name}, {length} bytes"),
+                    (_, None) => write!(self.out, "PPPoE code {code}, {length} bytes"),
+                }
+            }
             Header::Arp(arp) => self.arp(arp),
             Header::Icmp(view) => self.icmp(view),
             Header::Icmpv6(view) => self.icmpv6(view),
@@ -198,6 +207,7 @@ impl<'a, 'o> Describer<'a, 'o> {
                 write!(self.out, "802.3, {length} bytes")
             }
             (None, Next::Ethertype(kind)) => write!(self.out, "type {kind:04X}, {length} bytes"),
+            (None, Next::Ppp(protocol)) => write!(self.out, "PPP {protocol:04X}, {length} bytes"),
             (None, Next::Protocol(number)) => {
                 write!(self.out, "protocol {number}, {length} bytes")
             }
@@ -304,6 +314,11 @@ impl<'a, 'o> Describer<'a, 'o> {
                 write!(self.out, "ARP who has {} tell {}", arp.target, arp.sender)
             }
             Operation::Reply => write!(self.out, "ARP {} is at {}", arp.sender, arp.sender_mac),
+            Operation::Other(3) => {
+                let (target, sender) = (arp.target_mac, arp.sender_mac);
+                write!(self.out, "RARP who is {target} tell {sender}")
+            }
+            Operation::Other(4) => write!(self.out, "RARP {} is {}", arp.target_mac, arp.target),
             Operation::Other(number) => write!(self.out, "ARP operation {number}"),
         }
     }

@@ -12,6 +12,12 @@ pub mod ethertype {
     pub const IPV4: u16 = 0x0800;
     /// ARP.
     pub const ARP: u16 = 0x0806;
+    /// Reverse ARP (RFC 903).
+    pub const RARP: u16 = 0x8035;
+    /// Discovery of PPP over Ethernet.
+    pub const PPPOE_DISCOVERY: u16 = 0x8863;
+    /// A session of PPP over Ethernet.
+    pub const PPPOE_SESSION: u16 = 0x8864;
     /// Transparent Ethernet bridging: a frame inside GRE.
     pub const BRIDGED: u16 = 0x6558;
     /// A customer tag (802.1Q).

@@ -1,7 +1,7 @@
 //! The headers of a frame, from the outside in.
 //!
-//! [`layers`] walks over Ethernet with its tags, MPLS, ARP, IPv4 with options, IPv6 with extension headers, what IP carries,
-//! and the tunnels IP in IP, GRE and VXLAN. Each [`Layer`] has the place of a header and a view of it. When the walk has ended,
+//! [`layers`] walks over Ethernet with its tags, MPLS, PPPoE, ARP, IPv4 with options, IPv6 with
+//! extension headers, what IP carries, and the tunnels IP in IP, GRE, VXLAN and Geneve. Each [`Layer`] has the place of a header and a view of it. When the walk has ended,
 //! [`next_header`](Layers::next_header), [`at`](Layers::at) and [`rest`](Layers::rest) tell what is behind the last header, and
 //! [`bad`](Layers::bad) and [`cut`](Layers::cut) what is malformed or missing.
 //!
@@ -27,12 +27,14 @@
 use crate::BadHeader;
 use crate::arp::Arp;
 use crate::ethernet::{EthernetView, ethertype};
+use crate::geneve::{self, GeneveView};
 use crate::gre::GreView;
 use crate::icmp::IcmpView;
 use crate::icmpv6::Icmpv6View;
 use crate::ipv4::{Ipv4View, protocol};
 use crate::ipv6::{Extension, Ipv6View};
 use crate::mpls::Label;
+use crate::pppoe::{self, PppoeView};
 use crate::tcp::TcpView;
 use crate::udp::UdpView;
 use crate::vlan::{Tag, is_tag};
@@ -68,7 +70,9 @@ pub enum Header<'a> {
     Tag(Tag),
     /// An entry of an MPLS label stack.
     Label(Label),
-    /// ARP for IPv4 over Ethernet.
+    /// PPP over Ethernet, with PPP's protocol in a session.
+    Pppoe(PppoeView<'a>),
+    /// ARP or reverse ARP for IPv4 over Ethernet.
     Arp(Arp),
     /// IPv4 with its options.
     Ipv4(Ipv4View<'a>),
@@ -88,6 +92,8 @@ pub enum Header<'a> {
     Gre(GreView<'a>),
     /// VXLAN.
     Vxlan(VxlanView<'a>),
+    /// Geneve with its options.
+    Geneve(GeneveView<'a>),
 }
 
 /// What is behind a header.
@@ -99,12 +105,16 @@ pub enum Next {
     Ethertype(u16),
     /// Another entry of an MPLS label stack.
     Label,
+    /// What this protocol of PPP says, of those that have no EtherType here.
+    Ppp(u16),
     /// What this protocol number of IP says.
     Protocol(u8),
     /// A piece of a packet whose first fragment has the header of this protocol.
     LaterFragment(u8),
     /// A VXLAN header.
     Vxlan,
+    /// A Geneve header.
+    Geneve,
     /// Payload, of which no header says what it is.
     Data,
 }
@@ -217,7 +227,22 @@ impl<'a> Layers<'a> {
                 };
                 Step::over(Header::Label(label), next, payload, rest)
             }
-            Next::Ethertype(ethertype::ARP) => {
+            Next::Ethertype(ethertype::PPPOE_DISCOVERY | ethertype::PPPOE_SESSION) => {
+                let view = PppoeView::new(rest)?;
+                if view.is_cut() {
+                    self.cut = self.cut.or(Some(BadHeader("PPPoE packet cut off")));
+                }
+                let (next, payload) = match view.packet()? {
+                    None => (Next::Data, view.payload()),
+                    Some((pppoe::IPV4, packet)) => (Next::Ethertype(ethertype::IPV4), packet),
+                    Some((pppoe::IPV6, packet)) => (Next::Ethertype(ethertype::IPV6), packet),
+                    Some((pppoe::MPLS, packet)) => (Next::Ethertype(ethertype::MPLS), packet),
+                    Some((protocol, packet)) => (Next::Ppp(protocol), packet),
+                };
+                let length = 6 + view.payload().len() - payload.len();
+                Step::new(Header::Pppoe(view), length, next, payload)
+            }
+            Next::Ethertype(ethertype::ARP | ethertype::RARP) => {
                 let arp = Arp::parse(rest)?;
                 Step::new(Header::Arp(arp), 28, Next::Data, &rest[28..])
             }
@@ -231,7 +256,14 @@ impl<'a> Layers<'a> {
                 let view = VxlanView::new(rest)?;
                 Step::over(Header::Vxlan(view), Next::Ethernet, view.frame(), rest)
             }
-            Next::Ethertype(_) | Next::LaterFragment(_) | Next::Data => return Ok(None),
+            Next::Geneve => {
+                let view = GeneveView::new(rest)?;
+                let next = Next::Ethertype(view.protocol());
+                Step::over(Header::Geneve(view), next, view.payload(), rest)
+            }
+            Next::Ethertype(_) | Next::Ppp(_) | Next::LaterFragment(_) | Next::Data => {
+                return Ok(None);
+            }
         };
         Ok(Some(step))
     }
@@ -312,9 +344,12 @@ impl<'a> Layers<'a> {
                 if !self.fragment || view.length() < 8 {
                     self.cut = self.cut.or(UdpView::new(rest).err());
                 }
-                let is_vxlan = view.destination_port() == vxlan::PORT
-                    && VxlanView::new(view.payload()).is_ok();
-                let next = if is_vxlan { Next::Vxlan } else { Next::Data };
+                let payload = view.payload();
+                let next = match view.destination_port() {
+                    vxlan::PORT if VxlanView::new(payload).is_ok() => Next::Vxlan,
+                    geneve::PORT if GeneveView::new(payload).is_ok() => Next::Geneve,
+                    _ => Next::Data,
+                };
                 Step::new(Header::Udp(view), 8, next, view.payload())
             }
             protocol::ICMP => {

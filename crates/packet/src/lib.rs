@@ -4,9 +4,9 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`ethernet`], [`vlan`], [`arp`], [`mpls`] | headers below and beside IP: views, and builders into a `Vec` |
+//! | [`ethernet`], [`vlan`], [`arp`], [`mpls`], [`pppoe`] | headers below and beside IP: views, and builders into a `Vec` |
 //! | [`ipv4`], [`ipv6`], [`ip`], [`icmp`], [`icmpv6`] | IP with its options and extension headers; both versions alike |
-//! | [`udp`], [`tcp`], [`vxlan`], [`gre`] | what IP carries |
+//! | [`udp`], [`tcp`], [`vxlan`], [`geneve`], [`gre`] | what IP carries |
 //! | [`layers`](mod@layers) | all headers of a frame, from the outside in |
 //! | [`bpf`] | packet filter programs: verified and run |
 //! | [`checksum`] | the Internet checksum, its incremental update, pseudo headers |
@@ -80,6 +80,7 @@ pub mod dns;
 pub mod ethernet;
 mod field;
 pub mod flow;
+pub mod geneve;
 pub mod gre;
 pub mod hexdump;
 pub mod http;
@@ -94,6 +95,7 @@ pub mod layers;
 pub mod line;
 pub mod mpls;
 pub mod ntp;
+pub mod pppoe;
 pub mod printable;
 pub mod ptp;
 pub mod record;

@@ -5,14 +5,11 @@
 //! other protocols. UDP and GRE without a checksum stay without, but for UDP over IPv6, which must have one (RFC 8200 section
 //! 8.1) unless it is a tunnel (RFC 6935).
 
-mod walk;
-
 use crate::checksum::{Pseudo, Sum};
 use crate::field::put_u16;
-use crate::layers::{Header, Next};
+use crate::layers::{Header, Next, layers};
 use crate::udp::UdpView;
 use alloc::vec::Vec;
-use walk::Walk;
 
 /// The ports of tunnels over UDP that may leave out the checksum over IPv6: GRE, VXLAN, Geneve, MPLS.
 const TUNNELS: [u16; 4] = [4754, 4789, 6081, 6635];
@@ -39,7 +36,7 @@ pub struct Counts {
     pub gre: u64,
     /// Of IGMP.
     pub igmp: u64,
-    /// Lengths of IP and UDP that were wrong.
+    /// Lengths of IP, UDP and PPPoE that were wrong.
     pub lengths: u64,
     /// Fragments, whose checksum is that of a packet that is not here: left.
     pub fragments: u64,
@@ -52,7 +49,7 @@ pub struct Counts {
 /// Sets frames right.
 #[derive(Debug, Default)]
 pub struct Repair {
-    /// Those of IP and UDP go to the end of the frame, unless what is behind is padding.
+    /// Those of IP, UDP and PPPoE go to the end of the frame, unless what is behind is padding.
     lengths: bool,
     /// What was done so far.
     pub counts: Counts,
@@ -103,7 +100,7 @@ impl Repair {
         let mut end = frame.len();
         let padded = frame.len() <= PADDED;
         let mut fragment = false;
-        while let Some(layer) = Walk::new(frame).nth(index) {
+        while let Some(layer) = layers(frame).nth(index) {
             index += 1;
             // Where the length stands, what it leaves out, and what it says.
             let (place, without, told) = match layer.header {
@@ -112,6 +109,7 @@ impl Repair {
                     (2, 0, usize::from(ip.total_length()))
                 }
                 Header::Ipv6(ip) => (4, 40, usize::from(ip.payload_length())),
+                Header::Pppoe(pppoe) => (4, 6, usize::from(pppoe.length())),
                 Header::Extension(extension) => {
                     fragment |= extension.fragment().is_some();
                     continue;
@@ -151,7 +149,7 @@ impl Repair {
         // Of the innermost IP packet: where it ends, what it adds to sums, and whether all of it is there.
         let (mut end, mut pseudo, mut whole) = (frame.len(), None, true);
         let mut is_six = false;
-        let mut walk = Walk::new(frame);
+        let mut walk = layers(frame);
         for layer in walk.by_ref() {
             let at = layer.at;
             let (kind, place) = match layer.header {
@@ -212,7 +210,7 @@ impl Repair {
                 });
             }
         }
-        match walk.end() {
+        match (walk.next_header(), walk.at()) {
             (Next::Protocol(IGMP), at) if whole && at + 4 <= end => self.sums.push(Covered {
                 kind: Kind::Igmp,
                 at: at + 2,

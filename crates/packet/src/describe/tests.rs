@@ -149,6 +149,61 @@ fn plain_traffic_reads_well() {
 }
 
 #[test]
+fn sessions_of_pppoe_geneve_and_reverse_arp_are_described() {
+    let pppoe = |kind, header: &[u8], payload: &dyn Fn(&mut Vec<u8>)| {
+        frame(&[], kind, |out| {
+            out.extend_from_slice(header);
+            payload(out);
+        })
+    };
+    let macs = "02:00:00:00:00:01 > 02:00:00:00:00:02 ";
+    let session = pppoe(
+        ethertype::PPPOE_SESSION,
+        &[0x11, 0, 0, 7, 0, 30, 0, 0x21],
+        &|out| udp(53, out, |_| ()),
+    );
+    assert_eq!(
+        told(&session),
+        format!("{macs}PPPoE session 7 10.0.0.1:4000 > 10.0.0.2:53 UDP, 0 bytes")
+    );
+    let control = pppoe(
+        ethertype::PPPOE_SESSION,
+        &[0x11, 0, 0, 7, 0, 6, 0xC0, 0x21, 1, 1, 0, 4],
+        &|_| (),
+    );
+    assert_eq!(
+        told(&control),
+        format!("{macs}PPPoE session 7 PPP C021, 4 bytes")
+    );
+    let discovery = pppoe(
+        ethertype::PPPOE_DISCOVERY,
+        &[0x11, 9, 0, 0, 0, 4, 1, 1, 0, 0],
+        &|_| (),
+    );
+    assert_eq!(told(&discovery), format!("{macs}PPPoE PADI, 4 bytes"));
+    let inner = frame(&[], ethertype::IPV4, |out| udp(53, out, |_| ()));
+    let geneve = frame(&[], ethertype::IPV4, |out| {
+        udp(6081, out, |out| {
+            out.extend([1, 0, 0x65, 0x58, 0, 0, 9, 0, 1, 2, 3, 0]);
+            out.extend_from_slice(&inner);
+        });
+    });
+    assert_eq!(
+        told(&geneve),
+        "10.0.0.1:4000 > 10.0.0.2:6081 Geneve 9 10.0.0.1:4000 > 10.0.0.2:53 UDP, 0 bytes"
+    );
+    for (operation, text) in [
+        (3, "RARP who is 00:00:00:00:00:00 tell 02:00:00:00:00:01"),
+        (4, "RARP 00:00:00:00:00:00 is 10.0.0.2"),
+    ] {
+        let mut arp = Arp::request(Mac([2, 0, 0, 0, 0, 1]), A, B);
+        arp.operation = Operation::Other(operation);
+        let reverse = frame(&[], ethertype::RARP, |out| arp.build(out));
+        assert_eq!(told(&reverse), format!("{macs}{text}"));
+    }
+}
+
+#[test]
 fn tags_labels_and_tunnels_stand_in_front() {
     let inner = frame(&[Tag::new(5)], ethertype::IPV4, |out| udp(53, out, |_| ()));
     let outer = frame(&[Tag::new(7), Tag::new(8)], ethertype::IPV4, |out| {

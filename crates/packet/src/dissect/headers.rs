@@ -25,7 +25,11 @@ pub const FIELDS: &[Field] = &[
     field!("mpls.exp", ["mpls.tc"], "MPLS traffic class", |out| Of(Header::Label(label), _) => out.put(label.class)),
     field!("mpls.bottom", [], "Whether the MPLS label is the last", |out| Of(Header::Label(_), next) => out.flag(*next != Next::Label)),
     field!("mpls.ttl", [], "MPLS time to live", |out| Of(Header::Label(label), _) => out.put(label.ttl)),
-    field!("arp.opcode", ["arp.op"], "ARP operation: 1 asks, 2 answers", |out| Of(Header::Arp(arp), _) => out.put(match arp.operation {
+    field!("pppoe.code", [], "PPPoE code: 0x00 for a session, others for discovery", |out| Of(Header::Pppoe(pppoe), _) => hex8(out, pppoe.code())),
+    field!("pppoe.session_id", ["pppoe.session"], "PPPoE session", |out| Of(Header::Pppoe(pppoe), _) => hex16(out, pppoe.session())),
+    field!("pppoe.payload_length", [], "PPPoE payload length as it stands", |out| Of(Header::Pppoe(pppoe), _) => out.put(pppoe.length())),
+    field!("ppp.protocol", [], "PPP protocol of what a PPPoE session carries", |out| Of(Header::Pppoe(pppoe), _) => if let Ok(Some((protocol, _))) = pppoe.packet() { hex16(out, protocol); }),
+    field!("arp.opcode", ["arp.op"], "ARP operation: 1 asks, 2 answers; 3 and 4 the same of reverse ARP", |out| Of(Header::Arp(arp), _) => out.put(match arp.operation {
         Operation::Request => 1,
         Operation::Reply => 2,
         Operation::Other(number) => number,
@@ -86,6 +90,8 @@ pub const FIELDS: &[Field] = &[
     field!("icmpv6.nd.na.target_address", [], "Neighbour advertisement: the address found", |out| Of(Header::Icmpv6(icmp), _) => if let Icmpv6::NeighbourAdvertisement { target, .. } = icmp.message() { out.put(target); }),
     field!("gre.proto", [], "EtherType of what GRE carries", |out| Of(Header::Gre(gre), _) => hex16(out, gre.protocol())),
     field!("gre.key", [], "GRE key", |out| Of(Header::Gre(gre), _) => if let Some(key) = gre.key() { hex32(out, key); }),
+    field!("geneve.vni", [], "Geneve network identifier", |out| Of(Header::Geneve(geneve), _) => out.put(format_args!("0x{:06x}", geneve.network()))),
+    field!("geneve.proto_type", ["geneve.proto"], "EtherType of what Geneve carries", |out| Of(Header::Geneve(geneve), _) => hex16(out, geneve.protocol())),
     field!("vxlan.vni", [], "VXLAN network identifier", |out| Of(Header::Vxlan(vxlan), _) => out.put(vxlan.network())),
     field!("udp.srcport", [], "UDP source port", |out|
         Of(Header::Udp(udp), _) => out.put(udp.source_port()), Ports(protocol::UDP, source, _) => out.put(source)),
@@ -127,6 +133,10 @@ pub const FIELDS: &[Field] = &[
     field!("tcp.options.timestamp.tsecr", ["tcp.tsecr", "tsecr"], "TCP option: the timestamp that is echoed", |out| Of(Header::Tcp(tcp), _) =>
         options(tcp, |option| if let TcpOption::Timestamps(_, echo) = option { out.put(echo); })),
 ];
+
+fn hex8(out: &mut Values<'_>, value: u8) {
+    out.put(format_args!("0x{value:02x}"));
+}
 
 pub fn hex16(out: &mut Values<'_>, value: impl LowerHex) {
     out.put(format_args!("0x{value:04x}"));

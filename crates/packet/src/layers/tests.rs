@@ -58,6 +58,8 @@ fn names(frame: &[u8]) -> (Vec<(&'static str, usize)>, Next, usize) {
             Header::Icmpv6(_) => "icmpv6",
             Header::Gre(_) => "gre",
             Header::Vxlan(_) => "vxlan",
+            Header::Geneve(_) => "geneve",
+            Header::Pppoe(_) => "pppoe",
         };
         (name, layer.at)
     });

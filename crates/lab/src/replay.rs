@@ -22,6 +22,8 @@ pub struct Notes {
 struct Kept {
     notes: BTreeMap<usize, Vec<String>>,
     lost: u64,
+    /// Of those that were lost, the packets that were not sent at all.
+    unsent: u64,
     stopped: bool,
     failure: Option<String>,
 }
@@ -66,6 +68,12 @@ impl Notes {
         lock(&self.kept).failure.clone()
     }
 
+    /// The same of packets that are not sent at all.
+    fn unsent(&self, packets: u64, note: String) {
+        lock(&self.kept).unsent += packets;
+        self.lost(packets, note);
+    }
+
     /// Those so far.
     pub fn list(&self) -> Vec<String> {
         let kept = lock(&self.kept);
@@ -76,6 +84,11 @@ impl Notes {
     /// How many packets of replayed files were skipped, cut short, or could not be read.
     pub fn losses(&self) -> u64 {
         lock(&self.kept).lost
+    }
+
+    /// The number of packets of replayed files that were not sent at all, as far as it is known.
+    pub fn unsent_packets(&self) -> u64 {
+        lock(&self.kept).unsent
     }
 
     /// Whether a signal ended a replayed file before its end.
@@ -126,7 +139,7 @@ impl Replayed {
         }
         let (name, notes_of_source) = (source.name().to_owned(), notes.clone());
         let source = source.on_complaint(move |complaint| {
-            notes_of_source.lost(1, format!("{name}: {complaint}"));
+            notes_of_source.unsent(1, format!("{name}: {complaint}"));
         });
         Ok(Replayed {
             path,
@@ -168,7 +181,7 @@ impl Replayed {
     fn ended_early(&self, error: &dyn std::error::Error) {
         if !self.known {
             self.notes
-                .lost(1, format!("the replay ended early: {error}"));
+                .unsent(1, format!("the replay ended early: {error}"));
         }
     }
 
@@ -276,7 +289,7 @@ impl Source for Replayed {
             }
             Err(error) => {
                 self.notes
-                    .lost(1, format!("the replay ended early: {error}"));
+                    .unsent(1, format!("the replay ended early: {error}"));
                 false
             }
         }
@@ -293,7 +306,7 @@ impl Source for Replayed {
                 u64::from(filter.is_none_or(|filter| matches!(filter.takes(&item), Ok(true))));
         }
         let (name, packet, days) = (self.source.name(), self.given, at_ps / DAY);
-        self.notes.lost(
+        self.notes.unsent(
             unsent,
             format!(
                 "{name}: the replay ended early: packet {packet} would leave on day {days} of the run, and a run ends on day 213; a higher speed or \

@@ -73,6 +73,8 @@ pub struct Report {
     pub notes: Vec<String>,
     /// Packets of replayed files that were skipped, cut short, or could not be read; the notes tell of them.
     pub lost: u64,
+    /// Packets of replayed files that were not sent at all, as far as it is known.
+    pub unsent: u64,
     /// Whether a signal ended a replayed file before its end.
     pub stopped: bool,
     /// What OFLOPS measured.

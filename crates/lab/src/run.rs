@@ -478,6 +478,7 @@ fn report(
             .chain(stage.notes.list())
             .collect(),
         lost: stage.notes.losses(),
+        unsent: stage.notes.unsent_packets(),
         stopped: stage.notes.is_stopped(),
         files,
         failures,

@@ -54,7 +54,7 @@ impl<'a> From<(Summary, &'a Histogram)> for Spread<'a> {
 }
 
 impl Spread<'_> {
-    /// The value that so many of a thousand do not exceed.
+    /// The value that `part` thousandths do not exceed.
     pub fn at(&self, part: u64) -> u128 {
         match self.values {
             Values::Durations(all) => all.value_at(part, 1_000),
@@ -109,12 +109,12 @@ fn headline(profile: &Profile) -> String {
     }
     let duration = time(profile.duration_ps() as f64);
     let length = profile.lengths().mean + 4.0;
-    let rate = 8.0 * length / mean * 1e12;
+    let bit_rate = 8.0 * length / mean * 1e12;
     let _ = write!(
         text,
         " in {duration}, {} packets/s, {} with FCS",
-        count(1e12 / mean),
-        bits(rate)
+        rate(1e12 / mean),
+        bits(bit_rate)
     );
     if let Some(line) = profile.line() {
         // Preamble, start delimiter and least gap belong to each frame.
@@ -205,7 +205,7 @@ fn rates(rates: &Rates) -> Option<[Vec<String>; 2]> {
     Some([
         line(width, &rates.bytes, &|bytes| bits(8.0 * bytes * a_second)),
         line("  packets/s".into(), &rates.packets, &|n| {
-            count(n * a_second)
+            rate(n * a_second)
         }),
     ])
 }
@@ -379,10 +379,21 @@ fn figure(value: f64) -> String {
     }
 }
 
-/// A rate of packets.
-fn count(value: f64) -> String {
+/// A rate: below a thousandth with an exponent, as rates over years are.
+fn rate(value: f64) -> String {
     match value {
         1e5.. => number(value.round() as u64),
+        // Less than a packet in the age of the universe is a rounding error.
+        1e-18..1e-3 => {
+            let text = format!("{value:.3e}");
+            match text.split_once('e') {
+                Some((digits, exponent)) => {
+                    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+                    format!("{digits}e{exponent}")
+                }
+                None => text,
+            }
+        }
         _ => figure(value),
     }
 }
@@ -392,7 +403,7 @@ pub fn bits(value: f64) -> String {
     let units = [(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")];
     let fit = units.into_iter().find(|(scale, _)| value >= *scale);
     let (scale, unit) = fit.unwrap_or((1.0, "b/s"));
-    format!("{} {unit}", figure(value / scale))
+    format!("{} {unit}", rate(value / scale))
 }
 
 #[cfg(test)]
@@ -409,5 +420,9 @@ mod tests {
         assert_eq!(short(0.0), "0");
         assert_eq!(bits(8.951e9), "8.951 Gb/s");
         assert_eq!(bits(0.0), "0 b/s");
+        assert_eq!(bits(6.2963e-5), "6.296e-5 b/s");
+        assert_eq!(rate(1.0 / 8_640_000.0), "1.157e-7");
+        assert_eq!(rate(2e-6), "2e-6");
+        assert_eq!(rate(0.25), "0.25");
     }
 }

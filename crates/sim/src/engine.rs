@@ -13,9 +13,11 @@ use node::outcome::{Direction, Finish, Statistics, Table};
 use node::{Driver, End, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
 use std::collections::BTreeMap;
 
-/// Between two looks at whether the run shall stop, in events: few, as an experiment that is over may go on with next to
-/// nothing, such as keeping a connection up.
+/// Events, and simulated time, from one look at whether the run shall stop to the next. An
+/// experiment that is over may go on with next to nothing, such as an echo every five seconds, and
+/// ends before that.
 const LOOK: u64 = 16;
+const LOOK_TIME: Time = Time::from_ms(1);
 /// Between two words on how far the run has come, in events.
 const REPORT: u64 = 4_096;
 /// With fewer events than this in a lookahead one thread is as fast.
@@ -454,10 +456,12 @@ fn run(
     watcher: &mut Watcher,
     mut is_enough: impl FnMut(Time, u64) -> bool,
 ) -> Result<Option<Finish>, SimError> {
+    let mut looked = whole.network.now;
     loop {
-        if whole.events.is_multiple_of(LOOK)
-            && let Some(next) = whole.next().filter(|next| *next <= until)
+        if let Some(next) = whole.next().filter(|next| *next <= until)
+            && (whole.events.is_multiple_of(LOOK) || next - looked >= LOOK_TIME)
         {
+            looked = next;
             if watcher.is_over() {
                 return Ok(Some(Finish::Stopped));
             }

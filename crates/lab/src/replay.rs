@@ -57,6 +57,12 @@ impl Notes {
         }
     }
 
+    /// The same of packets that are not sent at all.
+    fn unsent(&self, packets: u64, note: String) {
+        lock(&self.kept).unsent += packets;
+        self.lost(packets, note);
+    }
+
     /// Says that a node can do nothing any more, and why.
     pub fn fail(&self, why: String) {
         self.add(why.clone());
@@ -66,12 +72,6 @@ impl Notes {
     /// Why a node can do nothing any more, if one cannot: the first that said so.
     pub fn failure(&self) -> Option<String> {
         lock(&self.kept).failure.clone()
-    }
-
-    /// The same of packets that are not sent at all.
-    fn unsent(&self, packets: u64, note: String) {
-        lock(&self.kept).unsent += packets;
-        self.lost(packets, note);
     }
 
     /// Those so far.

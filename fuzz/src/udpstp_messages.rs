@@ -3,7 +3,7 @@
 
 use node::Time;
 use nodes::bandwidth::capacity::client::Client;
-use nodes::bandwidth::capacity::server::{Grant, Limits, Test, activation, setup};
+use nodes::bandwidth::capacity::server::{self, Grant, Limits, Test, setup};
 use nodes::bandwidth::capacity::{Clock, Settings};
 use packet::udpstp::{
     Activation, Direction, Integrity, LOAD, Message, Setup, SetupAnswer, VERSION,
@@ -31,7 +31,7 @@ pub fn target(data: &[u8]) {
     if setup(data, |_| Ok(granted), &mut answer).is_ok() {
         assert_eq!(answer.len(), data.len(), "the address may be forged");
     }
-    let _ = activation(data);
+    let _ = server::activation(data);
     for direction in [Direction::Upstream, Direction::Downstream] {
         client(direction, data);
         server(direction, data);

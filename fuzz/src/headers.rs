@@ -99,7 +99,7 @@ pub fn target(data: &[u8]) {
     }
     if let Ok(view) = pppoe::PppoeView::new(data) {
         assert!(view.payload().len() <= view.length().into());
-        see((view.discovery(), view.session(), view.packet()));
+        let _ = see((view.discovery(), view.session(), view.packet()));
     }
     if let Ok(view) = gre::GreView::new(data) {
         see((

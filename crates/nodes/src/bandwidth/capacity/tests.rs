@@ -602,7 +602,7 @@ fn an_activation_repeats_what_the_answer_has_shown_and_is_signed_with_a_key() {
         let settings = short(Direction::Downstream);
         let mut client =
             Client::new(settings, 7, CONTROL, false, CLOCK, Time::ZERO).with_key(key.map(sign));
-        let mut ask = |client: &mut Client, now: Time| {
+        let ask = |client: &mut Client, now: Time| {
             client.wake(now);
             let mut out = Vec::new();
             client.poll_transmit(now, &mut out).unwrap();

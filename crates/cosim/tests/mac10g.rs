@@ -187,8 +187,8 @@ fn word_of_a_frame(word: Option<(u64, u64, u64)>) -> [u64; mac10g_tx::LAYOUT.inp
 }
 
 /// Transmits frames word by word, one behind the other; before word `late.0` of the first the
-/// source is so many cycles late.
-/// Gives the line, and in how many cycles a frame was broken off.
+/// source is `late.1` cycles late.
+/// Returns the line, and the number of cycles in which a frame was broken off.
 fn transmit_words(
     mac: &mut Module,
     frames: &[&[(u64, u64, u64)]],

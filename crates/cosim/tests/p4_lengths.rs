@@ -11,7 +11,7 @@ use pipeline::engine::Engine;
 use pipeline::interpreter::Interpreter;
 use std::sync::Arc;
 
-/// Takes so many bytes off the front, or puts some there: a header in the place of another.
+/// A program that replaces a header of one length at the front by one of another.
 const EXCHANGE: &str = "#include <core.p4>
 #include <v1model.p4>
 header old_t { bit<OLD> bits; }

@@ -112,7 +112,7 @@ impl Sweep {
         }
     }
 
-    /// Reads the lab of a combination, with the seed that is so many behind the first.
+    /// Reads the lab of a combination, with the seed `index` after the first.
     fn read(&self, registry: &Registry, point: usize, index: usize) -> Result<Lab, SweepError> {
         let keys = self.axes.iter().map(|axis| &axis.key[..]);
         let seed = self.seeds.0.wrapping_add(index as u64).to_string();

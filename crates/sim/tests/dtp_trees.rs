@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, VecDeque};
 const TREES: u64 = 400;
 /// A tick, ns.
 const TICK: f64 = 6.4;
-/// By then a link that has come up has measured its delay and told its counter, and it has come to
+/// By then a link that has come up has measured its delay and sent its counter, which has come to
 /// the end of the tree. A BEACON-JOIN that was not heard, or was said while the counter moved, is
 /// said again after six beacons, up to 150 us, and each hop may have one.
 const SETTLED: Time = Time::from_us(1_500);

@@ -52,7 +52,7 @@ impl Scaled {
         time_axis(name, self.unit, self.log, self.range)
     }
 
-    /// The bars of a histogram, whose unit is so many ps.
+    /// The bars of a histogram whose unit is `each` ps.
     fn bars(&self, label: &str, histogram: &Histogram, each: f64) -> Series {
         let unit = self.unit.ps / each;
         match self.log {

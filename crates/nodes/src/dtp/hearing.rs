@@ -13,8 +13,8 @@ const FORGET: u64 = 2_800;
 /// Ticks of jumps that are not forgotten: more are of a faulty peer. Each hop of a network may bring
 /// a counter that is up to 8 ticks ahead, which no BEACON-JOIN tells: enough for 20 hops.
 const MOST_JUMPS: u32 = 160;
-/// So many beacons out of range, less those within, are too often. One counts for all that come
-/// within a round trip.
+/// Beacons out of range, less those within, from which on there are too many. One counts for all
+/// that come within a round trip.
 const MOST_ASTRAY: u32 = 16;
 /// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
 const BEHIND: u32 = 6;

@@ -19,9 +19,9 @@ use node::Statistics;
 const LONGEST: u64 = 1 << 14;
 /// An INIT that was not answered for so long is sent again.
 const PATIENCE: u64 = 1 << 15;
-/// A beacon ahead out of range counts once in a round trip and so many ticks more: for so long the
-/// peer may not have heard how far this end is, and its
-/// BEACON-JOIN may be under way, however often beacons come.
+/// Ticks beyond a round trip in which a beacon ahead out of range counts once: until then the peer
+/// may not have heard how far this end is, and its BEACON-JOIN may be under way, however often
+/// beacons come.
 const ANSWERS_WITHIN: u64 = 64;
 /// Every so many beacons the high half of the counter is told.
 pub const MSB: u32 = 4_096;

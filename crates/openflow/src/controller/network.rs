@@ -152,8 +152,8 @@ pub struct Network {
     pub blocked: BTreeSet<Attachment>,
     /// Ports that have come up and may be ends of links: they are left out until discovery has had its time.
     pub held: BTreeSet<Attachment>,
-    /// Ports at ends of links, present or former, since the paths of packets have changed: programs
-    /// are told by [`App::paths_changed`](super::App::paths_changed).
+    /// Ports at ends of links, present or former, since the paths of packets have changed:
+    /// [`App::paths_changed`](super::App::paths_changed) notifies programs.
     pub rerouted: BTreeSet<Attachment>,
     /// Hosts, by address.
     pub hosts: BTreeMap<Mac, Host>,

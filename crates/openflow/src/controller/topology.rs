@@ -6,9 +6,9 @@
 //!
 //! A link is gone when a switch reports that the port at either end is down, or when it was not seen for `ageing`. One
 //! that is overdue is asked for four times an interval, so that the loss of a single packet does no harm. When links come
-//! or go the tree is another, and programs are told by [`App::paths_changed`], so that packets take the new paths within
-//! two intervals. They are told again until an interval has passed: packets that were on their way meanwhile teach what
-//! is wrong by then. A port that comes up is left out of floods until it is known whether there is a link, for half an
+//! or go the tree changes, and [`App::paths_changed`] notifies programs, so that packets take the new paths within
+//! two intervals. It notifies them again until an interval has passed: packets that were on their way meanwhile teach
+//! paths that are wrong by then. A port that comes up is left out of floods until it is known whether there is a link, for half an
 //! interval at most. The interval must be longer than packets are on their way.
 //!
 //! - **Parameters:** `interval`, 1 s: between two packets of a port. `ageing`, 1.75 intervals.
@@ -77,7 +77,7 @@ pub struct Topology {
     due: Option<Time>,
     /// Ticks since all ports have announced themselves.
     ticks: u64,
-    /// The ends of links when these changed last, and until when programs are told of that.
+    /// The ends of links when these changed last, and the time until which programs are notified of the change.
     ends: BTreeSet<Attachment>,
     unrest: Option<Time>,
     /// Ports that are down.

@@ -1,5 +1,5 @@
-//! Blocks of pcapng beside interfaces, packets and counters, and which of them other files may
-//! hold.
+//! Blocks of pcapng other than interfaces, packets and counters, and whether another file may hold
+//! them.
 //!
 //! Names, secrets, journal entries and custom blocks mean the same in a copy of their file. Custom
 //! blocks whose type forbids copies, and blocks of unknown types, which may refer to what a copy
@@ -84,7 +84,7 @@ impl<'a> OtherBlock<'a> {
         Some(out)
     }
 
-    /// A type, a length, and so many bytes; and options.
+    /// A type, a length, as many bytes as it says, and options.
     fn secrets(&self) -> Option<Vec<u8>> {
         let (kind, length) = (self.order.u32(self.body, 0), self.order.u32(self.body, 4));
         let end = 8usize.checked_add(length as usize)?;

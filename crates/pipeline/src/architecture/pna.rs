@@ -67,7 +67,7 @@ impl Way {
     }
 }
 
-/// What `pna_*_input_metadata_t` have in common.
+/// Fields that all `pna_*_input_metadata_t` have.
 struct Inputs {
     direction: Field,
     pass: Field,

@@ -113,9 +113,9 @@ fn a_client_serves_others_one_stratum_further() {
 
 #[test]
 fn load_shows_in_few_of_eight_answers() {
-    let text = |load: &str| {
+    let text = |load: &str, seed: u64| {
         format!(
-            "[lab]\nduration = '20 s'\n[default.link]\nrate = '100 Mb/s'\ndelay = '500 ns'\n\
+            "[lab]\nduration = '20 s'\nseed = {seed}\n[default.link]\nrate = '100 Mb/s'\ndelay = '500 ns'\n\
              [node.s]\nkind = 'ntp'\nmac = '02:00:00:00:00:01'\naddress = '10.0.0.1'\n\
              [node.c]\nkind = 'ntp'\nports = 2\nmac = '02:00:00:00:00:02'\naddress = '10.0.0.2'\nserver = '10.0.0.1'\nmin_poll = -4\nmax_poll = -4\n\
              clock = {{ ppm = -20.0 }}\nsettle = '10 s'\n\
@@ -126,16 +126,24 @@ fn load_shows_in_few_of_eight_answers() {
              [[link]]\nends = ['c.1', 'taker.0']\n"
         )
     };
-    let [idle, loaded] = ["1 kb/s", "50 Mb/s"].map(|load| run(&text(load)));
-    let [quiet, busy] = [&idle, &loaded].map(|nodes| clock(nodes, "c").error);
-    assert!(quiet.greatest().as_ps() < 2_000_000, "{quiet:?}");
-    // An answer waits up to some frames of 123 us; what the filter passes, far less. How far off a clock is for good does not
-    // show the load; how that changes does.
-    let width = |error: &node::outcome::Deviations| error.max_ps - error.min_ps;
-    assert!(width(&busy) > 2 * width(&quiet), "{quiet:?}, {busy:?}");
-    assert!(busy.greatest().as_ps() < 61_000_000, "{busy:?}");
-    assert!(counter(&loaded, "taker", "packets") > 50_000);
-    assert!(counter(&loaded, "c", "used") < counter(&loaded, "c", "replies_received"));
+    let mut widths = [0; 2];
+    for seed in 0..8 {
+        let [idle, loaded] = ["1 kb/s", "50 Mb/s"].map(|load| run(&text(load, seed)));
+        let [quiet, busy] = [&idle, &loaded].map(|nodes| clock(nodes, "c").error);
+        // Half of a preamble: the server writes when its answer leaves before that does.
+        assert!(quiet.greatest().as_ps() < 330_000, "{seed}: {quiet:?}");
+        // An answer waits up to some frames of 123 us; what the filter passes, far less.
+        assert!(busy.greatest().as_ps() < 61_000_000, "{seed}: {busy:?}");
+        for (width, error) in widths.iter_mut().zip([quiet, busy]) {
+            *width += error.max_ps - error.min_ps;
+        }
+        assert!(counter(&loaded, "taker", "packets") > 50_000);
+        let [used, replies] = ["used", "replies_received"].map(|of| counter(&loaded, "c", of));
+        assert!(used < replies, "{seed}: {used} of {replies}");
+    }
+    // How far off a clock is for good does not show the load; how that changes does, though not in
+    // each run: of eight answers nearly always one did not wait.
+    assert!(widths[1] > 10 * widths[0], "{widths:?}");
 }
 
 #[test]

@@ -36,7 +36,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("P4 and OpenFlow", &["p4", "of"]),
     ("The kernel's path", &["relay"]),
     ("The line", &["phy", "covert"]),
-    ("Shells", &["completions"]),
+    ("Papers and shells", &["papers", "completions"]),
 ];
 
 /// Options that `--help` leaves to `--help-all` where a command has more than [`MANY`].

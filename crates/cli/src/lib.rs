@@ -60,6 +60,7 @@ mod on;
 mod output;
 mod p4;
 mod packets;
+mod papers;
 mod paxos;
 mod phy;
 mod ping;
@@ -135,6 +136,7 @@ commands! {
     "of" => Of(of::Of),
     "p4" => P4(p4::P4),
     "paxos" => Paxos(paxos::Paxos),
+    "papers" => Papers(papers::Papers),
     "relay" => Relay(relay::Relay),
     "mount" => Mount(mount::MountCommand),
     "completions" => Completions(completions::Completions),
@@ -215,6 +217,7 @@ impl Command {
             Command::Of(command) => command.run(),
             Command::P4(command) => command.run(registry.engines()),
             Command::Paxos(command) => command.run(),
+            Command::Papers(command) => command.run(),
             Command::Relay(command) => command.run(registry),
             Command::Mount(command) => command.run(),
             Command::Completions(command) => command.run(registry),

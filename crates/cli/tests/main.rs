@@ -27,6 +27,7 @@ mod openflow;
 mod p4;
 mod p4_editor;
 mod p4_live;
+mod papers;
 mod paxos;
 mod phy;
 mod ping;

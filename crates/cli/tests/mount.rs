@@ -689,10 +689,11 @@ fn an_installed_command_has_the_papers_names_manual_pages_and_completions() {
         "DESTDIR=$PWD/root {install} {binary} /usr || exit
          PATH=$PWD/root/usr/bin:/usr/bin:/bin; cd root/usr; find . -type l | sort
          wire gen --count 3 | ethdump | tcpdump -nr - 2> /dev/null | wc -l
-         ls share/man/man1/wire-cat.1 share/*/*/*wire share/*/*/wire.fish; [ -s share/fish/*/wire.fish ]"
+         ls share/man/man1/wire-cat.1 share/*/*/*wire share/*/*/wire.fish; [ -s share/fish/*/wire.fish ]
+         wire papers EtherPIPE --run 'figure 5.3' | grep -c 020000000002"
     ));
     let said = "./bin/epcmd\n./bin/ethdump\n./bin/tappipe\n3\nshare/bash-completion/completions/wire\n\
-         share/fish/vendor_completions.d/wire.fish\nshare/man/man1/wire-cat.1\nshare/zsh/site-functions/_wire\n";
+         share/fish/vendor_completions.d/wire.fish\nshare/man/man1/wire-cat.1\nshare/zsh/site-functions/_wire\n1\n";
     assert_eq!(
         (ended.code, ended.out.as_str()),
         (Some(0), said),

@@ -186,6 +186,28 @@ fn a_fast_clock_that_follows_the_maximum_among_others_that_do_not_is_given_up() 
 }
 
 #[test]
+fn a_fast_clock_is_given_up_by_its_neighbour_alone_where_that_has_the_slower_oscillator() {
+    for seed in 0..12 {
+        let mut case = Case::of(&[90.0, -90.0, 0.0]);
+        let fault = Some(Fault {
+            ppm: 1_000,
+            jump: 0,
+            from: FROM,
+        });
+        let own = Config {
+            fault,
+            ..case.config.clone()
+        };
+        case.own.insert(0, own);
+        case.link(0, 1, 280.0);
+        case.link(1, 2, 280.0);
+        let seen = Seen::by(&case, seed);
+        assert_eq!(seen.count("dtp_given_up"), 1, "{seed}");
+        assert!(seen.apart(&[1, 2], FROM) <= 6, "{seed}");
+    }
+}
+
+#[test]
 fn in_a_chain_with_a_fast_and_a_slow_half_the_gradient_holds_and_the_average_parts() {
     let apart = |rule, seed| {
         let ppm: Vec<f64> = (0..17)

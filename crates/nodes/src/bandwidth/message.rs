@@ -4,9 +4,8 @@
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0-1 | magic `0x5754` |
-//! | 2 | 0: a probe; 1: a reply |
-//! | 3 | version, 0 |
+//! | 0-1 | magic: `0x5754` of a probe, `0x5755` of a reply |
+//! | 2-3 | checksum of the message (RFC 1071) |
 //! | 4-5 | session: which prober |
 //! | 6-9 | sequence: the low 32 bits of the probe's number, from 0 |
 //! | 10-17 | of a reply: when the probe's first bit came, picoseconds of the reflector's clock |
@@ -14,8 +13,10 @@
 use alloc::vec::Vec;
 use measure::probe::offset;
 use node::Time;
+use packet::checksum::Sum;
 
-const MAGIC: u16 = 0x5754;
+const PROBE_MAGIC: u16 = 0x5754;
+const REPLY_MAGIC: u16 = 0x5755;
 /// Bytes of a probe.
 pub const PROBE: usize = 10;
 /// Bytes of a reply.
@@ -33,22 +34,22 @@ pub struct Message {
 }
 
 impl Message {
-    /// Reads the payload of a datagram; `None` of anything else, or where it is cut short.
+    /// Reads the payload of a datagram; `None` of anything else, where it is cut short, or where its
+    /// checksum is wrong.
     pub fn parse(payload: &[u8]) -> Option<Message> {
         let bytes = payload.first_chunk::<PROBE>()?;
-        let [high, low, kind, version, rest @ ..] = *bytes;
-        if u16::from_be_bytes([high, low]) != MAGIC || version != 0 {
-            return None;
-        }
-        let came = match kind {
-            0 => None,
-            1 => {
+        let [high, low, _, _, a, b, c, d, e, f] = *bytes;
+        let (length, came) = match u16::from_be_bytes([high, low]) {
+            PROBE_MAGIC => (PROBE, None),
+            REPLY_MAGIC => {
                 let stamp = payload.get(PROBE..)?.first_chunk()?;
-                Some(Time::from_ps(u64::from_be_bytes(*stamp)))
+                (REPLY, Some(Time::from_ps(u64::from_be_bytes(*stamp))))
             }
             _ => return None,
         };
-        let [a, b, c, d, e, f] = rest;
+        if !Sum::default().plus(&payload[..length]).is_valid() {
+            return None;
+        }
         Some(Message {
             session: u16::from_be_bytes([a, b]),
             sequence: u32::from_be_bytes([c, d, e, f]),
@@ -63,13 +64,20 @@ impl Message {
 
     /// Writes the payload.
     pub fn build(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&MAGIC.to_be_bytes());
-        out.extend_from_slice(&[u8::from(self.came.is_some()), 0]);
+        let start = out.len();
+        let magic = match self.came {
+            Some(_) => REPLY_MAGIC,
+            None => PROBE_MAGIC,
+        };
+        out.extend_from_slice(&magic.to_be_bytes());
+        out.extend_from_slice(&[0; 2]);
         out.extend_from_slice(&self.session.to_be_bytes());
         out.extend_from_slice(&self.sequence.to_be_bytes());
         if let Some(came) = self.came {
             out.extend_from_slice(&came.as_ps().to_be_bytes());
         }
+        let checksum = Sum::default().plus(&out[start..]).checksum();
+        out[start + 2..start + 4].copy_from_slice(&checksum.to_be_bytes());
     }
 }
 
@@ -91,11 +99,29 @@ mod tests {
             assert_eq!(bytes.len(), length);
             assert_eq!(Message::parse(&bytes), Some(message));
             assert_eq!(Message::parse(&bytes[..length - 1]), None);
-            for at in [0, 1, 2, 3] {
+            // A wrong bit anywhere, a flip of the magic to the other among them.
+            for at in 0..8 * length {
                 let mut wrong = bytes.clone();
-                wrong[at] ^= 0x80;
-                assert_eq!(Message::parse(&wrong), None, "byte {at}");
+                wrong[at / 8] ^= 1 << (at % 8);
+                assert_eq!(Message::parse(&wrong), None, "bit {at}");
             }
+            // Padding after it is none of it.
+            bytes.extend([7; 30]);
+            assert_eq!(Message::parse(&bytes), Some(message));
         }
+    }
+
+    #[test]
+    fn random_payloads_are_no_messages() {
+        let mut random = node::random::Random::new(3);
+        let mut found = 0;
+        for _ in 0..200_000 {
+            let mut payload: Vec<u8> = (0..REPLY).map(|_| random.below(256) as u8).collect();
+            payload[0] = 0x57;
+            payload[1] = 0x54 + random.below(2) as u8;
+            found += usize::from(Message::parse(&payload).is_some());
+        }
+        // One in 65,536 has the right checksum, of those that begin with a magic.
+        assert!(found < 12, "{found}");
     }
 }

@@ -2,11 +2,12 @@
 
 use ::node::Time;
 use alloc::vec::Vec;
-use packet::checksum;
+use packet::checksum::{self, Sum};
 
-/// The last bytes of a probe: a mark, the stream, and the number within it.
+/// The last bytes of a probe: a mark, the checksum of them all (RFC 1071), the stream, and the
+/// number within it.
 const MARK: [u8; 4] = *b"oflp";
-const TAIL: usize = 16;
+const TAIL: usize = 18;
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
 /// The shortest probe, bytes without FCS.
@@ -86,10 +87,14 @@ impl Stream {
         out.extend(((ip - 20) as u16).to_be_bytes());
         // Without a checksum, which IPv4 allows.
         out.extend([0, 0]);
-        out.resize(length - TAIL, 0);
+        let tail = length - TAIL;
+        out.resize(tail, 0);
         out.extend(MARK);
+        out.extend([0; 2]);
         out.extend(self.number.to_be_bytes());
         out.extend(number.to_be_bytes());
+        let sum = checksum::checksum(&out[tail..]);
+        out[tail + 4..tail + 6].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
@@ -104,10 +109,10 @@ pub struct Tag {
 pub fn read(frame: &[u8]) -> Option<Tag> {
     let tail: &[u8; TAIL] = frame.last_chunk()?;
     // A tag taken off leaves a frame that is shorter, never one without the IP header.
-    if frame.len() < HEADERS || tail[..4] != MARK {
+    if frame.len() < HEADERS || tail[..4] != MARK || !Sum::default().plus(tail).is_valid() {
         return None;
     }
-    let [_, _, _, _, a, b, c, d, number @ ..] = *tail;
+    let [_, _, _, _, _, _, a, b, c, d, number @ ..] = *tail;
     Some(Tag {
         stream: u32::from_be_bytes([a, b, c, d]),
         number: u64::from_be_bytes(number),
@@ -127,4 +132,44 @@ pub struct Arrival<'a> {
     /// When its first bit arrived.
     pub at: Time,
     pub frame: &'a [u8],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_probe_reads_back_and_one_with_a_wrong_bit_is_none() {
+        for (length, tagged) in [(SHORTEST, false), (SHORTEST, true), (LONGEST, false)] {
+            let stream = Stream {
+                number: 7,
+                start: Time::ZERO,
+                gap: Time::from_us(1),
+                count: 1,
+                length,
+                flows: (0, 4),
+                tagged,
+                by_cable: false,
+            };
+            let mut frame = Vec::new();
+            stream.write(0x0102_0304_0506, &mut frame);
+            assert_eq!(frame.len(), length);
+            let tag = Tag {
+                stream: 7,
+                number: 0x0102_0304_0506,
+            };
+            assert_eq!(read(&frame), Some(tag));
+            for bit in 8 * (length - TAIL)..8 * length {
+                let mut wrong = frame.clone();
+                wrong[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(read(&wrong), None, "{bit}");
+            }
+            // The headers are the switch's to change.
+            for bit in 0..8 * HEADERS {
+                let mut changed = frame.clone();
+                changed[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(read(&changed), Some(tag), "{bit}");
+            }
+        }
+    }
 }

@@ -93,6 +93,24 @@ mod tests {
     }
 
     #[test]
+    fn intervals_of_95_percent_hold_the_truth_in_95_percent() {
+        let mut random = node::random::Random::new(95);
+        for runs in [2, 3, 5, 12, 40] {
+            let trials = 4_000;
+            let held = (0..trials).filter(|_| {
+                // The sum of twelve is as good as normal, with a deviation of 1.
+                let mut value = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+                let values: Vec<f64> = (0..runs).map(|_| 7.0 + value()).collect();
+                let estimate = Estimate::of(&values).unwrap();
+                (estimate.mean - 7.0).abs() <= estimate.half.unwrap()
+            });
+            let held = held.count() as f64 / f64::from(trials);
+            // Three standard errors are a hundredth.
+            assert!((held - 0.95).abs() < 0.011, "{runs}: {held}");
+        }
+    }
+
+    #[test]
     fn one_run_has_no_interval_and_equal_runs_have_one_of_nothing() {
         assert_eq!(Estimate::of(&[]), None);
         assert_eq!(Estimate::of(&[0.1]).unwrap().half, None);

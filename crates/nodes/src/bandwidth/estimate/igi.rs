@@ -12,7 +12,12 @@
 //!
 //! *IGI* counts no traffic in gaps that did not increase, which holds while the train keeps the queue busy. Near the turning point of a busy link gaps are as often
 //! shortened as stretched, and what was between those packets is left out: 3.5 of 8.1 Gb/s. What it is silent about is known, since each gap
-//! has room for `out - g_b` of others' packets: what is free is less by no more than that. Where that is more than a twentieth of the answer there is none; else it is the answer's interval.
+//! has room for `out - g_b` of others' packets: what is free is less by no more than that. Where that is more than a twentieth of the answer there is none; else it is the answer's spread.
+//!
+//! A train up to 10 % of C too fast counts as the turning point, and the link is full while it
+//! passes: others leave slower than they arrive, by the factor `sum(out) / sum(in)`. The sum over
+//! gaps that increased is divided by the lesser of the two here, the paper's by `sum(out)`, which
+//! found up to 1 Gb/s too much of 10.
 //!
 //! It also takes every stretched gap for others' packets. Receivers that hand packets up in lots (interrupt coalescing, receive offload) stretch the gap before a lot by what the gaps in it
 //! lack of `g_b`, which no link of this capacity makes: what is free is more by no more than that, with the same bound.
@@ -114,8 +119,9 @@ impl Estimator for Igi {
         let (estimate, turned, silent, joined) = match self.formula {
             Formula::Ptr => (bits / came * 1e12, TURNED_PTR, 0.0, 0.0),
             Formula::Igi => {
-                let estimate = self.capacity * (1.0 - stretched / came);
-                (estimate, TURNED, silent / came, joined / came)
+                let span = came.min(sent);
+                let estimate = (self.capacity * (1.0 - stretched / span)).max(0.0);
+                (estimate, TURNED, silent / span, joined / came)
             }
         };
         if (came / sent - 1.0).abs() < turned {

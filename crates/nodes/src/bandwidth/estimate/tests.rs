@@ -244,7 +244,7 @@ fn every_method_finds_what_even_cross_traffic_leaves_or_says_that_it_does_not() 
         (Method::Spruce, 0.2),
         (Method::Pathload, 0.2),
         (Method::Ptr, 0.35),
-        (Method::Igi, 0.5),
+        (Method::Igi, 0.15),
         (Method::PathChirp, 0.4),
         (Method::Yaz, 0.2),
         (Method::Assolo, 0.4),
@@ -643,6 +643,22 @@ fn trains_of_mixed_lengths_are_not_taken_in_by_what_they_do_to_themselves() {
         let answer = minprobe.answer();
         assert_eq!(answer.estimate, None, "{}", answer.how);
     }
+}
+
+#[test]
+fn igi_is_right_over_even_cross_traffic_wherever_it_has_an_answer() {
+    let (trains, size) = Method::Igi.usual();
+    let (mut random, mut answers) = (Random::new(21), 0);
+    for seed in 0..60 {
+        let cross = (0.4 + 9.2 * random.unit()) * 1e9;
+        let Some(estimate) = ask(Method::Igi, trains, size, cross, seed).estimate else {
+            continue;
+        };
+        answers += 1;
+        let off = (estimate.value - (1e10 - cross)) / 1e9;
+        assert!(off.abs() < 0.2, "{cross}, seed {seed}: {off}");
+    }
+    assert!(answers > 25, "{answers}");
 }
 
 #[test]

@@ -367,7 +367,12 @@ impl Lab {
             let served = served
                 .iter()
                 .map(|(node, address)| format!("{node} {address}"));
-            eprintln!("wire: P4Runtime: {}", served.collect::<Vec<_>>().join(", "));
+            let until = match self.duration.or(lab.duration) {
+                None => "up until Ctrl-C: ",
+                Some(_) => "",
+            };
+            let served = served.collect::<Vec<_>>().join(", ");
+            eprintln!("wire: {until}P4Runtime: {served}");
         }
     }
 

@@ -29,6 +29,8 @@ use packet::udp::{Udp, UdpView};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
+/// Why a member goes on without end.
+const ENDLESS: &str = "goes on reporting to its group";
 
 /// Says what is wrong with a key.
 fn fault(key: &'static str, reason: &str) -> ConfigError {

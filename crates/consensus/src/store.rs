@@ -3,7 +3,7 @@
 //! **Sessions.** A command is done once because the store remembers the last one of each client. For how long is decided by the log alone, so that
 //! all replicas forget at the same instance, and a replica's memory is bounded:
 //!
-//! - A client [opens](Operation::Open) a session, and is granted the number of the instance in which that was decided as its client number: no two have the
+//! - A client [opens](Open) a session, and is granted the number of the instance in which that was decided as its client number: no two have the
 //!   same. It is known by 128 random bits until then.
 //! - There are at most [`MAX_SESSIONS`]. Where one more is opened, the one closes whose last command is the oldest.
 //! - A session may have a name. One that is opened by the same name closes the one before.

@@ -205,7 +205,8 @@ type Make = dyn Fn(Context<'_>) -> Made + Send + Sync;
 pub(crate) struct Planned {
     /// What it will be, as far as that shows before it is made: its ports, whether these may lack links, and what it needs.
     pub properties: Properties,
-    /// Why it goes on for ever, if it does, as `generates without "count"`.
+    /// Why it goes on without end, if it does, as `generates without "count"`: what the node says of
+    /// itself, unless its kind knows more.
     pub endless: Vec<String>,
     /// The program that it runs, as a line for the shell.
     pub command: Option<String>,
@@ -230,7 +231,7 @@ impl Planned {
     ) -> Planned {
         Planned {
             properties,
-            endless: Vec::new(),
+            endless: properties.endless.into_iter().map(String::from).collect(),
             command: None,
             tests: 0,
             stream: None,

@@ -193,6 +193,13 @@ pub struct Properties {
     /// bytes than it has are needed of a shorter frame. Sending on by a faster link what is not in yet is
     /// for the node to avoid.
     pub needs: Option<usize>,
+    /// Why the node goes on without end if nothing arrives, such as "sends messages of its clock";
+    /// `None`, for most nodes, if it only answers, or comes to an end by itself. Where no duration
+    /// bounds a run, people are warned at its start.
+    pub endless: Option<&'static str>,
+    /// Whether the node passes frames on whatever their headers say, without a hop limit, as a
+    /// switch does: a loop of such nodes keeps them forever. Default no.
+    pub forwards: bool,
 }
 
 impl Properties {
@@ -204,6 +211,8 @@ impl Properties {
             statistics_age: None,
             changes_frames: true,
             needs: None,
+            endless: None,
+            forwards: false,
         }
     }
 }

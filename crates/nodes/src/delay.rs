@@ -127,7 +127,10 @@ pub struct Totals {
 
 impl Node for Delay {
     fn properties(&self) -> Properties {
-        Properties::of(2)
+        Properties {
+            forwards: true,
+            ..Properties::of(2)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -379,7 +379,11 @@ impl Ping {
 
 impl Node for Ping {
     fn properties(&self) -> Properties {
-        Properties::of(1)
+        let is_endless = self.config.count.is_none();
+        Properties {
+            endless: is_endless.then_some("asks without `count`"),
+            ..Properties::of(1)
+        }
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -31,6 +31,7 @@ use crate::clock::found::Found;
 use crate::clock::limits::Limits;
 use crate::clock::measured::Measured;
 use crate::clock::servo::Servo;
+use crate::clock::station::ENDLESS;
 use crate::clock::{Clock, Local, interval};
 use crate::switch::{self, Switch};
 use alloc::boxed::Box;
@@ -357,6 +358,8 @@ impl Node for Ptp {
         Properties {
             may_lack_links: self.config.ports > 1,
             needs: switch.and_then(|switch| switch.needs),
+            endless: self.next_message().map(|_| ENDLESS),
+            forwards: switch.is_some_and(|switch| switch.forwards),
             ..Properties::of(self.config.ports.into())
         }
     }

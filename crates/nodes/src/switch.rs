@@ -224,6 +224,7 @@ impl Node for Switch {
                 let header = self.config.header.unwrap_or(least);
                 (self.config.mode == Mode::CutThrough).then_some(header.into())
             },
+            forwards: true,
             ..Properties::of(self.config.ports.into())
         }
     }

@@ -51,6 +51,9 @@ use core::fmt::Write;
 use node::{Frame, Out, Port, Time};
 use packet::segment::{ANSWER, Kind, Segment, WINDOW};
 
+/// Why a node with channels goes on without end: it opens them again, and asks for echoes.
+pub(crate) const ENDLESS: &str = "keeps its channels up";
+
 /// The longest text of an open or a close that is kept, bytes.
 const TEXT: usize = 200;
 

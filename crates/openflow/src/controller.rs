@@ -525,7 +525,10 @@ impl Controller {
 
 impl Node for Controller {
     fn properties(&self) -> Properties {
-        Properties::of(self.ports)
+        Properties {
+            endless: self.next_wake().map(|_| crate::channel::ENDLESS),
+            ..Properties::of(self.ports)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -251,7 +251,11 @@ impl Node for Switch {
             listeners,
             ..
         } = self.config;
-        Properties::of(usize::from(ports) + usize::from(controllers) + usize::from(listeners))
+        let all = usize::from(ports) + usize::from(controllers) + usize::from(listeners);
+        Properties {
+            endless: (controllers > 0).then_some(crate::channel::ENDLESS),
+            ..Properties::of(all)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -138,6 +138,7 @@ impl Node for SwitchNode {
     fn properties(&self) -> Properties {
         Properties {
             statistics_age: Some(QUEUE_AGE),
+            endless: Some("waits for controllers"),
             ..self.current.properties()
         }
     }

@@ -143,6 +143,7 @@ impl Node for PipelineNode {
         Properties {
             may_lack_links: true,
             statistics_age: self.pipeline.reads_queues().then_some(QUEUE_AGE),
+            endless: (self.environment.options.cpu_port).map(|_| "looks for packets at `cpu_port`"),
             ..Properties::of(self.ports)
         }
     }

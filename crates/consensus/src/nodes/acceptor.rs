@@ -239,7 +239,10 @@ fn horizon(acceptor: &Acceptor<Command>) -> Horizon {
 
 impl Node for AcceptorNode {
     fn properties(&self) -> Properties {
-        Properties::of(self.member.ports.into())
+        Properties {
+            endless: (self.announces != Time::MAX).then_some(super::ENDLESS),
+            ..Properties::of(self.member.ports.into())
+        }
     }
 
     fn frames(&mut self, _: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

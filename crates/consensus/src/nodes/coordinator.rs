@@ -419,7 +419,10 @@ fn of_round(round: Round) -> Message<Command> {
 
 impl Node for CoordinatorNode {
     fn properties(&self) -> Properties {
-        Properties::of(self.member.ports.into())
+        Properties {
+            endless: Some(super::ENDLESS),
+            ..Properties::of(self.member.ports.into())
+        }
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -415,7 +415,11 @@ fn of_part(id: u16, at: Instance, number: u64, count: u64, part: Value) -> Messa
 
 impl Node for Replica {
     fn properties(&self) -> Properties {
-        Properties::of(usize::from(self.member.ports) + usize::from(self.answers.is_some()))
+        let ports = usize::from(self.member.ports) + usize::from(self.answers.is_some());
+        Properties {
+            endless: Some(super::ENDLESS),
+            ..Properties::of(ports)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

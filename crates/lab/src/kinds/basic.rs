@@ -1,9 +1,7 @@
 //! Nodes that need nothing but their keys.
 
-use crate::kind::{Kind, Planned};
-use node::Node;
-use nodes::{ConfigError, echo, huygens, mirror, ntp, ping, ptp, sink, switch, vlan};
-use serde::de::DeserializeOwned;
+use crate::kind::Kind;
+use nodes::{echo, huygens, mirror, ntp, ping, ptp, sink, switch, vlan};
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
@@ -17,30 +15,20 @@ pub(super) fn kinds() -> Vec<Kind> {
         Kind::of("vlan", |config, _| vlan::Vlan::new(config)),
         Kind::of("sink", |config, _| sink::Sink::new(config)),
         Kind::of("echo", |config, _| echo::Echo::new(config)),
-        Kind::new("ping", |config, folder| {
-            let make = Kind::of("ping", |config, _| ping::Ping::new(config));
-            let endless = match config.get("count") {
-                Some(_) => Vec::new(),
-                None => vec!["asks without `count`".into()],
-            };
-            Ok(Planned {
-                endless,
-                ..make.plan(config, folder)?
-            })
-        }),
-        clock(
+        Kind::of("ping", |config, _| ping::Ping::new(config)),
+        Kind::seeded(
             "ptp",
             |config: &mut ptp::Config| &mut config.seed,
             ptp::Ptp::new,
         ),
-        clock(
+        Kind::seeded(
             "ntp",
             |config: &mut ntp::Config| &mut config.seed,
             ntp::Ntp::new,
         ),
         Kind {
             has_peers: true,
-            ..clock(
+            ..Kind::seeded(
                 "huygens",
                 |config: &mut huygens::Config| &mut config.seed,
                 huygens::Huygens::new,
@@ -60,23 +48,4 @@ pub(super) fn kinds() -> Vec<Kind> {
             nodes::covert::Covert::new(config, reader)
         }),
     ]
-}
-
-/// One that sets clocks, or is set.
-fn clock<C, N>(
-    name: &str,
-    seed: fn(&mut C) -> &mut u64,
-    make: fn(C) -> Result<N, ConfigError>,
-) -> Kind
-where
-    C: DeserializeOwned + 'static,
-    N: Node + 'static,
-{
-    let kind = Kind::seeded(name, seed, make);
-    Kind::new(name, move |config, folder| {
-        Ok(Planned {
-            endless: vec!["speaks of its clock for ever".into()],
-            ..kind.plan(config, folder)?
-        })
-    })
 }

@@ -1,7 +1,7 @@
 //! Switches and controllers that speak OpenFlow.
 
 use crate::fault::Fault;
-use crate::kind::{Kind, Planned, at_key};
+use crate::kind::{Kind, at_key};
 use crate::live_nodes::keys;
 use crate::tree::Value;
 use nodes::ConfigError;
@@ -22,15 +22,8 @@ pub(super) fn kinds() -> Vec<Kind> {
         })?;
         Ok(Box::new(made))
     });
-    let controller = Kind::new("controller", |config, folder| {
-        let planned = Planned::by(config, folder, |config, _| {
-            Ok(Box::new(Controller::of(&read(config)?)))
-        })?;
-        Ok(Planned {
-            // Switches and controllers ask each other for echoes.
-            endless: vec!["keeps its channels up".into()],
-            ..planned
-        })
+    let controller = Kind::made("controller", |config, _| {
+        Ok(Box::new(Controller::of(&read(config)?)))
     });
     let speaks_tls = true;
     vec![

@@ -117,6 +117,7 @@ fn plan(config: &Value, folder: Option<&Path>, engines: Engines) -> Result<Plann
     };
     let properties = Properties {
         may_lack_links: true,
+        endless: (section.read.cpu_port).map(|_| "looks for packets at `cpu_port`"),
         ..Properties::of(section.read.ports)
     };
     Ok(Planned {

@@ -6,7 +6,7 @@
 mod state;
 
 use crate::fault::Fault;
-use crate::kind::{Context, Kind, Planned, at_key};
+use crate::kind::{Context, Kind, at_key};
 use crate::tree::{Value, What};
 use consensus::nodes::acceptor::{self, AcceptorNode, Memory};
 use consensus::nodes::client::{ClientNode, Config};
@@ -20,7 +20,6 @@ use state::StateFile;
 use std::net::Ipv4Addr;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// Keys, their times, and where these are in a configuration.
 type Defaults<C> = [(&'static str, Time, fn(&mut C) -> &mut Time)];
@@ -188,21 +187,6 @@ where
     })
 }
 
-/// The same of one that reports to its group for ever.
-fn endless(kind: Kind) -> Kind {
-    let plan = kind.read.clone();
-    let read = move |config: &Value, folder: Option<&Path>| {
-        Ok(Planned {
-            endless: vec!["goes on reporting to its group".into()],
-            ..plan(config, folder)?
-        })
-    };
-    Kind {
-        read: Arc::new(read),
-        ..kind
-    }
-}
-
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
     let acceptor = member(
@@ -237,8 +221,8 @@ pub(super) fn kinds() -> Vec<Kind> {
     );
     vec![
         acceptor,
-        endless(coordinator),
-        endless(replica),
+        coordinator,
+        replica,
         Kind::made("paxos-client", |config, context| {
             let mut config = config.clone();
             let keeping = Keeping::take(&mut config, &["key"])?;

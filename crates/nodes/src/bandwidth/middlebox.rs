@@ -414,7 +414,10 @@ impl Middlebox {
 
 impl Node for Middlebox {
     fn properties(&self) -> Properties {
-        Properties::of(2)
+        Properties {
+            endless: self.control.as_ref().map(|_| "waits for commands"),
+            ..Properties::of(2)
+        }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {

@@ -9,6 +9,8 @@ use packet::ethernet::Mac;
 
 /// Between two questions for the MAC address of the server.
 const ASK_AGAIN: Time = Time::from_secs(1);
+/// Why a clock that speaks of its own accord goes on without end.
+pub(crate) const ENDLESS: &str = "sends messages of its clock";
 /// The network's side.
 pub(crate) const NETWORK: Port = Port(0);
 
@@ -67,6 +69,7 @@ impl Station {
     pub fn properties(&self) -> Properties {
         Properties {
             may_lack_links: self.attachment.ports > 1,
+            endless: self.next.map(|_| ENDLESS),
             ..Properties::of(self.attachment.ports.into())
         }
     }

@@ -2,7 +2,7 @@
 
 WIRE = target/release/wire
 
-.PHONY: demo test check rtl bench fuzz soak docs build install
+.PHONY: demo test check rtl bench fuzz soak jepsen docs build install
 
 PREFIX ?= /usr/local
 
@@ -52,6 +52,9 @@ fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; ever
 
 soak: ## live ports and links that flap for SOAK_SECONDS (default 600): what went in came out, or was counted
 	.ci/soak
+
+jepsen: ## a Paxos group that is killed, paused and cut for JEPSEN_SECONDS (default 600), and what its clients saw checked by porcupine; as root
+	.ci/jepsen
 
 docs: ## the book (with mdbook, if it is here), man pages and the API documentation, into target/
 	.ci/docs

@@ -104,6 +104,10 @@ const SELDOM: &[&str] = &[
     "one_way",
     "full_packets",
     "max_duration",
+    "max_rate",
+    "public",
+    "any_client",
+    "user",
     "algorithm",
 ];
 /// Options that a screen has room for.

@@ -27,7 +27,7 @@ use std::path::PathBuf;
 /// the path for as long as it takes: what gives way, as TCP does, counts as free. Says what it cost.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire probe --answer                        # on the one machine; for the Internet with --key-file
+  wire probe --answer                        # on the one machine
   wire probe 192.0.2.7                       # on the other: down, then up
   wire probe 192.0.2.7 --down --duration 5s --plot rates.png
   wire probe 192.0.2.7 --method minprobe --capacity 200Mb/s  # what is free")]

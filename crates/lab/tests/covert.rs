@@ -53,7 +53,7 @@ fn traffic(source: usize, seed: u64, message: bool) -> Vec<(Time, usize)> {
         1_000 + 17 * seed
     );
     let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{faults}"));
-    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("covert");
+    let out = Path::new(env!("CARGO_TARGET_TMPDIR")).join("covert-traffic");
     let options = Options {
         out: Some(out.clone()),
         ..Options::default()

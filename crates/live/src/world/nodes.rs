@@ -209,7 +209,9 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
         };
         if !nothing_to_come || counts != last {
             (quiet, last) = (0, counts);
-            active = if waits { now } else { shared.active() };
+            // A program that runs is something to do, also while it sleeps.
+            let is_busy = waits || sources.supervisor.is_some_and(Supervisor::is_busy);
+            active = if is_busy { now } else { shared.active() };
             continue;
         }
         quiet += 1;

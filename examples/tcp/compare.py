@@ -109,7 +109,7 @@ def linux(cell, seconds, seed, folder):
         time.sleep(0.5)
         client = inside(NAMES[0], "iperf3", "-c", "10.77.0.2", "-J", "-t", str(seconds), "-C", cell.congestion, "-P", str(cell.flows))
         output = subprocess.run(client, capture_output=True, text=True, timeout=seconds + 30)
-        # Not the sum at the end: that has what the queue held then, too.
+        # Not the final sum: that includes the packets in the queue at the end.
         arrived = [interval["sum"] for interval in json.loads(server.communicate(timeout=30)[0])["intervals"]]
         bits = sum(8 * interval["bytes"] for interval in arrived if interval["end"] <= seconds + 0.5)
         return cell.share(bits / seconds), json.loads(output.stdout)["end"]["sum_sent"]["retransmits"]

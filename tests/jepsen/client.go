@@ -15,7 +15,7 @@ const (
 	opens = 0xFFFFFFFF
 )
 
-// What a command's value, or an answer's, begins with.
+// First byte of a command's or an answer's value.
 const (
 	get, put, swap, open                      = 1, 2, 3, 4
 	found, written, differs, opened, isClosed = 1, 2, 3, 4, 5

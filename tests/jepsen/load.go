@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	again   = 50 * time.Millisecond // until the first repetition of what was not answered; each waits twice as long
+	again   = 50 * time.Millisecond // until the first retransmission of an unanswered request; each later one waits twice as long
 	patient = 3 * time.Second       // until an operation is given up: it may still be done
 	// Operations of a key before all go on to other keys: the checker's work grows with those that were given up.
 	generation = 200

@@ -3,7 +3,7 @@
 // Usage (as root): jepsen [-wire PATH] [-duration 10m] [-operations N] [-seed N] [-faults kill,pause,...] [-out DIR]
 //
 // It exits with 0 when the history is linearizable and long enough, with 1 when not, with 2 when it cannot run. The history, the faults and
-// what the members wrote to stderr are kept in DIR.
+// the members' standard error are kept in DIR.
 package main
 
 import (
@@ -86,7 +86,7 @@ func run(wire, out, history string, duration time.Duration, clients int, seed in
 	}
 }
 
-// verdict checks a history, and prints what came of it.
+// verdict checks a history, and prints the result.
 func verdict(path, out string, atLeast int) int {
 	operations, err := read(path)
 	must(err)

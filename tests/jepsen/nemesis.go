@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// fault breaks the group and mends it again.
+// fault breaks the group and repairs it.
 type fault struct {
 	name   string
 	strike func(*nemesis)
@@ -123,7 +123,7 @@ func (n *nemesis) strike() {
 	fmt.Fprintf(n.log, "%d %s\n", time.Now().UnixNano(), one.name)
 	n.counts[one.name]++
 	one.strike(n)
-	// Without a calm nothing is asked that a fault could break.
+	// Pauses let clients send requests that a fault can break.
 	n.between(300, 1000)
 }
 

@@ -1,4 +1,4 @@
-//! Paxos by processes on one machine, with the files that members keep and without, next to what the disk does alone, in one run.
+//! Paxos processes on one machine, with and without state files, compared with the disk's own fdatasync rate in one run.
 //!
 //! Three acceptors, a coordinator and a replica talk over the loopback. PAXOS_BENCH_CLIENTS is how many clients ask in a closed loop (default 128),
 //! PAXOS_BENCH_COUNT how many operations each asks for (default 200), PAXOS_BENCH_STATE where the files are (default target/tmp), WIRE the program
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Of so many runs each, the median counts.
+/// Number of runs of each kind; the report shows medians.
 const RUNS: usize = 3;
 
 fn main() {
@@ -55,7 +55,7 @@ fn main() {
     fs::remove_dir_all(folder).expect("the folder goes");
 }
 
-/// How often a second a file takes one record of a vote.
+/// Appends of one vote with fdatasync per second.
 fn syncs_a_second(path: &Path) -> f64 {
     let mut file = File::create(path).expect("a file");
     let (begun, mut count) = (Instant::now(), 0);
@@ -95,15 +95,15 @@ fn rate(wire: &str, folder: &Path, keeps: bool, [clients, count]: &[String; 2]) 
         command.args(["paxos", "load", "--on", &on, "--duration", "60s"]);
         command.args(["--clients", clients, "--count", count]);
         let ended = command.output().expect("wire runs");
-        let told = String::from_utf8_lossy(&ended.stdout).into_owned();
-        let rate = told
+        let output = String::from_utf8_lossy(&ended.stdout).into_owned();
+        let rate = output
             .split(" a second")
             .next()
             .and_then(|all| all.rsplit(' ').next());
         let rate = rate.and_then(|rate| rate.parse::<f64>().ok());
         let error = String::from_utf8_lossy(&ended.stderr);
-        assert!(ended.status.success(), "{told}{error}");
-        rate.unwrap_or_else(|| panic!("no rate in {told:?}"))
+        assert!(ended.status.success(), "{output}{error}");
+        rate.unwrap_or_else(|| panic!("no rate in {output:?}"))
     };
     // Once there is a leader, it counts.
     load("1", "10");

@@ -7,7 +7,7 @@
 //! - who has ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs ends it: starting
 //!   programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
-//! A [`server`] that strangers talk to gives up root besides, for a user that nothing belongs to, and the kernel refuses it every file
+//! A [`server`] that unauthenticated peers can reach also changes to an unprivileged user, and the kernel denies it every file
 //! to write (Landlock).
 //!
 //! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
@@ -94,9 +94,9 @@ pub fn ports<'a>(specs: impl IntoIterator<Item = &'a PortSpec>, paths: bool) -> 
     guard(keep, || forbidden(xdp))
 }
 
-/// From here on a server works on ports that are open, of another user than root, and opens no file to write: that which strangers
-/// talk to. `user` is the name or number of that user; without one root becomes a user that nothing belongs to. Where ports are
-/// at paths it stays root, to remove them. `sockets` are to share their ports with those of that user.
+/// Restricts a server after its ports are open: it changes from root to `user`, a name or number, and
+/// cannot open files for writing. Without `user` it changes to an unused user number. With ports at
+/// paths it stays root, to remove them. `sockets` share their ports with those of that user.
 ///
 /// # Errors
 /// When there is no such user, or the system refuses.

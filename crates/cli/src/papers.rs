@@ -1,4 +1,4 @@
-//! `wire papers`: every table and figure of the papers, the paper's figures beside ours, and the
+//! `wire papers`: every table and figure of the papers, the paper's figures next to ours, and the
 //! commands that repeat them.
 
 mod catalogue;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use std::fmt::{self, Write};
 use std::path::PathBuf;
 
-/// List the tables and figures of the papers, the papers' values beside ours, and repeat them
+/// List the tables and figures of the papers, the papers' values next to ours, and repeat them
 ///
 /// The book cites five documents by numbers, 000 to 004; ten systems of theirs are built. Each row
 /// has its world, how exact

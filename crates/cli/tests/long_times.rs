@@ -1,4 +1,4 @@
-//! Captures longer than 64 bits of picoseconds, which is 213 days: each command is right, or ends
+//! Captures longer than 213 days, which is 64 bits of picoseconds: each command is correct, or ends
 //! with an error.
 
 use crate::shell::{Ended, Place};
@@ -197,7 +197,7 @@ fn a_replay_is_whole_or_says_where_it_ends() {
         let sent = place.run(&format!("wire gen --replay t.pcap {faster}"));
         assert_eq!(sent.good().lines().count(), 2);
     }
-    // So it is with what is made.
+    // Generated packets behave the same.
     let made = place.run("wire gen --gap 24h --count 300");
     assert_eq!((made.code, made.out.lines().count()), (Some(1), 214));
     assert!(made.err.contains("behind 214 packets"), "{}", made.err);

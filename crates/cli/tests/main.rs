@@ -1,5 +1,6 @@
 //! The command `wire`, run as a user runs it.
 
+mod capture_filters;
 mod captures;
 mod copies;
 mod covert;

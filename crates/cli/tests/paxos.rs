@@ -134,7 +134,7 @@ fn members_with(group: &str, on: &str, more: &str) -> String {
     )
 }
 
-/// Acceptors one after the other, and then all members at once, are killed and started again by the same commands: what was
+/// The test kills and restarts each acceptor in turn, and then all members at once. What was
 /// written is there.
 #[test]
 fn what_was_written_outlives_kill_9_of_every_member() {
@@ -211,7 +211,7 @@ fn a_client_number_that_is_used_twice_does_all_or_says_that_it_does_not() {
     assert!(said.contains("client 5000 is in use"), "{said}");
 }
 
-/// With a key no one else is heard: not by the group, and not what is forged to it.
+/// A group with a key ignores clients without it and forged messages.
 #[test]
 fn a_group_with_a_key_hears_only_those_who_have_it() {
     let place = Place::new("paxos-key");

@@ -98,7 +98,8 @@ impl<V: Clone + Default> Acceptor<V> {
         core::iter::once(registers).chain(votes)
     }
 
-    /// One that was in this [`state`](Acceptor::state) and took these messages since; `None` when it is no state.
+    /// An acceptor restored from a [`state`](Acceptor::state) and the messages after it; `None` if these are
+    /// no state.
     pub fn restored(
         id: u16,
         window: usize,

@@ -16,7 +16,7 @@ pub const PARTS: u64 = 1 << 32;
 /// What a part has.
 const ITEMS: u8 = 1;
 const CLIENTS: u8 = 2;
-/// One session: a client with a last instance, a nonce and a name more.
+/// One session: a client plus its last instance, nonce and name.
 const SESSION: u8 = 3;
 
 /// The parts of a store.
@@ -103,7 +103,7 @@ pub fn store(parts: &[Value]) -> Option<Store> {
     Some(store)
 }
 
-/// A client's number, and what is remembered of each client.
+/// A client's number and state.
 fn client(entry: &[u8; 17]) -> Option<(u32, Client)> {
     let (number, rest) = entry.split_first_chunk::<4>()?;
     let (sequence, answer) = rest.split_first_chunk::<4>()?;

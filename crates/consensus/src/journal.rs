@@ -2,15 +2,16 @@
 //!
 //! A member is a state machine, so the messages that changed it are its memory. A [`Journal`] gives them to a [`Storage`], which
 //! the world provides: nothing here does I/O. A member notes each message that changed it, and answers none before
-//! [`commit`](Journal::commit) says that all of them would survive a loss of power. All messages of a batch share one commit.
+//! [`commit`](Journal::commit) reports that all of them would survive a power failure. All messages of a batch share one commit.
 //!
 //! **Format.** Records, each of a head and a body: the length of the body, a CRC-32C of that length, a CRC-32C of the body (4 bytes
 //! each, big-endian). The first body says whose the journal is, the second one is the whole state, each other one a batch
 //! of messages of [`LENGTH`] bytes. [`replace`](Journal::replace) writes the first two in one step, so that these are never torn.
 //!
-//! **Damage.** A batch is one write, and the next one is written only after it is durable. So a loss of power can leave the last record cut off, or
-//! with sectors that were never written, which are zeros. Such a tail was never answered, and is passed over. All else
-//! is damage: a member that took part without it might break a promise.
+//! **Damage.** A batch is one write, and the next one starts only after it is durable. So a power
+//! failure can truncate the last record, or leave unwritten sectors of zeros in it. The member has
+//! not answered such a record yet, so [`Journal::open`] skips it. Anything else is damage: a member
+//! that took part without it might break a promise.
 
 use crate::command::Command;
 use crate::message::{LENGTH, Message};
@@ -31,7 +32,7 @@ const LIMIT: usize = 8 << 20;
 
 /// Where a journal is stored.
 pub trait Storage: Send {
-    /// All that is stored; `None` when nothing ever was.
+    /// The stored bytes; `None` if nothing was ever stored.
     ///
     /// # Errors
     /// When it cannot be read.
@@ -40,13 +41,13 @@ pub trait Storage: Send {
     /// Appends bytes in one write, and returns once they would survive a loss of power.
     ///
     /// # Errors
-    /// When that cannot be said of all of them.
+    /// When the storage cannot confirm it.
     fn append(&mut self, bytes: &[u8]) -> Result<(), StorageFailed>;
 
-    /// Puts bytes in place of all that is stored: either all of them are stored afterwards, or what was before.
+    /// Replaces the stored bytes in one step: after a failure the storage has the old or the new ones.
     ///
     /// # Errors
-    /// When it cannot be said that all are stored.
+    /// When the storage cannot confirm it.
     fn replace(&mut self, bytes: &[u8]) -> Result<(), StorageFailed>;
 }
 
@@ -55,7 +56,7 @@ pub trait Storage: Send {
 #[error("the storage failed")]
 pub struct StorageFailed;
 
-/// The part that a member has in its group.
+/// Role of a member in its group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// An acceptor.
@@ -66,7 +67,7 @@ pub enum Role {
     Replica = 3,
 }
 
-/// Whose a journal is. Another one's is refused.
+/// Owner of a journal. A journal of another owner is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner {
     /// Its part.
@@ -93,7 +94,7 @@ impl fmt::Display for Owner {
     }
 }
 
-/// Why a member cannot go on from what is stored.
+/// Reasons for which a member cannot resume from its journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadJournal {
     /// Bytes are not as they were written.
@@ -121,7 +122,7 @@ pub enum BadJournal {
     Storage(#[from] StorageFailed),
 }
 
-/// What a journal has: the whole state, and what changed it since.
+/// Contents of a journal: a snapshot of the state, and the messages that changed it since.
 pub type Messages = Vec<Message<Command>>;
 
 /// A journal at work.
@@ -181,8 +182,8 @@ impl Journal {
         self.batches + self.pending.len() > LIMIT.max(2 * self.whole)
     }
 
-    /// Stores all that is noted; whether all that was ever noted is stored. After one failure it never says so again: the storage may have
-    /// lost what it was given.
+    /// Stores all noted messages. Returns whether everything noted so far is durable; after one failure
+    /// always `false`, since the storage may have lost data.
     pub fn commit(&mut self) -> bool {
         if self.pending.len() > HEAD && !self.failed {
             finish(&mut self.pending);
@@ -225,7 +226,7 @@ impl Journal {
         self.failed
     }
 
-    /// How often it has waited for the storage.
+    /// Number of waits for the storage.
     pub fn commits(&self) -> u64 {
         self.commits
     }
@@ -297,8 +298,8 @@ fn length(head: &[u8; HEAD]) -> Option<usize> {
     intact.then_some(u32::from_be_bytes(*length) as usize)
 }
 
-/// Whether a bad record is one that was being written when the power went: it is the last one, and cut off, or some sector of it was never
-/// written.
+/// Whether a bad record was being written at a power failure: it is the last one, and is truncated or
+/// has an unwritten sector.
 fn is_torn(bytes: &[u8], at: usize) -> bool {
     let rest = &bytes[at..];
     let is_last = match rest.first_chunk::<HEAD>() {
@@ -319,7 +320,7 @@ fn is_torn(bytes: &[u8], at: usize) -> bool {
             .any(is_blank)
 }
 
-/// Whose a journal is, by its first body.
+/// The owner in a journal's first body.
 fn owner(body: &[u8]) -> Option<Owner> {
     let rest = body.strip_prefix(MAGIC)?;
     let rest: &[u8; 11] = rest.try_into().ok()?;

@@ -1,7 +1,7 @@
 //! The key of a group, by which its members know each other's messages.
 //!
 //! A message with a tag is [`LENGTH`](crate::message::LENGTH) bytes and behind them [`TAG`] bytes: SipHash-2-4 (Aumasson and Bernstein, INDOCRYPT 2012) of the
-//! group's address and the message, under a key of 128 bits. Who does not have the key guesses a tag once in 2^64 times. A message that is
+//! group's address and the message, under a key of 128 bits. A forger without the key guesses one tag in 2^64. A message that is
 //! repeated passes: it does no harm, as a network may repeat it too.
 
 use core::fmt;

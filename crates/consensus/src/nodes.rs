@@ -1,6 +1,7 @@
 //! The participants as nodes: every message goes to one multicast group, over UDP and IPv4, and each takes what is for it.
 //!
-//! A member with a [`Key`] takes messages of its group alone. All members refuse what jumps beyond all that they have heard.
+//! A member with a [`Key`] accepts only messages with its group's tag. All members refuse rounds and
+//! instances far above the highest ones received.
 //!
 //! One with several ports is where several switches are, as in figure 3.12 of paper 002: what it has to say it says at all of them, and what it answers
 //! leaves where the question came in.
@@ -60,7 +61,7 @@ struct Member {
     ports: u16,
     /// By which it knows messages of its group; `None`: it takes all.
     key: Option<Key>,
-    /// How far ahead of all before a message may be.
+    /// Highest accepted round and instance.
     horizon: Horizon,
     scratch: Vec<u8>,
     /// Messages that it was sent.
@@ -106,7 +107,7 @@ impl Member {
         })
     }
 
-    /// Whose its journal is.
+    /// Owner of its journal.
     fn owner(&self, role: Role, id: u16, window: usize) -> Owner {
         Owner {
             role,

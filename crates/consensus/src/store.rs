@@ -69,7 +69,7 @@ impl Open {
 /// The answer to [`Open`]: with the client number that is granted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Opened {
-    /// That of the request.
+    /// Nonce of the request.
     pub nonce: u128,
     /// The client's number from now on.
     pub client: u32,
@@ -216,7 +216,7 @@ fn parts<const N: usize>(value: &Value) -> Option<(u8, [u64; N])> {
     Some((*code, numbers.map(u64::from_be_bytes)))
 }
 
-/// What is remembered of a client.
+/// State of a client.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Client {
     /// The number of its last command; 0 before the first one.
@@ -225,12 +225,12 @@ pub(crate) struct Client {
     pub answer: Answer,
     /// The instance of that, or in which the session was opened. Of clients without a session, 0.
     pub last: Instance,
-    /// By what the session was opened; of clients without one, nothing.
+    /// Request that opened the session; `None` for clients without a session.
     pub open: Open,
 }
 
 impl Client {
-    /// One that has asked for nothing yet.
+    /// State of a client without requests.
     pub const NEW: Client = Client {
         sequence: 0,
         answer: Answer::Unknown,
@@ -244,7 +244,7 @@ impl Client {
 pub struct Store {
     items: BTreeMap<Key, Item>,
     clients: BTreeMap<u32, Client>,
-    /// Sessions by the instance of their last command, which is another one for each.
+    /// Sessions by the instance of their last command, which is unique.
     oldest: BTreeMap<Instance, u32>,
     /// Sessions by name.
     names: BTreeMap<u32, u32>,
@@ -329,7 +329,7 @@ impl Store {
         }
     }
 
-    /// How many sessions are open.
+    /// Number of open sessions.
     pub fn sessions(&self) -> usize {
         self.oldest.len()
     }

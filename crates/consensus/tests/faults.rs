@@ -36,7 +36,7 @@ enum Mistake {
     QuorumOfOne,
     /// An acceptor that lost its registers takes part at once.
     AdmittedAtOnce,
-    /// An acceptor answers before what it answers for is stored.
+    /// An acceptor answers before its changes are durable.
     AnswersTooSoon,
 }
 
@@ -308,7 +308,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let mut random = Random::new(seed);
     let mac = |number: u8| Mac([2, 0, 0, 0, 0, number]);
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
-    // One acceptor has no memory; another without it is a quorum lost. The others are killed, and have one.
+    // One acceptor has no stored state; a second one would lose the quorum. The others are killed and have it.
     let forgetful = random.below(3) as u16;
     // In a third of the runs the last one is auxiliary.
     let auxiliaries = usize::from(random.below(3) == 0);

@@ -1,4 +1,4 @@
-//! Members that are killed at every message and start again from what they have stored: it is always what they had answered for, and no more
+//! Members killed at every message and restarted from their stored state: it always covers what they had answered, and no more
 //! than they were asked.
 
 use consensus::nodes::acceptor::{self, AcceptorNode, Memory};
@@ -17,13 +17,13 @@ pub struct Disk(Arc<Mutex<Stored>>);
 #[derive(Default)]
 struct Stored {
     bytes: Option<Vec<u8>>,
-    /// How many bytes were there before the last append.
+    /// Number of bytes before the last append.
     before: usize,
     full: bool,
 }
 
 impl Disk {
-    /// The same bytes, by a storage that says that they are stored before they are: what was appended last is lost with the process.
+    /// The same bytes in a storage that confirms too early: the last append is lost with the process.
     pub fn late(&self) -> Disk {
         let mut stored = self.lock();
         let before = stored.before;
@@ -114,7 +114,7 @@ fn frame(message: &Message<Command>) -> Frame {
     Frame::new(&bytes)
 }
 
-/// What a node says when it is given these messages at once.
+/// Answers of a node to a batch of messages.
 fn tell(node: &mut dyn Node, now: Time, messages: &[Message<Command>]) -> Vec<Message<Command>> {
     let mut out = Out::default();
     let mut frames = messages.iter().map(frame).collect();
@@ -179,7 +179,7 @@ fn an_acceptor_that_is_killed_at_any_byte_of_any_batch_keeps_what_it_answered_fo
             let told = tell(&mut node, Time::ZERO, &batch);
             answers += told.len();
             let bytes = disk.lock().bytes.clone().unwrap();
-            // It has answered: all of it is there.
+            // The node has answered, so all of it is stored.
             let now = kept(Disk::of(&bytes), Memory::All, 1).unwrap();
             assert_eq!(now.acceptor, node.acceptor, "{seed}");
             // It was killed while it wrote, and had answered nothing: it is as before, or as if it had been asked.
@@ -228,10 +228,10 @@ fn an_acceptor_without_memory_says_nothing_but_that_until_it_is_admitted() {
         let answers = tell(&mut node, Time::ZERO, &[admit, vote]);
         assert_eq!(answers[0].kind, Kind::Phase2B);
     }
-    // What was kept without memory is no memory, also for one that has one from now on.
+    // State kept with `Memory::Starts` does not count as full state after a switch to `Memory::All`.
     let node = kept(Box::new(disk.clone()), Memory::All, 1).unwrap();
     assert_eq!((node.acceptor.admitted, node.acceptor.boot), (false, 5));
-    // One whose storage is lost begins as a later start.
+    // A member with a lost storage begins as a later start.
     let node = kept(Box::default(), Memory::All, 9).unwrap();
     assert_eq!((node.acceptor.admitted, node.acceptor.boot), (false, 9));
 }
@@ -250,7 +250,7 @@ fn an_acceptor_whose_storage_fails_says_nothing_any_more() {
     assert_eq!(
         node.statistics().get("commits"),
         Some(2),
-        "none for nothing"
+        "no commit without a change"
     );
     disk.lock().full = true;
     assert_eq!(tell(&mut node, Time::ZERO, &[ask(6), ask(5)]), []);

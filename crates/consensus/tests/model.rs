@@ -39,7 +39,7 @@ enum Mistake {
     RoundForgotten,
     /// Two switches have the same number.
     SameNumber,
-    /// An acceptor answers before what it answers for is stored.
+    /// An acceptor answers before its changes are durable.
     AnswersTooSoon,
     /// A coordinator that starts again does not know which rounds it has used.
     RoundsForgotten,
@@ -58,9 +58,9 @@ struct Group {
     proposals: [u8; 2],
     /// How often each acceptor may lose its registers.
     losses: [u8; ACCEPTORS],
-    /// How often an acceptor may be killed and start again from what it has stored.
+    /// Number of times that acceptors are killed and restarted from their stored state.
     kills: u8,
-    /// How often a coordinator may.
+    /// The same for coordinators.
     restarts: u8,
     /// Whether instances are trimmed once they are learned.
     trims: bool,
@@ -90,7 +90,7 @@ const SMALL: Group = Group {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct State {
     acceptors: Vec<Acceptor<u8>>,
-    /// What each has stored, where they may be killed.
+    /// Stored state of each, if they may be killed.
     stored: Vec<Acceptor<u8>>,
     kills: u8,
     restarts: u8,
@@ -118,7 +118,7 @@ enum Action {
     /// A client's request comes to a switch.
     Request(usize),
     Lose(usize),
-    /// An acceptor is killed, and goes on from what it has stored.
+    /// An acceptor is killed, and restarts from its stored state.
     Kill(usize),
     /// A coordinator is killed, and knows no more than which rounds it has used.
     Restart(usize),

@@ -210,7 +210,7 @@ struct Peer {
     habit: Habit,
 }
 
-/// How a peer's beacons are, all along.
+/// Kind of a peer's beacons.
 #[derive(Clone, Copy, Default, PartialEq)]
 enum Habit {
     #[default]

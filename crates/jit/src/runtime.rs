@@ -168,7 +168,7 @@ impl State {
             written <= packet.emitted.capacity(),
             "emitted past the room for it"
         );
-        // SAFETY: the code has written so many bytes, and there is room for them.
+        // SAFETY: the code has written `length` bytes, within the capacity.
         unsafe { packet.emitted.set_len(written) };
         packet.emitted_bits = self.out_bits;
     }

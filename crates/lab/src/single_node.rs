@@ -24,7 +24,7 @@ impl Registry {
     /// says [why it failed](Notes::failure) when it cannot be kept any more.
     ///
     /// # Errors
-    /// As [`node`](Registry::node), and when what is kept cannot be read or used.
+    /// As [`node`](Registry::node), and when the stored state cannot be read or used.
     pub fn lasting_node(
         &self,
         kind: &str,

@@ -102,7 +102,7 @@ mod tests {
             ("g.0=s0.0 s0.1=s1.0 s0.2=d.0 d.1=s1.1", true),
             ("g.0=s0.0 s0.1=s1.0 s1.1=s2.0 s2.1=s0.2", true),
             ("g.0=s0.0 s0.1=s1.0 s1.1=s2.0 s2.1=x.0", false),
-            // A loop that nothing is linked to.
+            // A loop without links to other nodes.
             ("g.0=x.0 s0.0=s1.0 s0.1=s1.1", false),
         ] {
             let mut text = String::new();

@@ -1,7 +1,7 @@
 //! Live labs in which switch and controller, or hosts and routers, are whoever they are: ours, Open vSwitch, os-ken, the kernel.
 //! Needs root, and says what it skips where a peer is missing.
 
-use lab::{Command, LabError, Options, Report, World};
+use lab::{Command, Options, Report, World};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::channel::Tls;
 use live::port::{self, Options as PortOptions};
@@ -12,14 +12,7 @@ use std::time::Duration;
 /// Runs a lab live; `None` where this user may not.
 fn live(text: &str, options: &Options) -> Option<Report> {
     let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
-    match lab::run(&lab, World::Live, options) {
-        Ok(report) => Some(report),
-        Err(LabError::Live(live::world::WorldError::Netns(error))) => {
-            println!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    crate::live_runs::report(&lab, options)
 }
 
 /// A learning switch on os-ken as a command, if that is there.

@@ -1,7 +1,7 @@
-//! Fragments against the kernel's: it puts ours together, we put its together, and of odd ones both make the same. Needs root, and says
-//! what it skips.
+//! Fragments compared with the kernel: each reassembles those of the other, and both treat malformed
+//! ones alike. Needs root; skipped tests print the reason.
 
-use lab::{LabError, Options, Registry, Report, World};
+use lab::{Options, Registry, Report, World};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Time};
 use nodes::ConfigError;
@@ -20,14 +20,7 @@ use std::sync::{Arc, Mutex};
 fn live(registry: &Registry, text: &str) -> Option<Report> {
     let lab = registry.parse_with(text, None, World::Live, &[]);
     let lab = lab.unwrap_or_else(|faults| panic!("{faults}"));
-    match lab::run(&lab, World::Live, &Options::default()) {
-        Ok(report) => Some(report),
-        Err(LabError::Live(live::world::WorldError::Netns(error))) => {
-            println!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    crate::live_runs::report(&lab, &Options::default())
 }
 
 #[test]
@@ -55,7 +48,7 @@ fn long_pings_go_to_and_fro_between_the_kernel_and_our_hosts() {
                 );
             }
         }
-        // What comes must fit into the kernel's interface too.
+        // Arriving packets must also fit into the kernel's interface.
         let text = text.replace(
             &format!("mtu = {host}"),
             &format!("mtu = {}", host.min(kernel)),
@@ -165,7 +158,7 @@ fn odd_requests() -> Vec<Vec<Vec<u8>>> {
                 false => ranges[random.below(ranges.len() as u64) as usize].clone(),
             });
         }
-        // Half of them in order, apart from what was put in.
+        // Half of them in order, without the inserted ones.
         if random.chance(0.5) {
             for index in (1..ranges.len()).rev() {
                 ranges.swap(index, random.below(index as u64 + 1) as usize);

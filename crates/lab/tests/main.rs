@@ -14,6 +14,7 @@ mod fragments;
 mod hardware;
 mod headlines;
 mod levels;
+mod live_runs;
 mod outputs;
 mod paxos;
 mod ping;

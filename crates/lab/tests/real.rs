@@ -1,6 +1,6 @@
 //! Labs of real things: their faults, and runs of them where root may.
 
-use lab::{Command, LabError, Options, World};
+use lab::{Command, Options, World};
 use live::netns::Namespace;
 use node::Time;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
@@ -58,14 +58,7 @@ fn faults_of_real_nodes_are_told_at_their_place() {
 /// Runs a lab live; `None` where this user may not.
 fn live(text: &str, options: Options) -> Option<lab::Report> {
     let lab = lab::parse(text).unwrap();
-    match lab::run(&lab, World::Live, &options) {
-        Ok(report) => Some(report),
-        Err(LabError::Live(live::world::WorldError::Netns(error))) => {
-            println!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    crate::live_runs::report(&lab, &options)
 }
 
 #[test]

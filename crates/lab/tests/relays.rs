@@ -1,6 +1,6 @@
 //! Relays between real kernels, joined by the lab's links, where root may.
 
-use lab::{LabError, Options, World};
+use lab::Options;
 
 /// Runs a lab live; `None` where this user may not, or a program is missing.
 fn live(text: &str) -> Option<lab::Report> {
@@ -16,14 +16,7 @@ fn live(text: &str) -> Option<lab::Report> {
         return None;
     }
     let lab = lab::parse(text).unwrap();
-    match lab::run(&lab, World::Live, &Options::default()) {
-        Ok(report) => Some(report),
-        Err(LabError::Live(live::world::WorldError::Netns(error))) => {
-            println!("skipped: {error}");
-            None
-        }
-        Err(error) => panic!("{error}"),
-    }
+    crate::live_runs::report(&lab, &Options::default())
 }
 
 /// A counter of a node.

@@ -252,16 +252,16 @@ fn a_fast_failover_group_takes_the_next_live_bucket_at_once() {
     let programs = "[[node.h1.program]]\nrun = 'udp'\nto = 'h2'\nrate = '1 Mb/s'\nsize = 1250\nstart = '100 ms'\nduration = '3 s'\n";
     let down = "down = [['1 s', '2 s']]";
     let report = run(&two_ways(&keys("ff,"), programs, down));
-    let sink = &report
-        .outcome
-        .nodes
-        .iter()
-        .find(|n| n.name == "h2")
-        .unwrap()
-        .flows[0];
+    let sink = received(&report);
     assert_eq!((sink.packets, sink.lost), (300, 0), "{report}");
     let ways = [carried(&report, 2), carried(&report, 3)];
     assert!(ways[0] > 150 && ways[1] > 90, "{ways:?}");
+}
+
+/// The first flow of `h2`.
+fn received(report: &Report) -> &node::Flow {
+    let mut nodes = report.outcome.nodes.iter();
+    &nodes.find(|node| node.name == "h2").unwrap().flows[0]
 }
 
 #[test]
@@ -290,13 +290,7 @@ fn a_meter_drops_packets_above_its_rate() {
         meters = ['meter=1,pktps,burst,bands=type=drop,rate=100,burst_size=10']\n";
     let programs = "[[node.h1.program]]\nrun = 'udp'\nto = 'h2'\nrate = '8 Mb/s'\nsize = 1000\nstart = '1 s'\nduration = '2 s'\n";
     let report = run(&two_ways(keys, programs, ""));
-    let sink = &report
-        .outcome
-        .nodes
-        .iter()
-        .find(|n| n.name == "h2")
-        .unwrap()
-        .flows[0];
+    let sink = received(&report);
     assert!((205..=215).contains(&sink.packets), "{report}");
 }
 

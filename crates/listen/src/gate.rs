@@ -1,9 +1,10 @@
-//! Admission of connections: limits of all, of those that have not said who they are, and of each address.
+//! Admission of connections: limits in total, for unidentified connections, and per address.
 //!
-//! A connection begins as a *stranger*. It is *known* once it has shown a token, a certificate or a request of the server's
-//! protocol, and *busy* while a request of it is carried out. A busy connection keeps its place. When there is no place for a
-//! newcomer, a stranger or a known connection that is idle gives up its own: the oldest one of the address that has most of
-//! these. So a client that speaks at once is served, however many others wait in silence.
+//! A connection starts *unidentified*. It is *identified* after a token, a client certificate or a
+//! complete request of the server's protocol, and *busy* while a request runs. A busy connection
+//! is never evicted. When the limit is reached, a new connection evicts an idle one: the oldest
+//! connection of the address that has the most idle ones. So a client that sends its request at
+//! once is served, even while many others are silent.
 
 use crate::{Limits, SPARE, pause_after};
 use rustix::process::{Resource, getrlimit};
@@ -17,35 +18,35 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-/// Counts of connections, by what became of them.
+/// Counts of connections by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Let in.
+    /// Admitted.
     pub accepted: u64,
-    /// Closed at once: as many as may be were open, of all or of its address.
+    /// Closed at once: the limit in total or of its address was reached.
     pub too_many: u64,
-    /// Closed at once: the process has hardly any descriptors left.
+    /// Closed at once: the process had too few file descriptors left.
     pub no_descriptor: u64,
-    /// Closed at once: a Unix socket of another user.
+    /// Closed at once: a Unix socket connection of another user.
     pub other_user: u64,
-    /// Times that the system could not accept one.
+    /// Failed calls of accept(2).
     pub failed: u64,
-    /// Ended since the far end said nothing, or not who it is, for too long.
+    /// Closed after a timeout: idle, or not identified in time.
     pub silent: u64,
-    /// Ended since TLS could not agree, or the far end's certificate does not do.
+    /// Closed because the TLS handshake failed or the peer's certificate was refused.
     pub untrusted: u64,
-    /// Ended since a newcomer needed its place: it was idle, or had not said who it is.
+    /// Evicted while idle or unidentified, for a new connection.
     pub gave_way: u64,
 }
 
 impl Counts {
-    /// Those that were not let in.
+    /// Connections that were refused.
     #[must_use]
     pub fn turned_away(&self) -> u64 {
         self.too_many + self.no_descriptor + self.other_user + self.untrusted
     }
 
-    /// Each count with its name, as reports have it.
+    /// Each count with its name in reports.
     #[must_use]
     pub fn named(&self) -> [(&'static str, u64); 8] {
         [
@@ -73,7 +74,7 @@ struct Counters {
     gave_way: AtomicU64,
 }
 
-/// Lets connections in, as many as the limits allow.
+/// Admits connections within limits.
 pub struct Gate {
     name: String,
     limits: Limits,
@@ -82,7 +83,7 @@ pub struct Gate {
     told: AtomicBool,
 }
 
-/// Connections that are open and keep their places, by the order of their arrival.
+/// Open connections in order of arrival.
 #[derive(Default)]
 struct Places {
     next: u64,
@@ -92,12 +93,12 @@ struct Places {
 struct Place {
     /// `None` for a Unix socket.
     from: Option<Origin>,
-    /// Requests that are carried out.
+    /// Requests in progress.
     busy: usize,
     slot: Arc<Slot>,
 }
 
-/// What a connection and the gate share.
+/// State shared by a connection and the gate.
 #[derive(Default)]
 struct Slot {
     number: u64,
@@ -106,7 +107,7 @@ struct Slot {
     waker: Mutex<Option<Waker>>,
 }
 
-/// An address by which connections are counted together: of IPv6 the network of 64 bits.
+/// Address under which connections are counted: an IPv4 address or an IPv6 /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Origin {
     bits: u128,
@@ -132,12 +133,12 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Places {
-    fn strangers(&self) -> impl Iterator<Item = &Place> {
-        let stranger = |place: &&Place| !place.slot.known.load(Ordering::Relaxed);
-        self.taken.values().filter(stranger)
+    fn unidentified(&self) -> impl Iterator<Item = &Place> {
+        let unidentified = |place: &&Place| !place.slot.known.load(Ordering::Relaxed);
+        self.taken.values().filter(unidentified)
     }
 
-    /// Takes the place of the oldest of those that may give way, of the address that has most of them.
+    /// Evicts the oldest connection that `may` be evicted, of the address that has the most of these.
     fn give_way(&mut self, may: impl Fn(&Place) -> bool) -> Option<Arc<Slot>> {
         let mut counts: BTreeMap<Option<Origin>, (usize, u64)> = BTreeMap::new();
         for (&number, place) in &self.taken {
@@ -153,7 +154,7 @@ impl Places {
     }
 }
 
-/// A connection's place; dropping it gives it back.
+/// Admission of one connection; dropping it frees the place.
 pub struct Permit(Visitor);
 
 impl Drop for Permit {
@@ -163,19 +164,19 @@ impl Drop for Permit {
 }
 
 impl Permit {
-    /// The connection, for those who find out who it is.
+    /// The connection, for code that identifies the peer.
     #[must_use]
     pub fn visitor(&self) -> &Visitor {
         &self.0
     }
 
-    /// Whether it has given way to another connection, and is to end.
+    /// Whether the connection was evicted and must close.
     #[must_use]
     pub fn gave_way(&self) -> bool {
         self.0.slot.gave_way.load(Ordering::Relaxed)
     }
 
-    /// Ready when it has given way; else the task is woken when it does.
+    /// Ready after the connection was evicted; otherwise wakes the task when it is.
     pub fn poll_gave_way(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut waker = lock(&self.0.slot.waker);
         if self.gave_way() {
@@ -189,7 +190,7 @@ impl Permit {
     }
 }
 
-/// A connection that was let in, as its requests see it.
+/// An admitted connection, as seen by its requests.
 #[derive(Clone)]
 pub struct Visitor {
     gate: Arc<Gate>,
@@ -197,18 +198,18 @@ pub struct Visitor {
 }
 
 impl Visitor {
-    /// It has shown who it is.
+    /// Marks the connection as identified.
     pub fn know(&self) {
         self.slot.known.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it has.
+    /// Whether the connection is identified.
     #[must_use]
     pub fn is_known(&self) -> bool {
         self.slot.known.load(Ordering::Relaxed)
     }
 
-    /// It is known, and keeps its place until this is dropped.
+    /// Marks the connection as identified, and as busy until the result is dropped.
     #[must_use]
     pub fn busy(&self) -> Busy {
         self.know();
@@ -223,7 +224,7 @@ impl Visitor {
     }
 }
 
-/// A request that is carried out.
+/// A request in progress.
 pub struct Busy(Visitor);
 
 impl Drop for Busy {
@@ -233,7 +234,7 @@ impl Drop for Busy {
 }
 
 impl Gate {
-    /// With these limits; the name is for messages.
+    /// A gate with `limits`; `name` appears in messages.
     #[must_use]
     pub fn new(name: impl Into<String>, limits: Limits) -> Arc<Gate> {
         Arc::new(Gate {
@@ -245,13 +246,14 @@ impl Gate {
         })
     }
 
-    /// What it allows.
+    /// The limits.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
     }
 
-    /// Lets a connection in that was accepted from this address, of a Unix socket from none; `None` when it is to be closed.
+    /// Admits an accepted connection from `address` (`None` for a Unix socket). Returns `None` when
+    /// the caller must close it.
     #[must_use]
     pub fn admit(
         self: &Arc<Self>,
@@ -277,7 +279,7 @@ impl Gate {
         places.next += 1;
         let slot = Arc::new(Slot {
             number,
-            // A Unix socket is of this user.
+            // A Unix socket connection belongs to this user.
             known: AtomicBool::new(from.is_none()),
             ..Slot::default()
         });
@@ -292,23 +294,21 @@ impl Gate {
         Some(Permit(Visitor { gate, slot }))
     }
 
-    /// Has others give way, so that there is a place for a connection of this address.
+    /// Evicts connections until one from `from` fits.
     fn make_room(&self, places: &mut Places, from: Option<Origin>) -> Result<(), String> {
         let Limits {
             connections,
-            strangers,
+            unidentified,
             per_address,
             ..
         } = self.limits;
         let Some(from) = from else {
             return match places.taken.len() < connections {
                 true => Ok(()),
-                false => Err(format!(
-                    "{connections} connections are open, which is the most"
-                )),
+                false => Err(format!("the limit of {connections} connections is reached")),
             };
         };
-        // The programs of this machine have one address, and the last place.
+        // All programs of this machine share one address; the last place is reserved for it.
         let (per_address, connections) = match from.is_loopback {
             true => (connections, connections),
             false => (per_address, (connections - 1).max(1)),
@@ -317,21 +317,19 @@ impl Gate {
         if places.taken.values().filter(|place| own(place)).count() >= per_address {
             let gone = places.give_way(own);
             self.end(gone.ok_or_else(|| {
-                format!("its address has {per_address} connections, which is the most")
+                format!("the limit of {per_address} connections per address is reached")
             })?);
         }
-        if places.strangers().count() >= strangers {
-            let stranger = |place: &Place| !place.slot.known.load(Ordering::Relaxed);
-            if let Some(gone) = places.give_way(stranger) {
+        if places.unidentified().count() >= unidentified {
+            let unidentified = |place: &Place| !place.slot.known.load(Ordering::Relaxed);
+            if let Some(gone) = places.give_way(unidentified) {
                 self.end(gone);
             }
         }
         if places.taken.len() >= connections {
             let gone = places.give_way(|_| true);
             self.end(
-                gone.ok_or_else(|| {
-                    format!("{connections} connections are open, which is the most")
-                })?,
+                gone.ok_or_else(|| format!("the limit of {connections} connections is reached"))?,
             );
         }
         Ok(())
@@ -346,7 +344,7 @@ impl Gate {
         }
     }
 
-    /// Accepting failed; how long to wait before the next try, if at all.
+    /// Counts a failed accept(2). Returns the pause before the next call, if one is needed.
     #[must_use]
     pub fn failed(&self, error: &io::Error) -> Option<Duration> {
         let pause = pause_after(error)?;
@@ -354,22 +352,22 @@ impl Gate {
         Some(pause)
     }
 
-    /// A connection of another user was closed.
+    /// Counts a connection of another user.
     pub fn other_user(&self) {
         self.refuse(&self.counters.other_user, "it was of another user");
     }
 
-    /// A connection ended since nothing came for too long, or it did not say who it is.
+    /// Counts a connection that was closed after a timeout.
     pub fn silent(&self) {
         self.counters.silent.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A connection ended before the two sides trusted each other.
+    /// Counts a connection whose TLS handshake or certificate failed.
     pub fn untrusted(&self, why: &dyn fmt::Display) {
         self.refuse(&self.counters.untrusted, &why.to_string());
     }
 
-    /// What was counted until now.
+    /// The counts so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let of = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
@@ -385,7 +383,7 @@ impl Gate {
         }
     }
 
-    /// What a report says at the end; `None` when all connections were let in.
+    /// One line for the final report; `None` when every connection was admitted.
     #[must_use]
     pub fn summary(&self) -> Option<String> {
         let counts = self.counts();
@@ -400,19 +398,18 @@ impl Gate {
         (counts != fine).then(|| format!("{}: connections: {}", self.name, named.join(", ")))
     }
 
-    /// Counts, and reports the first one alone: a log does not fill.
+    /// Counts, and reports only the first one, so that logs do not fill up.
     fn refuse(&self, counter: &AtomicU64, why: &str) {
         counter.fetch_add(1, Ordering::Relaxed);
         if !self.told.swap(true, Ordering::Relaxed) {
             let name = &self.name;
-            eprintln!(
-                "wire: {name}: a connection was turned away: {why}; further ones are counted"
-            );
+            eprintln!("wire: {name}: connection refused: {why}; further refusals are only counted");
         }
     }
 }
 
-/// Whether descriptors are left for other work when this connection has one: the system gives out the lowest that is free.
+/// Whether enough file descriptors remain after `connection` got its own. The kernel hands out the
+/// lowest free number.
 #[must_use]
 pub fn spare_after(connection: &impl AsRawFd) -> bool {
     let Some(most) = getrlimit(Resource::Nofile).current else {

@@ -169,7 +169,7 @@ where
     }
 }
 
-/// A stream that ends when its far end has not said who it is in time, when nothing has come or gone for too long, or when another
+/// A stream that ends when its peer has not identified itself in time, after an idle timeout, or when another
 /// connection needs its place.
 struct Watched<I> {
     stream: I,
@@ -198,7 +198,7 @@ impl<I> Watched<I> {
         if self.permit.poll_gave_way(context).is_ready() {
             return Poll::Ready(Err(io::ErrorKind::ConnectionAborted.into()));
         }
-        // What comes from one that does not say who it is gives it no more time.
+        // Data of an unidentified peer does not extend its time.
         if result.is_ready() && self.permit.visitor().is_known() {
             let end = Instant::now() + self.gate.limits().idle;
             self.until.as_mut().reset(end);
@@ -278,7 +278,7 @@ mod tests {
             Poll::Ready(Ok(()))
         }
         fn call(&mut self, request: Request<Incoming>) -> Self::Future {
-            if request.uri().path() != "/stranger" {
+            if request.uri().path() != "/unidentified" {
                 request.extensions().get::<Visitor>().unwrap().know();
             }
             std::future::ready(Ok(Response::new("hello".into())))
@@ -314,7 +314,7 @@ mod tests {
 
     const SHORT: Limits = Limits {
         connections: 2,
-        strangers: 2,
+        unidentified: 2,
         per_address: 2,
         opening: Duration::from_millis(100),
         idle: Duration::from_millis(200),
@@ -371,7 +371,7 @@ mod tests {
     fn a_client_that_asks_again_and_again_without_saying_who_it_is_is_sent_away() {
         let (address, gate) = serving(SHORT, Version::One);
         let mut stream = TcpStream::connect(address).unwrap();
-        let request = b"GET /stranger HTTP/1.1\r\nHost: a\r\n\r\n";
+        let request = b"GET /unidentified HTTP/1.1\r\nHost: a\r\n\r\n";
         let mut answers = 0;
         let mut answer = [0; 512];
         while stream.write_all(request).is_ok() {

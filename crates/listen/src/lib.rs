@@ -1,17 +1,18 @@
-//! Who may connect to this process, how many at a time, and for how long: one policy for all that listens.
+//! Connection limits and timeouts of all listeners.
 //!
-//! | listener | connections | strangers | of an address | until it has said who it is | silence before the end |
+//! | listener | connections | unidentified | per address | identification timeout | idle timeout |
 //! |---|---|---|---|---|---|
-//! | [`OPENFLOW`]: `ptcp:`, `pssl:`, `punix:` | 4096 | 1024 | 1024 | 10 s | OpenFlow's echo requests tell |
-//! | [`P4RUNTIME`] | 256 | 64 | 64 | 10 s | 75 s; an HTTP/2 ping every 30 s keeps who is there |
-//! | [`REST`] | 64 | 16 | 32 | 10 s | 60 s; a request is whole in 10 s (head) and 30 s (body) |
-//! | [`CONTROL`]: the socket of `--control` | 64 | | | | none: a terminal may rest for an hour |
-//! | [`COUNTS`]: the socket of a relay | 1 | | | | 1 s for the answer |
+//! | [`OPENFLOW`]: `ptcp:`, `pssl:`, `punix:` | 4096 | 1024 | 1024 | 10 s | none: OpenFlow's echo requests detect it |
+//! | [`P4RUNTIME`] | 256 | 64 | 64 | 10 s | 75 s; an HTTP/2 ping every 30 s |
+//! | [`REST`] | 64 | 16 | 32 | 10 s | 60 s; 10 s for a request's head and 30 s for its body |
+//! | [`CONTROL`]: the socket of `--control` | 64 | | | | none |
+//! | [`COUNTS`]: the socket of a relay | 1 | | | | 1 s |
 //!
-//! A connection that would be one too many, or take one of the last [`SPARE`] descriptors that the process may have, is closed at
-//! once: these are for ports that open again and files that are written. The last place is for this machine. How connections are
-//! told apart, and which one gives way to another, is in [`Gate`]. Where accepting fails, since there are no descriptors or no memory,
-//! nothing is accepted for [`PAUSE`]. A [`Gate`] counts all of it.
+//! A connection beyond a limit is closed at once, and so is one that would use one of the last
+//! [`SPARE`] file descriptors: these are reserved for ports that reopen and for output files. The
+//! last place is reserved for loopback. [`Gate`] defines when a connection is identified and which
+//! one is evicted. After accept(2) fails for lack of descriptors or memory, the listener pauses for
+//! [`PAUSE`]. A [`Gate`] counts all of this.
 #![forbid(unsafe_code)]
 
 mod gate;
@@ -25,33 +26,34 @@ use node::budget;
 use std::io;
 use std::time::Duration;
 
-/// How long nothing is accepted after accepting failed.
+/// Pause of a listener after accept(2) failed.
 pub const PAUSE: Duration = Duration::from_millis(100);
-/// So many descriptors are left for what is no connection; where the process may have few, a quarter of these.
+/// File descriptors reserved for other uses than connections, or a quarter of the process's limit if
+/// that is less.
 pub const SPARE: u64 = 32;
 
-/// What one that listens allows.
+/// Limits of one listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// The most connections at a time.
+    /// Maximum number of open connections.
     pub connections: usize,
-    /// The most that have not said who they are.
-    pub strangers: usize,
-    /// The most of an address, or of a network of IPv6 with 64 bits; this machine's own has no such limit.
+    /// Maximum number of unidentified connections.
+    pub unidentified: usize,
+    /// Maximum per IPv4 address or IPv6 /64; loopback has no such limit.
     pub per_address: usize,
-    /// How long a far end may take until it has said who it is, TLS included.
+    /// Time within which a peer must identify itself, including the TLS handshake.
     pub opening: Duration,
-    /// How long nothing may come or go afterwards.
+    /// Time without traffic after which an identified connection is closed.
     pub idle: Duration,
 }
 
-/// For ever, as far as a process goes.
+/// No timeout in practice.
 const NO_LIMIT: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// Switches and controllers.
 pub const OPENFLOW: Limits = Limits {
     connections: 4096,
-    strangers: 1024,
+    unidentified: 1024,
     per_address: 1024,
     opening: Duration::from_secs(10),
     idle: NO_LIMIT,
@@ -59,7 +61,7 @@ pub const OPENFLOW: Limits = Limits {
 /// Controllers that speak P4Runtime.
 pub const P4RUNTIME: Limits = Limits {
     connections: 256,
-    strangers: 64,
+    unidentified: 64,
     per_address: 64,
     opening: Duration::from_secs(10),
     idle: Duration::from_secs(75),
@@ -67,7 +69,7 @@ pub const P4RUNTIME: Limits = Limits {
 /// Who asks a controller.
 pub const REST: Limits = Limits {
     connections: 64,
-    strangers: 16,
+    unidentified: 16,
     per_address: 32,
     opening: Duration::from_secs(10),
     idle: Duration::from_secs(60),
@@ -87,7 +89,7 @@ pub const REST_MEMORY: budget::Limits = budget::Limits {
 /// Who controls a pipeline that runs.
 pub const CONTROL: Limits = Limits {
     connections: 64,
-    strangers: 64,
+    unidentified: 64,
     per_address: 64,
     opening: NO_LIMIT,
     idle: NO_LIMIT,
@@ -95,7 +97,7 @@ pub const CONTROL: Limits = Limits {
 /// Who asks a relay for its counts.
 pub const COUNTS: Limits = Limits {
     connections: 1,
-    strangers: 1,
+    unidentified: 1,
     per_address: 1,
     opening: Duration::from_secs(1),
     idle: Duration::from_secs(1),

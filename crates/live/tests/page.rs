@@ -306,7 +306,7 @@ fn a_program_in_c_reads_what_a_program_in_rust_does() {
     assert_eq!(String::from_utf8_lossy(&ended.stdout), "Invalid argument\n");
 }
 
-/// Whoever may write the file may make it shorter: that ended the readers, by SIGBUS.
+/// A writer can truncate the file; this used to end readers by SIGBUS.
 #[test]
 fn a_page_whose_file_becomes_shorter_says_nothing_any_more() {
     let path = path("shorter");

@@ -1,8 +1,8 @@
-//! Budgets of memory that far ends may take: one for each connection, and one for all together.
+//! Memory budgets of peers, per connection and in total.
 //!
-//! Every server of the project charges what a connection makes it keep - bytes that have arrived,
-//! messages by the memory that they take once decoded, bundles, answers that wait - to the
-//! connection's [`Account`] before it allocates. A [`Held`] amount returns when it is dropped.
+//! Each server charges the memory that a connection uses to the connection's [`Account`] before it
+//! allocates: received bytes, decoded messages, bundles, queued answers. Dropping a [`Held`] amount
+//! returns it.
 //!
 //! ```
 //! use node::budget::{Budget, Limits};
@@ -22,11 +22,11 @@ use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 /// Limits of a budget, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Of one connection.
+    /// Limit per connection.
     pub each: usize,
-    /// What a connection may hold whatever the others do, so that they cannot shut it out.
+    /// Reserved for each connection, independent of the others.
     pub reserved: usize,
-    /// Of all connections together, besides what is reserved.
+    /// Limit of all connections together, without the reserved amounts.
     pub all: usize,
 }
 
@@ -44,12 +44,12 @@ impl core::fmt::Display for Exhausted {
         match self {
             Exhausted::Connection(limit) => write!(
                 f,
-                "this takes more memory than the {} MiB of a connection: send smaller messages",
+                "the memory limit of {} MiB per connection is exceeded: send smaller messages",
                 limit >> 20
             ),
             Exhausted::Total(limit) => write!(
                 f,
-                "all connections together hold the {} MiB that they may: try again later",
+                "the memory limit of {} MiB for all connections is reached: try again later",
                 limit >> 20
             ),
         }
@@ -66,7 +66,7 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Nothing is held.
+    /// An empty budget.
     #[must_use]
     pub fn new(limits: Limits) -> Budget {
         Budget {
@@ -84,7 +84,7 @@ impl Budget {
         }
     }
 
-    /// Bytes that all accounts hold together, besides what is reserved for them.
+    /// Bytes held by all accounts, without the reserved amounts.
     #[must_use]
     pub fn used(&self) -> usize {
         self.used.load(Relaxed)
@@ -118,7 +118,7 @@ impl Account {
         self.used.load(Relaxed)
     }
 
-    /// How much of the bytes from one amount to a larger one is not reserved.
+    /// Part of the bytes between two amounts that is beyond the reserve.
     fn shared(&self, from: usize, to: usize) -> usize {
         let reserved = self.budget.limits.reserved;
         to.saturating_sub(reserved) - from.saturating_sub(reserved)
@@ -136,7 +136,7 @@ impl Held {
     /// Holds `more` bytes besides.
     ///
     /// # Errors
-    /// When there are not so many; it holds what it held then.
+    /// When the budget does not allow it; the amount then stays as it was.
     pub fn grow(&mut self, more: usize) -> Result<(), Exhausted> {
         if more == 0 {
             return Ok(());

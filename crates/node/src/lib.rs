@@ -140,9 +140,9 @@ pub trait Node: Send {
         None
     }
 
-    /// Lets other threads, such as that of a control plane, call for the node: the world
-    /// [wakes](Node::wake) it soon after `waker` was called. A world in simulated time gives none,
-    /// and a node without one has to look by its alarm.
+    /// Gives the node a waker for other threads, such as a control plane: the world
+    /// [wakes](Node::wake) the node soon after a call. A world in simulated time gives none; the node
+    /// must then poll by its alarm.
     fn set_waker(&mut self, waker: &core::task::Waker) {
         let _ = waker;
     }

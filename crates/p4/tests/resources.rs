@@ -65,7 +65,7 @@ fn its_methods_are_called_in_the_actions_of_that_table() {
         with_u("f.read(m.x);", "")
     );
     assert_eq!(found(&none), [("direct-owner", 4)]);
-    // Its count is nobody's; SAI's border router has one.
+    // No table has its count; SAI's border router contains such a counter.
     let none = format!(
         "direct_counter(CounterType.bytes) f; {}",
         with_u("f.count();", "")

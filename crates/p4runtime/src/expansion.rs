@@ -63,7 +63,7 @@ const NUMBER: usize = 2 * size_of::<u64>();
 /// prost decodes no deeper nesting.
 const MAX_DEPTH: u32 = 100;
 
-/// What a field of a message becomes in memory.
+/// Memory form of a message's field.
 #[derive(Clone, Copy, Debug)]
 enum Part {
     /// A message by its number in [`Shapes`]; its own bytes, if it is one of a list or has a block of its own.
@@ -74,7 +74,7 @@ enum Part {
     Numbers,
 }
 
-/// All messages that requests may contain: which of their fields take memory.
+/// All messages of requests, with the fields that allocate memory.
 struct Shapes {
     all: Vec<BTreeMap<u32, Part>>,
     numbers: BTreeMap<String, usize>,
@@ -126,7 +126,7 @@ impl Shapes {
 
     fn memory(&self, shape: usize, mut rest: &[u8], depth: u32) -> usize {
         let (mut total, mut before) = (0usize, 0);
-        // Where the encoding is wrong prost stops too, with what it has made until then.
+        // prost stops at an encoding error too, and keeps what it has decoded so far.
         while !rest.is_empty()
             && let Ok((field, wire)) = decode_key(&mut rest)
         {
@@ -150,7 +150,7 @@ impl Shapes {
                 }
                 WireType::ThirtyTwoBit => cut(&mut rest, 4),
                 WireType::SixtyFourBit => cut(&mut rest, 8),
-                // Groups are skipped by prost; what is in one is counted as if it stood here.
+                // Groups are skipped by prost; their contents are counted as if they were part of the message.
                 WireType::StartGroup | WireType::EndGroup => continue,
             };
             // The first element of a list makes room for four.

@@ -125,7 +125,7 @@ impl<B> MeteredBody<B> {
                 self.head.clear();
                 self.left = u32::from_be_bytes([a, b, c, d]) as usize;
                 let held = self.held.as_mut().map_err(|exhausted| *exhausted)?;
-                // One that is longer than the longest is refused by its length.
+                // A message above the maximum length is refused by its length.
                 held.grow(self.left.min(MAX_MESSAGE).saturating_sub(held.bytes()))?;
                 self.is_whole();
             }

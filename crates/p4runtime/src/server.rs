@@ -1,5 +1,7 @@
 //! The server: who may do what, the program, and what goes to and fro on the streams.
 
+mod messages;
+
 use crate::arbitration::{Arbiter, Notice, StreamId};
 use crate::device::Device;
 use crate::digests::Digests;
@@ -14,12 +16,13 @@ use crate::messages::runtime::{
 use crate::metered::Charged;
 use crate::packets;
 use crate::pipeline_state::Pipeline;
-use crate::read::{self, bare};
+use crate::read;
 use crate::service::{Answers, Gone, P4Runtime, P4RuntimeServer};
 use crate::status;
 use crate::write;
 use listen::Gate;
 use listen::http::{ServerConfig, Version};
+use messages::{News, hear};
 use node::Time;
 use node::budget::{Account, Budget, Exhausted, Held};
 use p4::compile::{Cancel, Options, compile};
@@ -32,22 +35,20 @@ use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
-use tokio::sync::{Notify, mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot};
 use tokio_stream::StreamExt;
 use tokio_stream::wrappers::ReceiverStream;
 use tonic::{Code, Status, Streaming};
 
 /// The version of P4Runtime that is spoken.
 const VERSION: &str = "1.4.1";
-/// How often the server looks whether a list of digests is due, while one is gathered.
-const POLL: Duration = Duration::from_millis(1);
 /// Messages that wait for a controller; further ones are lost, as the specification allows.
 const WAITING: usize = 1024;
 /// Entities in one message of an answer.
 const TOGETHER: usize = 256;
-/// Memory of an entity that waits to be sent, beside its bytes: itself and its fields.
+/// Memory of a queued entity without its bytes: the structure and its fields.
 const WAITING_ENTITY: usize = 3 * size_of::<pb::Entity>();
 /// A program that takes longer to compile is given up.
 const LONGEST_COMPILE: Duration = Duration::from_secs(60);
@@ -78,20 +79,6 @@ pub struct Server {
     /// Held by who compiles.
     compiler: Mutex<()>,
     news: Arc<News>,
-}
-
-/// Packets have left something to hand on.
-#[derive(Default)]
-struct News(Notify);
-
-impl std::task::Wake for News {
-    fn wake(self: Arc<Self>) {
-        self.0.notify_one();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.0.notify_one();
-    }
 }
 
 #[derive(Default)]
@@ -344,76 +331,8 @@ impl Server {
             .write()
             .unwrap_or_else(PoisonError::into_inner) = Some(pipeline);
         // Its packets may have called before it was here.
-        self.news.0.notify_one();
+        self.news.call();
         Ok(())
-    }
-
-    /// Hands on what packets had to say, for ever.
-    async fn poll(self: Arc<Self>) {
-        loop {
-            let news = self.news.0.notified();
-            if self.hand_on() {
-                let _ = tokio::time::timeout(POLL, news).await;
-            } else {
-                news.await;
-            }
-        }
-    }
-
-    /// Hands on what packets had to say; whether more of it will be due without another packet.
-    fn hand_on(&self) -> bool {
-        let Ok(pipeline) = self.pipeline() else {
-            return false;
-        };
-        let environment = pipeline.control.environment();
-        let now = self.device.now();
-        while let Some(bytes) = environment.packet_ins.pop() {
-            let packet = packets::packet_in(&pipeline.info, &pipeline.translations, &bytes);
-            self.to_primaries(&to::Update::Packet(packet));
-        }
-        let (lists, gathers) = {
-            let mut digests = lock(&self.digests);
-            while let Some(message) = environment.digests.pop() {
-                digests.add(&pipeline, message, now);
-            }
-            (digests.due(&pipeline, now), digests.gathers())
-        };
-        for list in lists {
-            self.to_primaries(&to::Update::Digest(list));
-        }
-        let mut entries = Vec::new();
-        while let Some(idle) = environment.idles.pop() {
-            let mut entry = bare(&pipeline, idle.table, &idle.entry);
-            let installed = &idle.entry.entry;
-            entry.idle_timeout_ns = installed.idle_timeout.map_or(0, |time| time.as_ns() as i64);
-            entry.metadata = installed.metadata.to_vec();
-            entries.push(entry);
-        }
-        if !entries.is_empty() {
-            self.to_primaries(&to::Update::IdleTimeoutNotification(
-                pb::IdleTimeoutNotification {
-                    table_entry: entries,
-                    timestamp: now.as_ns() as i64,
-                },
-            ));
-        }
-        gathers
-    }
-
-    fn to_primaries(&self, update: &to::Update) {
-        let primaries: Vec<StreamId> = lock(&self.arbiter).primaries().collect();
-        for stream in primaries {
-            self.send(stream, update.clone());
-        }
-    }
-
-    fn send(&self, stream: StreamId, update: to::Update) {
-        if let Some((sender, _)) = lock(&self.streams).open.get(&stream) {
-            // Who does not read loses messages; the device waits for nobody.
-            let _ = sender.try_send(Ok(StreamMessageResponse {
-                update: Some(update),
-            }));
-        }
     }
 
     fn notify(&self, notices: Vec<Notice>) {
@@ -500,17 +419,6 @@ impl Server {
             )),
         }
     }
-}
-
-/// Has the messages of a program's packets call for whom hands them on.
-fn hear(pipeline: &Pipeline, news: &Arc<News>) {
-    let (environment, waker) = (
-        pipeline.control.environment(),
-        Waker::from(Arc::clone(news)),
-    );
-    environment.packet_ins.set_waker(&waker);
-    environment.digests.set_waker(&waker);
-    environment.idles.set_waker(&waker);
 }
 
 fn exhausted(exhausted: &Exhausted) -> Status {

@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::task::Waker;
 use std::time::Instant;
 
-/// How often the node looks for another program in a world that nobody can call it in.
+/// Interval at which the node looks for another program in a world without wakers.
 const LOOK: Time = Time::from_ms(1);
 
 /// Makes a pipeline for an environment, with whatever engine.
@@ -26,7 +26,7 @@ struct Shared {
     next: Mutex<Option<PipelineNode>>,
     /// The latest time that the node was given, ps.
     now: AtomicU64,
-    /// Calls for the node; only a world in real time has it.
+    /// Wakes the node; only worlds in real time have one.
     waker: OnceLock<Waker>,
     /// Time zero of such a world.
     zero: OnceLock<Instant>,

@@ -105,7 +105,7 @@ pub enum Next {
     Ethertype(u16),
     /// Another entry of an MPLS label stack.
     Label,
-    /// What this protocol of PPP says, of those that have no EtherType here.
+    /// Name of a PPP protocol without an EtherType here.
     Ppp(u16),
     /// What this protocol number of IP says.
     Protocol(u8),

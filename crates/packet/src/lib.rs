@@ -4,7 +4,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`ethernet`], [`vlan`], [`arp`], [`mpls`], [`pppoe`] | headers below and beside IP: views, and builders into a `Vec` |
+//! | [`ethernet`], [`vlan`], [`arp`], [`mpls`], [`pppoe`] | headers below and next to IP: views, and builders into a `Vec` |
 //! | [`ipv4`], [`ipv6`], [`ip`], [`icmp`], [`icmpv6`] | IP with its options and extension headers; both versions alike |
 //! | [`udp`], [`tcp`], [`vxlan`], [`geneve`], [`gre`] | what IP carries |
 //! | [`layers`](mod@layers) | all headers of a frame, from the outside in |

@@ -14,7 +14,7 @@ use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use p4::ir::TableId;
 
-/// How often the node looks for packets from the controller in a world that nobody can call it in.
+/// Interval at which the node polls for the controller's packets in a world without wakers.
 const POLL: Time = Time::from_ms(1);
 
 /// How old what is known of queues may be, where the program reads it.
@@ -31,7 +31,7 @@ pub struct PipelineNode {
     ports: usize,
     /// Whether a table has idle timeouts.
     ages: bool,
-    /// Whether the controller's packets are looked for, as nothing says that one has come.
+    /// Whether the node polls for the controller's packets.
     polls: bool,
     received: u64,
     sent: u64,
@@ -153,7 +153,7 @@ impl Node for PipelineNode {
             self.received += 1;
             self.process(now, u32::from(port.0), frame, out);
             if self.ages && !self.polls {
-                // Somebody may have added entries; a node that polls finds them anyway.
+                // The control plane may have added entries; a node that polls finds them anyway.
                 self.next_wake = self.next_idle(now);
             }
         }

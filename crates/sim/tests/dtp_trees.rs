@@ -117,7 +117,7 @@ fn hops(cables: &[Cable], devices: usize, first: usize, at: Time) -> Vec<Option<
     hops
 }
 
-/// When the network is looked at: all along, and before and after each INIT that a link's coming up
+/// Times at which the network is observed: regularly, and before and after each INIT that a link's coming up
 /// brings, with its cable.
 fn looks(cables: &[Cable]) -> BTreeMap<Time, Vec<Init<'_>>> {
     let along = (0..=UNTIL).step_by(37);
@@ -223,7 +223,7 @@ fn counters_agree_on_random_trees_whatever_joins_while_a_delay_is_measured() {
 
 #[test]
 fn counters_that_begin_each_8_ticks_ahead_of_the_next_meet_by_beacons_alone() {
-    // No BEACON-JOIN tells 8 ticks: the last device is moved by all of them, beacon for beacon.
+    // 8 ticks cause no BEACON-JOIN: the last device follows all of them, beacon by beacon.
     for beacon in [20, 200, 4_000] {
         let mut case = Case::of(&[100.0; 20]);
         case.config.beacon = beacon;

@@ -176,7 +176,7 @@ impl Server {
         let Some(text) = text else {
             return Vec::new();
         };
-        // What was known of the program before makes room.
+        // Free the state of the program's previous version first.
         self.documents.remove(uri);
         let held = match self.account.hold(PROGRAM * text.len()) {
             Ok(held) => held,

@@ -1,5 +1,5 @@
 //! The catalogue: documents, systems, and a row for each table, figure and command, from the files
-//! beside this one.
+//! next to this file.
 
 use serde::Deserialize;
 
@@ -71,12 +71,12 @@ pub struct Row {
     /// Ours; left out where there are none.
     pub ours: Option<String>,
     pub world: Option<World>,
-    /// How exactly ours repeats: `exact` to the digit, `measured` on one machine, `works` without a
+    /// Repeatability of our figure: `exact` to the digit, `measured` on one machine, `works` without a
     /// figure.
     pub exact: Option<String>,
     /// The command that repeats it, in the folder of the examples.
     command: Option<String>,
-    /// What the command needs beside `wire`: programs, or `root`.
+    /// Requirements of the command other than `wire`: programs, or `root`.
     #[serde(default)]
     pub needs: Vec<String>,
     /// The command in the source tree, where an installed program has none.
@@ -111,7 +111,7 @@ impl World {
     }
 }
 
-/// How a row can be repeated.
+/// Ways to repeat a row.
 #[derive(Clone, Copy, Debug)]
 pub enum Repeat<'a> {
     /// By this command, in the folder of the examples.
@@ -123,7 +123,7 @@ pub enum Repeat<'a> {
 }
 
 impl Row {
-    /// How it can be repeated.
+    /// The way to repeat it.
     pub fn repeat(&self) -> Repeat<'_> {
         match (&self.command, &self.source, &self.not_here) {
             (Some(command), _, _) => Repeat::Command(command),
@@ -154,7 +154,7 @@ impl Row {
         }
     }
 
-    /// How many of the three forms of [`Repeat`] it has; one is right.
+    /// Number of forms of [`Repeat`] that are given; exactly one is correct.
     #[cfg(test)]
     pub fn forms(&self) -> usize {
         let forms = [&self.command, &self.source, &self.not_here];
@@ -217,7 +217,7 @@ const SYSTEMS: [(&str, &str); 10] = [
 ];
 
 impl Catalogue {
-    /// Reads what was compiled in.
+    /// Reads the catalogue that is compiled in.
     pub fn standard() -> Catalogue {
         let head: Head = read("documents.toml", include_str!("documents.toml"));
         let systems = SYSTEMS.iter().map(|(name, text)| read(name, text));

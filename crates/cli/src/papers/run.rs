@@ -14,14 +14,14 @@ const SKIPPED: i32 = 77;
 /// A file that the folder of the examples has.
 const EXAMPLE: &str = "timing/lab.toml";
 
-/// What became of a row.
+/// Result of running a row.
 enum Outcome {
     Ran,
     Failed(String),
     Skipped(String),
 }
 
-/// Runs the rows that `label` names, or all that have a command, and prints ours beside the
+/// Runs the rows that `label` names, or all that have a command, and prints ours next to the
 /// papers'.
 ///
 /// # Errors
@@ -151,7 +151,7 @@ fn search_path() -> anyhow::Result<OsString> {
     Ok(std::env::join_paths(folders)?)
 }
 
-/// What a row needs and this machine has not.
+/// A requirement of a row that this machine lacks.
 fn missing(row: &Row, path: &OsStr) -> Option<String> {
     let is_here =
         |name: &String| std::env::split_paths(path).any(|folder| folder.join(name).is_file());
@@ -173,7 +173,7 @@ fn execute(command: &str, examples: &Path, path: &OsStr) -> anyhow::Result<Outco
         .context("cannot start bash")?;
     Ok(match status.code() {
         Some(0) => Outcome::Ran,
-        Some(SKIPPED) => Outcome::Skipped("the script says so".into()),
+        Some(SKIPPED) => Outcome::Skipped("the script cannot run here".into()),
         Some(code) => Outcome::Failed(format!("exit code {code}")),
         None => Outcome::Failed("ended by a signal".into()),
     })

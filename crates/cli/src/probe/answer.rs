@@ -1,4 +1,4 @@
-//! Who answers: a test for each client that proves that it receives, a thread each.
+//! The server: one thread and one test for each client that proves that it receives.
 
 use super::cookie::Cookies;
 use super::desk::{self, Desk, Refusal, Running};
@@ -86,7 +86,7 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
     stdout.flush()?;
     let (sender, ended) = channel();
     let (mut over, mut refused, mut unreadable, mut probes) = (0, 0u64, 0u64, 0u64);
-    // Reasons of refusals that were told.
+    // Reasons of refusals that were reported.
     let (mut told_key, mut told_cookie) = (false, false);
     // Of which probes is still to be told, and since when.
     let (mut stamped, mut since) = (Vec::new(), 0);
@@ -156,7 +156,7 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
                     && !std::mem::replace(&mut told_key, true)
                 {
                     eprintln!(
-                        "wire: {from} has no key: give both ends one by --key-file FILE, or serve anybody by --public; further ones are counted"
+                        "wire: refused {from}: no key; use --key-file FILE at both ends, or --public to serve any address; further refusals are only counted"
                     );
                 }
                 granted
@@ -236,7 +236,7 @@ fn bind(at: SocketAddr) -> io::Result<Datagrams> {
     Datagrams::bind_shared(SocketAddr::new(at.ip(), port))
 }
 
-/// A socket for a client's test: it has the server's own port, and hears this client alone.
+/// A socket for a client's test: bound to the server's port and connected to this client.
 fn connected(own: IpAddr, port: u16, client: SocketAddr) -> io::Result<Datagrams> {
     let mut at = SocketAddr::new(own, port);
     if let (SocketAddr::V6(at), SocketAddr::V6(client)) = (&mut at, client) {

@@ -1,4 +1,4 @@
-//! Cookies by which a client proves that it receives what is sent to its address: the server keeps nothing until then.
+//! Cookies by which a client proves that it receives at its address. The server keeps no state before.
 //!
 //! The answer to a setup request carries one in its authentication fields (RFC 9946 section 4.2, which names them for keys), and
 //! the activation repeats it. It is a keyed hash of the client's address and port, the time and the options of the setup; the key
@@ -26,7 +26,7 @@ impl Cookies {
         key.map(Cookies).context("random numbers for cookies")
     }
 
-    /// What the answer to this client's setup carries at this time, in seconds since 1970.
+    /// The cookie of a client's setup answer at a time, in seconds since 1970.
     #[must_use]
     pub fn of(&self, client: SocketAddr, setup: &Setup, unix_time: u32) -> Integrity {
         let options = u8::from(setup.jumbo) | u8::from(setup.traditional_mtu) << 1;
@@ -53,7 +53,7 @@ impl Cookies {
         }
     }
 
-    /// The cookie that this client was shown, by what it says of it, if it is not too old.
+    /// The cookie that the client claims, if it is valid and recent.
     #[must_use]
     pub fn shown(&self, client: SocketAddr, said: &Integrity, unix_time: u32) -> Option<Integrity> {
         let age = unix_time.checked_sub(said.unix_time)?;

@@ -16,7 +16,7 @@ use subtle::ConstantTimeEq;
 /// Setups of clients without cookies that are remembered at most.
 const MAX_SETUPS: usize = 1024;
 
-/// Signs activations with the key of a file, which is made if it is not there.
+/// Signs activations with the key of a file, and creates the file if it does not exist.
 ///
 /// # Errors
 /// Those of [`token::of_file`].
@@ -51,7 +51,7 @@ impl Running {
     }
 }
 
-/// Who is served.
+/// Admission policy.
 pub struct Desk {
     pub at_once: usize,
     /// Clients of any address are served without a key.
@@ -77,11 +77,11 @@ pub enum Refusal {
 }
 
 impl Desk {
-    /// Who is served, in words.
+    /// The admission policy as text.
     pub fn whom(&self) -> &'static str {
         match (&self.signer, self.public) {
             (Some(_), _) => "clients with the key",
-            (None, true) => "anybody",
+            (None, true) => "any address",
             (None, false) => "clients of loopback and private addresses",
         }
     }
@@ -95,7 +95,7 @@ impl Desk {
         })
     }
 
-    /// Answers a setup request: nothing is kept of it.
+    /// Answers a setup request without keeping state.
     pub fn grant(
         &mut self,
         client: SocketAddr,
@@ -161,7 +161,7 @@ impl Desk {
     }
 }
 
-/// Whether an address may be of anybody on the Internet. Those of private networks, of a link, and of benchmarks (RFC 2544) are not.
+/// Whether an address is public: not private, link-local, or for benchmarks (RFC 2544).
 fn is_public(ip: IpAddr) -> bool {
     match ip.to_canonical() {
         IpAddr::V4(v4) => {

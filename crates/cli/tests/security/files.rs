@@ -1,8 +1,8 @@
-//! Files that a file names, and outputs that cannot take what they are given.
+//! Files named by other files, and outputs that fail.
 
 use crate::shell::{Place, lines};
 
-/// Devices, FIFOs and folders are refused where the author of a file names them; what the user names may be a pipe.
+/// A file cannot name devices, FIFOs or folders; on the command line pipes are allowed.
 #[test]
 fn a_file_names_regular_files_only_and_the_user_whatever_can_be_read() {
     let place = Place::new("named-files");

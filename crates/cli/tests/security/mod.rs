@@ -7,8 +7,8 @@ mod forgers;
 mod listeners;
 mod privileges;
 mod rest;
-mod strangers;
 mod tls;
+mod unidentified;
 
 use crate::shell::{Place, prepare};
 use std::io::{BufRead, BufReader};
@@ -98,7 +98,7 @@ impl Drop for Running {
     }
 }
 
-/// An address of loopback with a UDP port that nobody has.
+/// A loopback address with an unused UDP port.
 fn free_address() -> std::net::SocketAddr {
     let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.local_addr().unwrap()

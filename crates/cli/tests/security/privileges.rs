@@ -210,7 +210,7 @@ fn users(id: u32) -> Vec<String> {
 }
 
 #[test]
-fn a_server_that_strangers_talk_to_is_not_roots() {
+fn a_server_with_a_listener_does_not_run_as_root() {
     if !is_root("a server gives up root") {
         return;
     }

@@ -8,6 +8,17 @@ use std::net::TcpStream;
 const HERE: &str = "Host: 127.0.0.1";
 const JSON: &str = "Content-Type: application/json";
 
+/// A controller with REST: its process, its address and its token.
+pub(super) fn start(place: &Place) -> (Running, String, String) {
+    let script =
+        "exec wire of controller learning --listen ptcp:0 --rest 127.0.0.1:0 --token-file token";
+    let mut running = Running::start(place, script);
+    let address = running.told("metrics on http://");
+    running.told("the token is in token");
+    let token = String::from_utf8(place.read("token")).unwrap();
+    (running, address, token.trim().to_string())
+}
+
 /// Sends a request as it stands; the status and the whole answer.
 fn ask(address: &str, line: &str, headers: &[&str], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
@@ -25,13 +36,8 @@ fn ask(address: &str, line: &str, headers: &[&str], body: &str) -> (u16, String)
 #[test]
 fn what_a_web_page_can_send_is_refused_and_who_has_the_token_is_answered() {
     let place = Place::new("rest");
-    let script =
-        "exec wire of controller learning --listen ptcp:0 --rest 127.0.0.1:0 --token-file token";
-    let mut running = Running::start(&place, script);
-    let address = running.told("metrics on http://");
-    running.told("the token is in token");
-    let token = String::from_utf8(place.read("token")).unwrap();
-    let token = format!("Authorization: Bearer {}", token.trim());
+    let (_running, address, token) = start(&place);
+    let token = format!("Authorization: Bearer {token}");
     let (token, flows) = (token.as_str(), "POST /switches/1/flows");
     let flow = r#"{"actions": ["flood"]}"#;
     for (status, line, headers, body) in [

@@ -11,7 +11,7 @@ const OWNER: Owner = Owner {
     window: 16,
 };
 
-/// Bytes in memory. The last append fails if it is told so.
+/// Storage in memory, whose last append can fail.
 #[derive(Clone, Default)]
 struct Disk(Arc<Mutex<Option<Vec<u8>>>>, bool);
 
@@ -100,7 +100,7 @@ fn a_changed_byte_is_damage_wherever_it_is() {
     }
     let mut longer = bytes.clone();
     longer.extend([7; 100]);
-    assert!(count(&longer).is_err(), "bytes that nobody wrote");
+    assert!(count(&longer).is_err(), "bytes that were never appended");
 }
 
 #[test]
@@ -118,7 +118,7 @@ fn sectors_that_were_never_written_are_a_torn_tail_only_at_the_end() {
     assert_eq!(count(&blank(ends[1], sector)[..ends[2]]), Ok(3), "its head");
     let rest = sector..ends[2].min(sector + SECTOR);
     assert_eq!(count(&blank(rest.start, rest.end)[..ends[2]]), Ok(3));
-    assert_eq!(count(&blank(ends[2], bytes.len())), Ok(8), "all of it");
+    assert_eq!(count(&blank(ends[2], bytes.len())), Ok(8), "all messages");
     // Less than a sector is no tear.
     assert!(count(&blank(bytes.len() - 70, bytes.len())).is_err());
 }
@@ -140,9 +140,6 @@ fn another_members_journal_is_refused_and_a_failed_storage_stays_failed() {
     assert!(journal.replace([message(0)]));
     journal.note(&message(1));
     assert!(!journal.commit());
-    assert!(
-        !journal.commit(),
-        "nothing is pending, but something is lost"
-    );
+    assert!(!journal.commit(), "nothing is pending, but data was lost");
     assert!(!journal.replace([message(0)]) && journal.has_failed());
 }

@@ -3,8 +3,8 @@
 //! An auxiliary one (Cheap Paxos) takes part only while it is called. When it has lost its memory nobody asks, so it says so itself, until it is admitted.
 //!
 //! **Memory.** By itself it has none that outlives its process, as a switch has none: for a simulated world. On a host it [keeps](AcceptorNode::keep_in)
-//! promises and votes in a [`Storage`], and answers no message of a batch before what they changed is durable. If the storage fails it says
-//! nothing any more: what it promised might be lost.
+//! promises and votes in a [`Storage`], and answers no message of a batch before what they changed is durable. If the storage fails it
+//! stops answering: its promises might be lost.
 //!
 //! - **Ports:** as configured, 1 by default.
 //! - **Parameters:** see [`Config`].
@@ -75,7 +75,7 @@ impl Default for Config {
     }
 }
 
-/// What an acceptor keeps.
+/// State that an acceptor keeps over restarts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Memory {
     /// Promises and votes: it goes on where it was.
@@ -95,7 +95,7 @@ pub struct AcceptorNode {
     /// `None`: its memory is that of its process.
     journal: Option<Journal>,
     memory: Memory,
-    /// Answers of a batch, until what it changed is durable, and the ports by which they leave.
+    /// Answers of a batch with their ports, held until its changes are durable.
     answers: Vec<(Port, Message<Command>)>,
     /// The acceptor.
     pub acceptor: Acceptor<Command>,
@@ -149,7 +149,7 @@ impl AcceptorNode {
     /// the memory of those before, as one that has lost it.
     ///
     /// # Errors
-    /// When what is stored is damaged or another member's, or cannot be stored.
+    /// When the stored state is damaged or belongs to another member, or the storage fails.
     pub fn keep_in(
         mut self,
         storage: Box<dyn Storage>,
@@ -201,7 +201,7 @@ impl AcceptorNode {
         }
     }
 
-    /// Sends the answers of a batch, once what it changed is durable.
+    /// Sends the answers of a batch after its changes are durable.
     fn answer(&mut self, out: &mut Out) {
         let is_kept = match &mut self.journal {
             None => true,
@@ -229,7 +229,8 @@ impl AcceptorNode {
     }
 }
 
-/// How far ahead of an acceptor a message may be. One that has lost its registers takes the first that it hears.
+/// Highest round and instance that an acceptor accepts. After losing its registers it accepts the
+/// first ones that it receives.
 fn horizon(acceptor: &Acceptor<Command>) -> Horizon {
     match acceptor.admitted {
         true => Horizon::at(acceptor.promised, acceptor.base.max(acceptor.high)),

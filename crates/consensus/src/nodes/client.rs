@@ -135,7 +135,7 @@ pub struct ClientNode {
     member: Member,
     config: Config,
     clients: Vec<Client>,
-    /// Which clients have the numbers that were granted.
+    /// Clients by granted number.
     numbers: BTreeMap<u32, usize>,
     history: History,
     random: Random,

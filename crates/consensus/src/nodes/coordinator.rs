@@ -58,7 +58,7 @@ pub struct Config {
     /// The key of the group; `None`: messages have no tags, and all are taken.
     #[cfg_attr(feature = "serde", serde(skip))]
     pub key: Option<Key>,
-    /// Which coordinator, from 1: no other may have the same. One that starts again without [`keep_in`](CoordinatorNode::keep_in), or after its storage was
+    /// Number of the coordinator, from 1, unique in the group. One that starts again without [`keep_in`](CoordinatorNode::keep_in), or after its storage was
     /// lost, has another one.
     pub identity: u16,
     /// How many acceptors there are: 1 to 5.
@@ -225,7 +225,7 @@ impl CoordinatorNode {
     /// anything in it, and says nothing any more if the storage fails.
     ///
     /// # Errors
-    /// When what is stored is damaged or another member's, or cannot be stored.
+    /// When the stored state is damaged or belongs to another member, or the storage fails.
     pub fn keep_in(mut self, storage: Box<dyn Storage>) -> Result<CoordinatorNode, BadJournal> {
         let owner = (self.member).owner(Role::Coordinator, self.identity, self.window);
         let (mut journal, stored) = Journal::open(storage, owner)?;

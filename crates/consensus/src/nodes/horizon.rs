@@ -1,7 +1,7 @@
-//! How far ahead of all before a message may be.
+//! Limits of rounds and instances in received messages.
 //!
-//! Rounds and instances are counts, and what is far above all that was heard is no member's. A round near the last one would leave a
-//! group no round to go on in, for ever.
+//! Rounds and instances are counters, so a value far above the highest received one is not a member's. A
+//! round close to the maximum would leave a group without a higher round forever.
 
 use crate::command::Command;
 use crate::message::{Instance, Message, Round};
@@ -13,20 +13,20 @@ const ROUNDS: u64 = 1 << 24;
 /// Instances that a member may have missed.
 const INSTANCES: u64 = 1 << 32;
 
-/// The highest round and instance of which a member knows; `None` where it takes the first that it hears.
+/// Highest round and instance received by a member; `None` before the first one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Horizon(Option<(Round, Instance)>);
 
 impl Horizon {
-    /// That of a member that knows nothing of its group.
+    /// Initial state: the first message is accepted.
     pub const NEW: Horizon = Horizon(None);
 
-    /// That of a member that knows of these.
+    /// State after `round` and `instance` were received.
     pub fn at(round: Round, instance: Instance) -> Horizon {
         Horizon(Some((round, instance)))
     }
 
-    /// Whether a message may be a member's: then what it says is known.
+    /// Whether a message is within the limits; if so, raises them.
     pub fn admits(&mut self, message: &Message<Command>) -> bool {
         let round = message.round.max(message.vote_round);
         let far = message.instance.max(message.base).max(message.high);
@@ -71,7 +71,7 @@ mod tests {
         refused.vote_round = 0;
         refused.base = u64::MAX;
         assert!(!horizon.admits(&refused));
-        // One that joins takes what it hears first.
+        // A new member accepts the first message.
         let mut joins = Horizon::NEW;
         assert!(joins.admits(&of(round(1 << 40, 1), 1 << 50)));
         assert!(!joins.admits(&of(u64::MAX, 1)));

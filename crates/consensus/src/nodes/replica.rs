@@ -4,13 +4,13 @@
 //! the coordinator trims: no further than what every replica has delivered that is there. One that was away for longer than its peers remember gets a
 //! [`checkpoint`] from one of them, part by part.
 //!
-//! **Memory.** By itself it has none that outlives its process. On a host it [keeps](Replica::keep_in) what is decided in a [`Storage`]. It answers clients before
-//! that is durable, as the acceptors keep it; but it reports nothing that is not, as acceptors forget what every replica has reported.
+//! **Memory.** By itself it has none that outlives its process. On a host it [keeps](Replica::keep_in) decisions in a [`Storage`]. It answers clients before a
+//! decision is durable, since acceptors keep it. It reports only durable decisions, since acceptors forget those that every replica has reported.
 //!
 //! - **Ports:** as configured, 1 by default, and with `answers` one more for those.
 //! - **Parameters:** see [`Config`].
 //! - **Counters:** `received`, `sent`: messages; `delivered`: instances; `no_ops` among them; `repeated`: commands that were decided again, and
-//!   not done again; `asked`: times that something was missing; `helped`: decisions that it told peers; `checkpoints` that it was given; `conflicts`: decisions that differ, never more than 0;
+//!   not done again; `asked`: requests for missing decisions; `helped`: decisions sent to peers; `checkpoints`: received ones; `conflicts`: decisions that differ, never more than 0;
 //!   `commits`: times that it waited for its storage, if it has one.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
@@ -179,7 +179,7 @@ impl Replica {
     /// The same, with a memory in `storage`: it goes on where it last reported, or after that. If the storage fails it reports nothing any more.
     ///
     /// # Errors
-    /// When what is stored is damaged or another member's, or cannot be stored.
+    /// When the stored state is damaged or belongs to another member, or the storage fails.
     pub fn keep_in(mut self, storage: Box<dyn Storage>) -> Result<Replica, BadJournal> {
         let owner = self.member.owner(Role::Replica, self.id, self.window);
         let (journal, stored) = Journal::open(storage, owner)?;
@@ -193,7 +193,7 @@ impl Replica {
         }
     }
 
-    /// Takes a checkpoint, and what was decided after it; `None` when it is none.
+    /// Takes a checkpoint and later decisions; `None` when the messages are no checkpoint.
     fn restore(&mut self, stored: Vec<Message<Command>>) -> Option<()> {
         let first = stored.first()?;
         let mut arriving = Arriving::new(first.instance, first.high)?;
@@ -389,7 +389,7 @@ impl Replica {
     }
 }
 
-/// A decision, as it is told to peers and kept.
+/// A decision as a message, for peers and for the journal.
 fn of_decision(instance: Instance, value: Command) -> Message<Command> {
     Message {
         instance,
@@ -398,7 +398,7 @@ fn of_decision(instance: Instance, value: Command) -> Message<Command> {
     }
 }
 
-/// Part `number` of the `count` parts of a checkpoint, as it is told to peers and kept.
+/// Part `number` of the `count` parts of a checkpoint, as a message, for peers and for the journal.
 fn of_part(id: u16, at: Instance, number: u64, count: u64, part: Value) -> Message<Command> {
     Message {
         sender: id,

@@ -41,7 +41,7 @@ fn with_a_key_only_messages_of_the_group_are_taken() {
     receiver.key = key("a");
     let taken = receiver.receive(Frame::new(&frame), &mut out);
     assert_eq!(taken, Some(message));
-    // One without a key takes it as well: the tag is behind the message.
+    // A member without a key accepts it too: the tag follows the message.
     assert_eq!(
         member().receive(Frame::new(&frame), &mut out),
         Some(message)
@@ -66,7 +66,7 @@ fn with_a_key_only_messages_of_the_group_are_taken() {
     assert_eq!(out.drops(), [("not authentic", 3)]);
 }
 
-/// One datagram that says that the highest round there is was promised, asked for or refused once ended a group.
+/// One datagram with the highest round as promised, requested or refused used to end a group.
 #[test]
 fn the_highest_round_and_instance_are_refused_by_every_member() {
     let mut acceptor = acceptor::AcceptorNode::new(acceptor::Config::default()).unwrap();

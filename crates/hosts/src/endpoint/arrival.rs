@@ -61,7 +61,7 @@ impl Endpoint {
         self.state = State::SynReceived;
     }
 
-    /// The answer to the own first segment; `false` if it is to be refused (RFC 9293 section 3.10.7.3).
+    /// Takes the answer to the own SYN; `false` if it must be refused (RFC 9293 section 3.10.7.3).
     pub(super) fn take_answer(&mut self, now: Time, segment: &Segment<'_>) -> bool {
         let first = self.handshake.number.wrapping_add(1);
         if segment.has(ACK) && segment.acknowledgement != first {

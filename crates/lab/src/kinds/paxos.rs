@@ -74,7 +74,7 @@ impl Keeping {
         own.read()
     }
 
-    /// The group's key, if it has one. While nothing is made no file is read.
+    /// The group's key, if it has one. No file is read during a check.
     fn key(&self, config: &Value, context: &Context<'_>) -> Result<Option<Key>, Fault> {
         let (Some(key), Some(folder)) = (&self.key, context.folder) else {
             return Ok(None);
@@ -123,7 +123,7 @@ pub fn group_key(path: &Path) -> Result<Key, String> {
     }
     if found.permissions().mode() & 0o007 != 0 {
         return Err(format!(
-            "everybody on this machine can use the key {shown}: `chmod 600 {shown}`"
+            "the key {shown} is readable by other users: `chmod 600 {shown}`"
         ));
     }
     let text = std::fs::read_to_string(path).map_err(why)?;

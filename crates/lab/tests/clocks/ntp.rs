@@ -132,7 +132,7 @@ fn load_shows_in_few_of_eight_answers() {
         let [quiet, busy] = [&idle, &loaded].map(|nodes| clock(nodes, "c").error);
         // Half of a preamble: the server writes when its answer leaves before that does.
         assert!(quiet.greatest().as_ps() < 330_000, "{seed}: {quiet:?}");
-        // An answer waits up to some frames of 123 us; what the filter passes, far less.
+        // An answer waits for a few frames of 123 us; samples that pass the filter wait far less.
         assert!(busy.greatest().as_ps() < 61_000_000, "{seed}: {busy:?}");
         for (width, error) in widths.iter_mut().zip([quiet, busy]) {
             *width += error.max_ps - error.min_ps;

@@ -4,7 +4,7 @@ use std::fs::File;
 
 const LIMITS: Limits = Limits {
     connections: 12,
-    strangers: 4,
+    unidentified: 4,
     per_address: 6,
     ..crate::P4RUNTIME
 };
@@ -54,11 +54,11 @@ fn the_last_descriptors_are_for_others() {
 #[test]
 fn a_client_that_speaks_at_once_is_served_however_many_wait_in_silence() {
     let (gate, file) = (Gate::new("test", LIMITS), null());
-    let strangers: Vec<Permit> = (0..100)
+    let unidentified: Vec<Permit> = (0..100)
         .map(|_| gate.admit(&file, from("10.0.0.1")).unwrap())
         .collect();
-    let there = strangers.iter().filter(|permit| !permit.gave_way());
-    assert_eq!(there.count(), LIMITS.strangers);
+    let there = unidentified.iter().filter(|permit| !permit.gave_way());
+    assert_eq!(there.count(), LIMITS.unidentified);
     // From the same address, and from another one.
     for address in ["10.0.0.1", "10.0.0.2", "127.0.0.1", "::1"] {
         let permit = gate.admit(&file, from(address)).unwrap();
@@ -73,7 +73,7 @@ fn a_client_that_speaks_at_once_is_served_however_many_wait_in_silence() {
 }
 
 #[test]
-fn the_address_with_most_strangers_gives_way_first() {
+fn the_address_with_most_unidentified_connections_is_evicted_first() {
     let (gate, file) = (Gate::new("test", LIMITS), null());
     let honest = gate.admit(&file, from("10.0.0.9")).unwrap();
     for _ in 0..100 {
@@ -126,7 +126,7 @@ fn who_waits_is_woken_when_it_gives_way() {
     let waker = Waker::from(Arc::clone(&woken));
     let mut context = Context::from_waker(&waker);
     assert!(first.poll_gave_way(&mut context).is_pending());
-    for _ in 0..LIMITS.strangers {
+    for _ in 0..LIMITS.unidentified {
         std::mem::forget(gate.admit(&file, from("10.0.0.1")).unwrap());
     }
     assert!(woken.0.load(Ordering::Relaxed));
@@ -171,8 +171,8 @@ fn whatever_comes_and_goes_the_limits_hold() {
         let there = || open.iter().filter(|(permit, ..)| !permit.gave_way());
         assert_eq!(lock(&gate.places).taken.len(), there().count());
         assert!(there().count() <= LIMITS.connections);
-        let strangers = there().filter(|(permit, ..)| !permit.visitor().is_known());
-        assert!(strangers.count() <= LIMITS.strangers);
+        let unidentified = there().filter(|(permit, ..)| !permit.visitor().is_known());
+        assert!(unidentified.count() <= LIMITS.unidentified);
         for host in 1..5 {
             assert!(there().filter(|(.., of)| *of == host).count() <= LIMITS.per_address);
         }

@@ -56,7 +56,7 @@ pub enum BpfError {
 }
 
 impl BpfError {
-    /// Whether the text is refused for packets of every kind: nothing is tried again for other link types.
+    /// Whether the text is invalid for every link type, so that no other one is tried.
     pub(super) fn is_of_the_text(&self) -> bool {
         matches!(self, BpfError::Expression { reason, .. } if reason == TOO_LONG
             || reason.contains("syntax error") || reason.contains("memory exhausted"))

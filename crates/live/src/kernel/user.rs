@@ -4,7 +4,7 @@ use std::io;
 
 /// First user number of those that no file belongs to: systemd's range for dynamic users.
 const FIRST_DYNAMIC: u32 = 61_184;
-/// How many of them there are.
+/// Number of these users.
 const DYNAMIC: u32 = 4_336;
 
 /// A user and its group, by number.
@@ -15,7 +15,7 @@ pub struct User {
 }
 
 impl User {
-    /// A user that nothing belongs to: no other process has its rights, as it has with `nobody`.
+    /// An unused user number: unlike with `nobody`, no other process has its rights.
     #[must_use]
     pub fn dynamic() -> User {
         let number = FIRST_DYNAMIC + (super::random::number() % u64::from(DYNAMIC)) as u32;

@@ -1,4 +1,4 @@
-//! How other threads call for a node that sleeps.
+//! Calls of other threads for a sleeping node.
 
 use crate::kernel::wake::Wake;
 use node::Driver;

@@ -17,9 +17,9 @@ use std::time::Duration;
 
 /// From when everything is ready to time zero: threads have started by then.
 const PREPARATION_NS: u64 = 20_000_000;
-/// How often the end is looked for while frames wait for their departure or the run is about to end.
+/// Interval of checks for the end of the run while frames wait for departure or the run is ending.
 const POLL: Duration = Duration::from_millis(5);
-/// How often it is looked for, at the least, before: an idle run costs no processor.
+/// Longest interval of these checks otherwise: an idle run uses no processor time.
 const IDLE_POLL: Duration = Duration::from_millis(100);
 /// Nothing to come and all frames accounted for, at so many looks in a row: the end.
 const QUIET_POLLS: u32 = 4;
@@ -209,7 +209,7 @@ fn watch(shared: &Shared, stop: Option<&Stop>, sources: Sources<'_>) -> (Finish,
         };
         if !nothing_to_come || counts != last {
             (quiet, last) = (0, counts);
-            // A program that runs is something to do, also while it sleeps.
+            // A running program counts as activity, even while it sleeps.
             let is_busy = waits || sources.supervisor.is_some_and(Supervisor::is_busy);
             active = if is_busy { now } else { shared.active() };
             continue;

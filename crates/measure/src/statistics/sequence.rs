@@ -28,7 +28,7 @@ impl AddAssign for Order {
     }
 }
 
-/// One stream, which begins with sequence 0. Probes carry sequences modulo 2^32: each is taken for the number nearest to the one before.
+/// One stream, which begins with sequence 0. Probes carry sequence numbers modulo 2^32; each is extended to the value nearest to the previous one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Sequence {
     /// The sequence that comes next if nothing happens, of which the stream tells the low 32 bits.

@@ -121,7 +121,7 @@ mod tests {
             payload[1] = 0x54 + random.below(2) as u8;
             found += usize::from(Message::parse(&payload).is_some());
         }
-        // One in 65,536 has the right checksum, of those that begin with a magic.
+        // Of payloads with the magic, one in 65,536 has the right checksum.
         assert!(found < 12, "{found}");
     }
 }

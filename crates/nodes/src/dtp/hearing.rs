@@ -5,13 +5,14 @@ use super::Base;
 /// A beacon that is off by more says nothing (section 4.5.2).
 pub const RANGE: i64 = 8;
 /// By the gradient: it lets healthy neighbours part by more than 8 ticks, and brings together again
-/// only those that it hears. In chains of 100 devices, one half fast and one slow, they are 23 apart.
+/// only those within range. In chains of 100 devices, half of them fast and half slow, neighbours are
+/// up to 23 ticks apart.
 pub const WIDE_RANGE: i64 = 24;
 /// Ticks in which one of the jumps that were added up is forgotten: 357 ppm, where two healthy
 /// clocks are at most 200 ppm apart.
 const FORGET: u64 = 2_800;
 /// Ticks of jumps that are not forgotten: more are of a faulty peer. Each hop of a network may bring
-/// a counter that is up to 8 ticks ahead, which no BEACON-JOIN tells: enough for 20 hops.
+/// a counter up to 8 ticks ahead without a BEACON-JOIN: enough for 20 hops.
 const MOST_JUMPS: u32 = 160;
 /// Beacons out of range, less those within, from which on there are too many. One counts for all
 /// that come within a round trip.
@@ -24,7 +25,7 @@ const BEHIND: u32 = 6;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Hearing {
     pub local: Base,
-    /// Jumps, less what was forgotten until this tick.
+    /// Jumps, minus those that leaked by this tick.
     since: u64,
     jumped: u32,
     astray: u32,
@@ -79,7 +80,7 @@ impl Hearing {
         BeaconOutcome::Moved
     }
 
-    /// A beacon that is so many ticks ahead, and moves nothing by itself; one that is further off
+    /// Takes a beacon `ahead` ticks ahead that moves no counter by itself; one that is further off
     /// than `range` is out of range.
     ///
     /// # Errors

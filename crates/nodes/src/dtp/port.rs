@@ -25,8 +25,8 @@ const PATIENCE: u64 = 1 << 15;
 const ANSWERS_WITHIN: u64 = 64;
 /// Every so many beacons the high half of the counter is told.
 pub const MSB: u32 = 4_096;
-/// Where the rule is not the maximum: for so many ticks after it has joined a device tells a peer
-/// that seems to have fallen behind.
+/// Ticks after a join during which a device announces its counter to a peer that seems to be behind,
+/// for rules other than the maximum.
 const WINDOW: u64 = 100_000;
 /// Where the rule is not the maximum: a peer that has a counter join more often in so many ticks takes it along, by more than its slew. Right behind the
 /// link's coming up the counters of a whole network may come one after the other.
@@ -258,7 +258,7 @@ impl Side {
         Message::Init(tick & PAYLOAD)
     }
 
-    /// Hears a message at a tick. The global counter is `global` now, and was `began` before
+    /// Takes a message at a tick. The global counter is `global` now, and was `began` before
     /// messages of the same tick moved it.
     pub fn take(&mut self, tick: u64, [global, began]: [Base; 2], bits: u64) -> Heard {
         if matches!(self.state, State::Down | State::GivenUp) {
@@ -329,7 +329,7 @@ impl Side {
         match self.hearing.beacon(tick, ahead_by) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
-            // A peer that is ahead hears by that how far this end is, and answers by its own
+            // This tells a peer that is ahead how far this end is; the peer answers by its own
             // BEACON-JOIN.
             BeaconOutcome::Astray => {
                 if self.astray(tick) {

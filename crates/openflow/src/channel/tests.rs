@@ -492,7 +492,7 @@ fn an_answer_to_an_attempt_that_was_given_up_is_not_a_request() {
 #[test]
 fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
     let mut lot = Lot(23);
-    let (mut given_up, mut anew) = (0, 0);
+    let (mut given_up, mut reopened) = (0, 0);
     for round in 0..300 {
         let dials = [[true, false], [false, true], [true, true]][lot.below(3)];
         let mut slow = Slow::new(dials);
@@ -510,7 +510,7 @@ fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
         assert_eq!(slow.connections(), [1, 1], "round {round}");
         for reason in slow.sides.iter().flat_map(|side| &side.closed) {
             given_up += usize::from(matches!(reason, Reason::Silent(_)));
-            anew += usize::from(*reason == Reason::Anew);
+            reopened += usize::from(*reason == Reason::Anew);
             // No connection takes for its own what belongs to another one. Where both ends ask at the
             // same time, each takes the open of the other for its own connection.
             let mixed = matches!(reason, Reason::Gap { .. } | Reason::Acknowledgement);
@@ -531,7 +531,7 @@ fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
             );
         }
     }
-    assert!(given_up > 200 && anew > 5, "{given_up} {anew}");
+    assert!(given_up > 200 && reopened > 5, "{given_up} {reopened}");
 }
 
 #[test]

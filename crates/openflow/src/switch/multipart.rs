@@ -290,7 +290,7 @@ impl Switch {
             pending_reply.entries.shrink_to_fit();
             let size = size_of_val(&pending_reply.entries[..]);
             let Ok(held) = session.account.hold(size) else {
-                // The controller waits for the rest in vain: only the end of the connection says so.
+                // The rest of the answer will never come; closing the connection is the only way to signal this.
                 self.channels
                     .close(peer, "too many statistics wait for controllers");
                 return Ok(());

@@ -47,7 +47,7 @@ impl Bundle {
         &self.messages
     }
 
-    /// Takes a message, when the connection may have so much kept.
+    /// Keeps a message if the connection's budget allows it.
     pub fn add(&mut self, message: &[u8]) -> Result<(), Exhausted> {
         let (used, capacity) = (self.messages.len(), self.messages.capacity());
         if used + message.len() > capacity {
@@ -71,7 +71,7 @@ pub(super) struct Session {
     pub role: Role,
     pub wanted: Async,
     pub bundles: BTreeMap<u32, Bundle>,
-    /// What all of this holds.
+    /// Memory charged for all of this.
     pub account: Account,
     /// Statistics that are told in part.
     pub pending_reply: Option<PendingReply>,

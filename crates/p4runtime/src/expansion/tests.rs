@@ -74,7 +74,7 @@ fn empty_elements_count_with_the_memory_that_they_take() {
     }
 }
 
-/// What a decoded request holds in blocks, by its fields.
+/// Heap memory of a decoded request, computed from its fields.
 fn held(request: &pb::WriteRequest) -> usize {
     let updates = request.updates.capacity() * size_of::<pb::Update>();
     let entry = |entry: &pb::TableEntry| {

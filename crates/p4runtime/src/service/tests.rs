@@ -123,14 +123,14 @@ fn a_message_that_expands_beyond_the_budget_is_refused_before_it_does() {
                 call(&mut service, &account, method, bytes.len(), &bytes),
                 code
             );
-            assert_eq!(account.used(), 0, "all is returned");
+            assert_eq!(account.used(), 0, "all memory is returned");
         }
     }
     assert_eq!(inner.0.load(Ordering::Relaxed), 2);
     // A length alone is refused, before its bytes come.
     let code = call(&mut service, &account, "Write", 5 << 20, &[]);
     assert_eq!(code, Code::ResourceExhausted);
-    // So is a message for which others have left no room.
+    // A message is also refused when other connections use the budget.
     let other = budget.account();
     let _held = other.hold(4 << 20).unwrap();
     let program = SetForwardingPipelineConfigRequest {

@@ -25,7 +25,7 @@ use subtle::ConstantTimeEq;
 /// How long a request may take to come and be answered.
 const WHOLE: Duration = Duration::from_secs(30);
 
-/// The longest body of a request, bytes: one entry.
+/// Maximum length of a request's body in bytes: one entry.
 pub const MAX_BODY: usize = 64 << 10;
 /// Memory of a request that is dealt with: its body, that as JSON, and the entry.
 const MEMORY: usize = 8 * MAX_BODY;
@@ -79,7 +79,7 @@ impl Refusal {
         if self == Refusal::Token {
             let scheme = HeaderValue::from_static("Bearer");
             answer.headers_mut().insert(WWW_AUTHENTICATE, scheme);
-            // It has not said who it is: its place is for another.
+            // The peer did not identify itself: close, so that others can connect.
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(CONNECTION, close);
         }

@@ -146,7 +146,7 @@ fn clients_of_the_internet_need_the_key_unless_the_operator_says_otherwise() {
             assert_eq!(keyed.activate(from, &request, 8).is_ok(), good);
         }
         keyed.running.end(from);
-        // What was signed cannot be changed.
+        // A signed message cannot be changed.
         let mut request = activation(shown);
         request.integrity.digest = key("right").digest(&request, &shown);
         request.test_time = 3600;

@@ -1,4 +1,4 @@
-//! Losses: how they are found, what the window does then, and what is taken back.
+//! Loss detection, window reduction, and its undo.
 
 use super::super::behind;
 use super::super::congestion::Before;

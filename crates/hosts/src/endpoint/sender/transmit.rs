@@ -1,10 +1,10 @@
-//! The next segment that leaves: one that was lost, a probe, or new data.
+//! Choice of the next segment: a retransmission, a probe, or new data.
 
 use super::Sender;
 use super::recovery::{Cause, Recovery};
 use node::Time;
 
-/// How long a far end may delay an acknowledgement (RFC 8985 section 7.2, as Linux has it).
+/// Maximum delay of the peer's acknowledgements (RFC 8985 section 7.2; Linux's value).
 const MAX_ACK_DELAY: Time = Time::from_ms(200);
 /// Retransmissions of a recovery that may be taken back; with more it was a loss.
 const MAX_DOUBTFUL: usize = 64;

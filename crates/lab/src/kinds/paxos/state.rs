@@ -83,7 +83,7 @@ impl StateFile {
 
     fn write_whole(&mut self, bytes: &[u8]) -> io::Result<()> {
         let new = with_ending(&self.path, ".new");
-        // One that a killed process left is worth nothing.
+        // A killed process may have left one; it is not needed.
         match fs::remove_file(&new) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -109,7 +109,7 @@ impl StateFile {
         file.sync_data()
     }
 
-    /// Reports what the system said.
+    /// Reports the system's error.
     fn report<T>(&self, done: io::Result<T>) -> Result<T, StorageFailed> {
         done.map_err(|error| {
             let path = self.path.display();
@@ -142,7 +142,7 @@ impl Storage for StateFile {
 fn default_folder(variable: impl Fn(&str) -> Option<OsString>) -> Option<PathBuf> {
     let set = |name| variable(name).filter(|value| !value.is_empty());
     if let Some(all) = set("STATE_DIRECTORY") {
-        // One unit may have several, parted by colons.
+        // A unit may have several, separated by colons.
         return env::split_paths(&all).next();
     }
     let home = || Some(PathBuf::from(set("HOME")?).join(".local/state"));

@@ -25,7 +25,7 @@ pub fn open_named(path: &Path) -> io::Result<File> {
         true => Ok(file),
         false => Err(io::Error::new(
             ErrorKind::InvalidInput,
-            "not a regular file, which is all that another file may name",
+            "not a regular file: files may only name regular files",
         )),
     }
 }

@@ -1,7 +1,7 @@
 //! Whether the process was started with its standard output closed, as `>&-` does.
 //!
-//! The standard library opens `/dev/null` in the place of a standard stream that is closed, before `main`. So this looks before
-//! that: what is written there would be lost, and nothing would tell.
+//! The standard library opens `/dev/null` in place of a closed standard stream before `main`, so that
+//! output would be lost silently. This code runs earlier and records the closed stream.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -1,6 +1,6 @@
 //! Pages whose file another process makes shorter: memory that is not there any more would end the process by SIGBUS.
 //!
-//! A handler puts a page of zeros in such a place, which says that nothing is known.
+//! A handler maps a page of zeros there, which readers take as "no time is known".
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -23,7 +23,7 @@ pub fn watch(address: usize) {
     let _ = PAGES.iter().find(free);
 }
 
-/// The page is to be unmapped.
+/// The page must be unmapped.
 pub fn forget(address: usize) {
     for slot in &PAGES {
         let _ = slot.compare_exchange(address, 0, Ordering::SeqCst, Ordering::SeqCst);
@@ -32,7 +32,7 @@ pub fn forget(address: usize) {
 
 /// Installs the handler, unless the program has one of its own.
 fn install() {
-    // SAFETY: the structures are plain data, zero is valid for each field, and the handler does only what one may do.
+    // SAFETY: the structures are plain data, zero is valid for each field, and the handler is async-signal-safe.
     unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         libc::sigaction(libc::SIGBUS, std::ptr::null(), &mut action);

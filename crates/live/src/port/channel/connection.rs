@@ -89,7 +89,7 @@ impl Buffer {
         from.read_vectored(&mut slices)
     }
 
-    /// The first piece of what was read.
+    /// The first piece of the data that was read.
     fn next(&self, length: usize) -> &[u8] {
         &self.bytes[self.used * SLOT + HEADER..][..length.min(LONGEST)]
     }
@@ -271,7 +271,8 @@ impl Connection {
         }
     }
 
-    /// Bytes have come: more than one message has a far end that is at work. Any program may say hello and wait.
+    /// Notes received bytes. A peer that sends more than its hello message is identified; any program
+    /// can send a hello and wait.
     fn heard(&mut self, bytes: &[u8]) {
         if self.received == 0
             && let [_, _, high, low, ..] = *bytes

@@ -21,8 +21,8 @@ pub enum ConnectionError {
     /// The port has as many as it may have.
     #[error("too many connections")]
     TooMany,
-    /// It had said no more than hello, and another one needed its place.
-    #[error("it gave way to another connection, since it said no more than hello")]
+    /// Evicted for another connection, after no more than a hello.
+    #[error("evicted for another connection, because it had sent no more than a hello")]
     GaveWay,
     /// The node asked for a connection of a port that waits for them.
     #[error("this port listens; it does not connect")]

@@ -53,7 +53,7 @@ pub struct Hub {
     watched: Watched,
     listener: Option<Socket>,
     gate: Arc<Gate>,
-    /// Connections that had given way to others at the last look.
+    /// Evicted connections at the last check.
     gave_way: u64,
     /// Nothing is accepted until then; 0 when it is.
     rests_until: u64,
@@ -414,7 +414,7 @@ impl Hub {
             }
             Ok(false) => {}
             Err(why) if self.listener.is_some() => {
-                // The node knows nothing of it yet.
+                // The node has not seen it yet.
                 self.gate.untrusted(&why);
                 return self.forget(key);
             }
@@ -559,7 +559,7 @@ impl Hub {
         }
     }
 
-    /// Ends connections whose places others have taken.
+    /// Ends connections that were evicted.
     fn end_those_that_gave_way(&mut self) {
         let gave_way = |connection: &Connection| {
             let permit = connection.permit.as_ref();
@@ -570,7 +570,7 @@ impl Hub {
         let ended: Vec<(u64, Stage)> = ended.map(|(&key, one)| (key, one.stage)).collect();
         for (key, stage) in ended {
             match stage {
-                // The node knows nothing of it yet.
+                // The node has not seen it yet.
                 Stage::Handshake => self.forget(key),
                 _ => self.over(key, ConnectionError::GaveWay),
             }

@@ -119,7 +119,7 @@ pub struct Client {
     /// The settings of jumbo datagrams, and of the MTU, have been the other ones already.
     changed: [bool; 2],
     stopped: bool,
-    /// What the answer to the setup has shown, for the activation to repeat.
+    /// Integrity data of the setup answer, repeated in the activation.
     shown: Integrity,
     signer: Option<Signer>,
 }

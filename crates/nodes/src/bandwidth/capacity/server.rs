@@ -40,17 +40,17 @@ impl Default for Limits {
     }
 }
 
-/// What a server gives a client that asks for a test: it keeps nothing of the request itself.
+/// A server's grant of a test. The server keeps no state of the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The port where the client activates the test.
     pub port: u16,
-    /// What the activation must repeat: only a client that receives the answer can.
+    /// Data that the activation must repeat, which only a receiver of the answer can.
     pub integrity: Integrity,
 }
 
 /// Answers a datagram at the control port; the answer is as long as the request. `grant` says whether the client may have a
-/// test. What comes back is what a [`Test`] is made from.
+/// test. Returns the input of a [`Test`].
 ///
 /// # Errors
 /// When it is no setup request; nothing is answered then.

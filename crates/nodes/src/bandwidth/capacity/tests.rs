@@ -561,7 +561,7 @@ fn a_server_refuses_what_it_cannot_do() {
         let (mut bytes, mut out) = (Vec::new(), Vec::new());
         Message::Setup(request).build(&mut bytes);
         let made = server::setup(&bytes, |_| granted, &mut out).unwrap();
-        // Who asked may be forged, and gets no more than it sent.
+        // The source address may be forged, so it gets no more bytes than it sent.
         assert_eq!(out.len(), bytes.len());
         match Message::parse(&out) {
             Ok(Message::Setup(setup)) => {

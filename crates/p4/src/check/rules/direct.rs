@@ -220,7 +220,7 @@ impl<'a> Rules<'a> {
                 ),
             )
             .note(owner.span, "its table"),
-            // Its count is nobody's, and nothing else depends on it: p4c lets it pass.
+            // No table has its count, and nothing else depends on it: p4c accepts this.
             None if kind == Some("direct_counter") => Diagnostic::warning(
                 "direct-owner",
                 call.span,

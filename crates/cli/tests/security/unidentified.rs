@@ -1,6 +1,6 @@
-//! Peers that do not say who they are: the operator is served beside them.
+//! Unidentified peers: the operator is served in spite of them.
 
-use super::{PORTS, PROGRAM, Running, eventually};
+use super::{PORTS, PROGRAM, Running, eventually, rest};
 use crate::shell::Place;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -14,25 +14,20 @@ fn connect(address: &str) -> TcpStream {
 }
 
 #[test]
-fn strangers_without_a_token_do_not_shut_the_operator_out_of_rest() {
-    let place = Place::new("rest-strangers");
-    let script =
-        "exec wire of controller learning --listen ptcp:0 --rest 127.0.0.1:0 --token-file token";
-    let mut running = Running::start(&place, script);
-    let address = running.told("metrics on http://");
-    running.told("the token is in token");
-    let token = String::from_utf8(place.read("token")).unwrap();
+fn peers_without_a_token_do_not_lock_the_operator_out_of_rest() {
+    let place = Place::new("rest-unidentified");
+    let (_running, address, token) = rest::start(&place);
     let head = "GET /switches HTTP/1.1\r\nHost: 127.0.0.1\r\n";
     let whole = format!("{head}\r\n");
-    let asks = format!("{head}Authorization: Bearer {}\r\n\r\n", token.trim());
-    let mut strangers = Vec::new();
+    let asks = format!("{head}Authorization: Bearer {}\r\n\r\n", token);
+    let mut others = Vec::new();
     for round in 0..4 {
-        // Some ask without a token, others say nothing at all, or begin and do not go on.
+        // Some send a request without a token, some send nothing, and some an incomplete request.
         for number in 0..64 {
             let mut stream = connect(&address);
             let said = ["", head, &whole][number % 3];
             let _ = stream.write_all(said.as_bytes());
-            strangers.push(stream);
+            others.push(stream);
         }
         let mut operator = connect(&address);
         operator.write_all(asks.as_bytes()).unwrap();
@@ -86,22 +81,22 @@ fn capabilities() -> Vec<u8> {
 }
 
 #[test]
-fn strangers_that_ping_do_not_shut_a_controller_out_of_p4runtime() {
-    let place = Place::new("p4runtime-strangers");
+fn peers_that_only_ping_do_not_lock_a_controller_out_of_p4runtime() {
+    let place = Place::new("p4runtime-unidentified");
     let script = format!("exec wire p4 run {PROGRAM} {PORTS} --p4runtime 127.0.0.1:0");
     let mut running = Running::start(&place, &script);
     let address = running.told("P4Runtime at ");
-    let mut strangers: Vec<TcpStream> = Vec::new();
+    let mut others: Vec<TcpStream> = Vec::new();
     for _ in 0..256 {
         let mut stream = connect(&address);
         stream
             .write_all(&[PREFACE, &frame(4, 0, 0, &[])].concat())
             .unwrap();
-        strangers.push(stream);
+        others.push(stream);
     }
     for round in 0..3u8 {
-        for stream in &mut strangers {
-            // Those that gave way are gone.
+        for stream in &mut others {
+            // Evicted connections are closed.
             let _ = stream.write_all(&frame(6, 0, 0, &[round; 8]));
         }
         let mut controller = connect(&address);
@@ -114,7 +109,7 @@ fn strangers_that_ping_do_not_shut_a_controller_out_of_p4runtime() {
             answer.extend_from_slice(&piece[..read]);
         }
     }
-    // Those that only ping are sent away in the end.
+    // Connections that only ping are closed in the end.
     let gone = |stream: &mut TcpStream| {
         stream.set_nonblocking(true).unwrap();
         let mut nothing = [0; 4096];
@@ -122,5 +117,5 @@ fn strangers_that_ping_do_not_shut_a_controller_out_of_p4runtime() {
         let mut read = read.skip_while(|read| read.as_ref().is_ok_and(|&read| read > 0));
         matches!(read.next(), Some(Ok(_))) || stream.write_all(&frame(6, 0, 0, &[9; 8])).is_err()
     };
-    assert!(eventually(|| strangers.iter_mut().all(&gone)));
+    assert!(eventually(|| others.iter_mut().all(&gone)));
 }

@@ -99,10 +99,12 @@ def linux(cell, seconds, seed, folder):
     lab = cell.link(seconds + 8, seed) + "".join(TAP.format(number=number + 1, name=name) for number, name in enumerate(NAMES))
     path = folder / "linux.toml"
     path.write_text(lab)
-    world = subprocess.Popen(["wire", "lab", path, "--realtime"], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd=folder)
+    world = subprocess.Popen(["wire", "lab", path, "--realtime"], stdout=subprocess.DEVNULL, cwd=folder)
     server = None
     try:
         while subprocess.run(inside(NAMES[1], "ip", "addr", "show", "h2"), capture_output=True).returncode:
+            if world.poll() is not None:
+                sys.exit(f"the link's lab ended with {world.returncode} before its interfaces were there")
             time.sleep(0.1)
         time.sleep(0.5)
         server = subprocess.Popen(inside(NAMES[1], "iperf3", "-s", "-1", "-J"), stdout=subprocess.PIPE, text=True)
@@ -132,7 +134,9 @@ def main():
     parser.add_argument("--congestion", type=lambda text: text.split(","), default="cubic,reno")
     parser.add_argument("--seeds", type=int, default=2)
     parser.add_argument("--seconds", type=int, default=20)
-    parser.add_argument("--ours", action="store_true", help="leave Linux out")
+    only = parser.add_mutually_exclusive_group()
+    only.add_argument("--ours", action="store_true", help="leave Linux out")
+    only.add_argument("--linux", action="store_true", help="leave ours out")
     options = parser.parse_args()
     cells = [Cell(rate, delay, queue, loss, flows, congestion)
              for rate in options.rates for delay in options.delays for loss in options.losses for queue in options.queues
@@ -162,12 +166,13 @@ def compare(cell, options, folder):
         results = [result for result in results if result]
         return [sum(column) / len(results) for column in zip(*results)] if results else None
 
-    own = mean([ours(cell, options.seconds, seed, folder) for seed in range(options.seeds)])
+    own = None if options.linux else mean([ours(cell, options.seconds, seed, folder) for seed in range(options.seeds)])
     theirs = None if options.ours else mean([linux(cell, options.seconds, seed, folder) for seed in range(options.seeds)])
     line = f"{cell.rate:5} {cell.delay:4} ms {cell.queue:5} {cell.packets:7} {cell.loss:6} {cell.flows:5} {cell.congestion:>6}"
-    line += f" {own[0]:7.1f}"
-    if theirs:
-        line += f" {theirs[0]:6.1f} {own[0] / max(theirs[0], 0.001):6.2f} {own[1]:5.0f}/{theirs[1]:.0f}"
+    line += f" {own[0]:7.1f}" if own else " " * 8
+    line += f" {theirs[0]:6.1f}" if theirs else " " * 7
+    line += f" {own[0] / max(theirs[0], 0.001):6.2f}" if own and theirs else " " * 7
+    line += "/".join(f" {side[1]:5.0f}" for side in (own, theirs) if side)
     print(line, flush=True)
 
 

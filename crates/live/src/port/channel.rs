@@ -93,6 +93,7 @@ impl Receive for Receiver {
                 sink(Received { bytes, at_ns });
             });
         }
+        lock(&self.hub).settle();
         Ok(given)
     }
 

@@ -4,7 +4,7 @@ use super::error::ConnectionError;
 use super::socket::{Socket, is_pause};
 use listen::{Busy, Permit};
 use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
-use std::io::{self, IoSlice, IoSliceMut, Read, Write};
+use std::io::{self, IoSliceMut, Read, Write};
 
 /// Segments that one read fills at most.
 const SEGMENTS: usize = 5;
@@ -125,9 +125,15 @@ pub enum Dry {
     Over(ConnectionError),
 }
 
-pub struct Connection {
+/// Transport of a connection: a socket, or memory in tests. It never blocks.
+pub trait Transport: Read + Write {
+    /// Ends the stream to the far end; reading goes on.
+    fn end(&mut self);
+}
+
+pub struct Connection<T = Socket> {
     pub id: u32,
-    pub socket: Socket,
+    pub socket: T,
     pub tls: Option<Box<rustls::Connection>>,
     pub stage: Stage,
     pub peer: String,
@@ -138,6 +144,8 @@ pub struct Connection {
     /// What the node gave and the system has not; the first `gone` bytes of it have left.
     out: Vec<u8>,
     gone: usize,
+    /// Bytes that TLS has taken off `out` and has not given to the system as a whole.
+    sealed: usize,
     /// Bytes that the node gave, modulo 2^32, and of these acknowledged to it.
     pub given: u32,
     pub told: u32,
@@ -156,8 +164,8 @@ pub struct Connection {
     hello: Option<u32>,
 }
 
-impl Connection {
-    pub fn new(id: u32, socket: Socket, stage: Stage, peer: String, until: u64) -> Connection {
+impl<T: Transport> Connection<T> {
+    pub fn new(id: u32, socket: T, stage: Stage, peer: String, until: u64) -> Connection<T> {
         Connection {
             id,
             socket,
@@ -168,6 +176,7 @@ impl Connection {
             until,
             out: Vec::new(),
             gone: 0,
+            sealed: 0,
             given: 0,
             told: 0,
             received: 0,
@@ -203,7 +212,7 @@ impl Connection {
 
     /// Bytes of the node that the system has not taken.
     pub fn waiting(&self) -> usize {
-        self.out.len() - self.gone
+        self.out.len() - self.gone + self.sealed
     }
 
     /// How many bytes the node has room for.
@@ -218,21 +227,14 @@ impl Connection {
 
     /// Writes as much as the system takes.
     pub fn write(&mut self) -> Result<(), ConnectionError> {
-        let Connection {
-            socket, tls, out, ..
-        } = self;
         let done = loop {
-            let rest = &out[self.gone..];
-            let result = match tls {
-                Some(tls) => write_tls(tls, socket, rest),
-                None if rest.is_empty() => break Ok(()),
-                None => socket.write_vectored(&[IoSlice::new(rest)]),
-            };
-            match result {
-                Ok(0) if self.gone == out.len() => break Ok(()),
-                Ok(0) => break Err(ConnectionError::Stuck),
-                Ok(count) => self.gone += count,
+            match self.write_some() {
+                Ok(true) => {}
+                Ok(false) => break Ok(()),
                 Err(error) if is_pause(&error) => break Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::WriteZero => {
+                    break Err(ConnectionError::Stuck);
+                }
                 Err(error) => break Err(error.into()),
             }
         };
@@ -245,6 +247,27 @@ impl Connection {
             self.gone = 0;
         }
         done
+    }
+
+    /// Takes one step of writing; `false` when nothing is left to write. TLS gets new bytes only after
+    /// its own buffer is empty, so that `sealed` counts exactly what the system has not taken.
+    fn write_some(&mut self) -> io::Result<bool> {
+        let rest = &self.out[self.gone..];
+        match &mut self.tls {
+            Some(tls) if tls.wants_write() => {
+                some(tls.write_tls(&mut self.socket)?)?;
+                if !tls.wants_write() {
+                    self.sealed = 0;
+                }
+            }
+            _ if rest.is_empty() => return Ok(false),
+            Some(tls) => {
+                self.sealed = some(tls.writer().write(rest)?)?;
+                self.gone += self.sealed;
+            }
+            None => self.gone += some(self.socket.write(rest)?)?,
+        }
+        Ok(true)
     }
 
     /// Reads once, into the buffer.
@@ -303,49 +326,45 @@ impl Connection {
         Ok(true)
     }
 
-    /// Tells the far end that nothing more will come.
+    /// Tells the far end that nothing more will come. With TLS this takes further calls of
+    /// [`write`](Connection::write) and of this while [`wants_write`](Connection::wants_write).
     pub fn end(&mut self) {
         if let Some(tls) = &mut self.tls {
             tls.send_close_notify();
-            // Who does not hear it sees the end of the stream.
-            let _ = tls.write_tls(&mut self.socket);
+            // A far end that cannot receive it sees the end of the stream.
+            if self.write().is_ok() && self.wants_write() {
+                return;
+            }
         }
         self.socket.end();
     }
 
-    /// Whether TLS has bytes that no longer lie in the socket, so that nothing tells of them.
+    /// Whether TLS holds something to read that no longer lies in the socket: the kernel does not report it.
     pub fn has_read_ahead(&mut self) -> bool {
         let Some(tls) = &mut self.tls else {
             return false;
         };
-        let state = tls.process_new_packets();
-        state.is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
+        // An error is to be read too.
+        tls.process_new_packets()
+            .map_or(true, |state| is_readable(&state))
     }
 }
 
-fn write_tls(tls: &mut rustls::Connection, socket: &mut Socket, rest: &[u8]) -> io::Result<usize> {
-    // It takes as much as its own bounded buffer has room for.
-    let taken = match rest {
-        [] => 0,
-        rest => tls.writer().write(rest)?,
-    };
-    let mut wrote = 0;
-    while tls.wants_write() {
-        match tls.write_tls(socket) {
-            Ok(count) => wrote += count,
-            Err(error) if taken > 0 && is_pause(&error) => break,
-            Err(error) => return Err(error),
-        }
+/// A count of written bytes, which is never 0.
+fn some(count: usize) -> io::Result<usize> {
+    match count {
+        0 => Err(io::ErrorKind::WriteZero.into()),
+        count => Ok(count),
     }
-    match taken {
-        0 if wrote == 0 && !rest.is_empty() => Err(io::ErrorKind::WouldBlock.into()),
-        taken => Ok(taken),
-    }
+}
+
+fn is_readable(state: &rustls::IoState) -> bool {
+    state.plaintext_bytes_to_read() > 0 || state.peer_has_closed()
 }
 
 fn read_tls(
     tls: &mut rustls::Connection,
-    socket: &mut Socket,
+    socket: &mut impl Read,
     buffer: &mut Buffer,
     room: usize,
 ) -> io::Result<usize> {
@@ -354,9 +373,10 @@ fn read_tls(
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             other => return other,
         }
-        if tls.read_tls(socket)? == 0 {
+        // Also where the socket has nothing: an error that came behind data is kept until here.
+        let state = tls.process_new_packets().map_err(io::Error::other)?;
+        if !is_readable(&state) && tls.read_tls(socket)? == 0 {
             return Ok(0);
         }
-        tls.process_new_packets().map_err(io::Error::other)?;
     }
 }

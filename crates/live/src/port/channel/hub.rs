@@ -241,6 +241,10 @@ impl Hub {
         match segment.kind {
             Kind::Open if connection.stage == Stage::Offered => {
                 connection.stage = Stage::Up;
+                // The end of the handshake may have brought data with it.
+                if connection.has_read_ahead() {
+                    self.ready.push_back((key, IN));
+                }
                 self.interest(key);
             }
             Kind::Open => {}
@@ -277,6 +281,15 @@ impl Hub {
             self.write(key);
         }
         self.dirty = dirty;
+        self.settle();
+    }
+
+    /// Makes the descriptor readable while there is something to do that no socket shows: data that TLS has
+    /// decrypted, or a note for the node. Another thread may sleep on the descriptor meanwhile.
+    pub fn settle(&mut self) {
+        if !self.ready.is_empty() || !self.notes.is_empty() {
+            self.wake();
+        }
     }
 
     fn write(&mut self, key: u64) {
@@ -350,7 +363,8 @@ impl Hub {
                 Err(error) => self.unreachable(key, error.into()),
             },
             Stage::Handshake => self.shake(key),
-            Stage::Offered => self.interest(key),
+            // The node has not answered: what came waits, what TLS has to say leaves.
+            Stage::Offered => self.write(key),
             Stage::Leaving => {
                 if events & OUT != 0 {
                     self.write(key);
@@ -407,10 +421,11 @@ impl Hub {
                 connection.stage = if listening { Stage::Offered } else { Stage::Up };
                 let (id, text) = (connection.id, connection.peer.clone());
                 self.timed.retain(|&timed| timed != key);
-                self.note(Kind::Open, id, text);
-                if connection_reads_ahead(&mut self.connections, key) {
+                // A listener's connection is read once the node has answered.
+                if !listening && connection.has_read_ahead() {
                     self.ready.push_back((key, IN));
                 }
+                self.note(Kind::Open, id, text);
             }
             Ok(false) => {}
             Err(why) if self.listener.is_some() => {
@@ -623,12 +638,6 @@ impl Hub {
         self.woken = false;
         self.wake.take();
     }
-}
-
-fn connection_reads_ahead(connections: &mut HashMap<u64, Connection>, key: u64) -> bool {
-    connections
-        .get_mut(&key)
-        .is_some_and(Connection::has_read_ahead)
 }
 
 impl Drop for Hub {

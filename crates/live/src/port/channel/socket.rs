@@ -1,5 +1,6 @@
 //! Sockets, and the set of them that the kernel watches.
 
+use super::connection::Transport;
 use crate::port::{ChannelSpec, Endpoint};
 use socket2::{Domain, SockAddr, Socket as Raw, Type};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -84,15 +85,16 @@ impl Socket {
         self.0.local_addr().ok()?.as_socket()
     }
 
-    /// Tells the far end that nothing more will come.
-    pub fn end(&self) {
-        // Who is gone need not be told.
-        let _ = self.0.shutdown(std::net::Shutdown::Write);
-    }
-
     fn no_delay(&self) {
         // A Unix socket has no such thing.
         let _ = self.0.set_tcp_nodelay(true);
+    }
+}
+
+impl Transport for Socket {
+    fn end(&mut self) {
+        // It fails when the far end is gone.
+        let _ = self.0.shutdown(std::net::Shutdown::Write);
     }
 }
 
@@ -117,6 +119,7 @@ impl Write for Socket {
         self.0.send_with_flags(bytes, libc::MSG_NOSIGNAL)
     }
     fn write_vectored(&mut self, bytes: &[IoSlice<'_>]) -> io::Result<usize> {
+        // TLS writes its records by this.
         self.0.send_vectored_with_flags(bytes, libc::MSG_NOSIGNAL)
     }
     fn flush(&mut self) -> io::Result<()> {

@@ -1,4 +1,5 @@
 use super::*;
+use crate::kernel::wait;
 use packet::segment::{Kind, WINDOW};
 use std::collections::VecDeque;
 use std::io::{Read, Write};
@@ -67,6 +68,13 @@ impl End {
             assert!(now_ns() - began < 20_000_000_000, "nothing came");
         }
         self.seen.pop_front().unwrap()
+    }
+
+    /// Whether the port's descriptor says that there is something to do.
+    fn is_ready(&self) -> bool {
+        let mut poll = [wait::readable(self.port.rx.descriptor().unwrap())];
+        wait::for_any(&mut poll, Duration::ZERO).unwrap();
+        poll[0].revents != 0
     }
 
     /// The next that is no acknowledgement.
@@ -262,10 +270,10 @@ fn where_nobody_listens_the_node_is_told() {
 }
 
 /// An authority, and keys that it or another has signed: as files in a folder of its own.
-struct Keys(PathBuf);
+pub struct Keys(PathBuf);
 
 impl Keys {
-    fn new(name: &str) -> Keys {
+    pub fn new(name: &str) -> Keys {
         let folder = std::env::temp_dir().join(format!("wire-keys-{name}-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         std::fs::write(folder.join("end.ext"), "basicConstraints=CA:FALSE\n").unwrap();
@@ -294,7 +302,7 @@ impl Keys {
         Keys(folder)
     }
 
-    fn of(&self, side: &str, authority: &Keys) -> Option<Tls> {
+    pub fn of(&self, side: &str, authority: &Keys) -> Option<Tls> {
         Some(Tls {
             private_key: Some(self.0.join(format!("{side}.key"))),
             certificate: Some(self.0.join(format!("{side}.pem"))),
@@ -315,6 +323,77 @@ fn two_nodes_speak_over_tls() {
     let tls = ["controller", "switch"].map(|side| keys.of(side, &keys));
     let (ends, id) = pair("pssl:0:127.0.0.1", tls);
     talk(ends, id);
+}
+
+/// Both ends over TLS, where the connecting one is at work and the listening one has yet to look at the last
+/// message of the handshake.
+fn all_but_shaken(keys: &Keys) -> [End; 2] {
+    let mut far = End::open("pssl:0:127.0.0.1", keys.of("controller", keys));
+    let port = far.port.info.name.split(':').nth(1).unwrap().to_string();
+    let mut near = End::open(&format!("ssl:127.0.0.1:{port}"), keys.of("switch", keys));
+    near.send(Kind::Open, 0, 0, b"");
+    let began = now_ns();
+    while near.seen.is_empty() {
+        far.look(Duration::from_millis(5));
+        near.look(Duration::from_millis(5));
+        assert!(now_ns() - began < 20_000_000_000, "no handshake");
+    }
+    assert!(far.seen.is_empty());
+    [near, far]
+}
+
+#[test]
+fn data_that_comes_with_the_end_of_the_handshake_waits_for_the_nodes_answer() {
+    let keys = Keys::new("early");
+    let [mut near, mut far] = all_but_shaken(&keys);
+    near.data(0, b"hello");
+    let (kind, id, ..) = far.next();
+    assert_eq!(kind, Kind::Open);
+    // The node takes its time, and the port is looked at meanwhile.
+    for _ in 0..5 {
+        assert!(!far.look(Duration::from_millis(1)));
+    }
+    assert!(!far.is_ready());
+    // Its answer may come from another thread than the one that sleeps on the descriptor.
+    far.send(Kind::Open, id, 0, b"");
+    assert!(far.is_ready(), "nothing wakes the port");
+    assert_eq!(far.read(id, 5, 0), b"hello");
+}
+
+#[test]
+fn data_that_tls_has_decrypted_wakes_the_port_when_the_node_makes_room() {
+    let keys = Keys::new("room");
+    let tls = ["controller", "switch"].map(|side| keys.of(side, &keys));
+    let ([mut near, mut far], id) = pair("pssl:0:127.0.0.1", tls);
+    // The last record lies across the end of the window: it is decrypted as a whole.
+    let bytes = vec![7; WINDOW as usize + 1_000];
+    let mut pieces = bytes.chunks(8_000);
+    let mut came = 0;
+    while came < WINDOW as usize {
+        if let Some(piece) = pieces.next() {
+            near.data(0, piece);
+        }
+        near.look(Duration::from_millis(1));
+        far.look(Duration::from_millis(1));
+        came = far.seen.iter().map(|said| said.3.len()).sum();
+    }
+    while far.look(Duration::from_millis(20)) {}
+    assert!(!far.is_ready(), "no room: nothing is to be done");
+    far.send(Kind::Acknowledge, id, WINDOW, b"");
+    assert!(far.is_ready(), "nothing wakes the port");
+    far.seen.clear();
+    assert_eq!(far.read(id, 1_000, WINDOW), vec![7; 1_000]);
+}
+
+#[test]
+fn a_refused_open_wakes_the_port() {
+    let mut far = End::open("ptcp:0:127.0.0.1", None);
+    assert!(!far.is_ready());
+    far.send(Kind::Open, 5, 0, b"");
+    assert!(far.is_ready(), "nothing wakes the port");
+    let (kind, id, _, why) = far.next();
+    assert_eq!((kind, id), (Kind::Close, 5));
+    assert!(String::from_utf8(why).unwrap().contains("listens"));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Clocks in exact simulated time, as any user: PTP at an idle switch, all four sources, idle and loaded, what is measured by them, and a mesh. The others take some seconds: `./run.sh all`.
 set -e
+cd "$(dirname "$0")"
 wire lab lab.toml
 echo
 wire lab four.toml

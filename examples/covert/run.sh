@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the lab in exact simulated time, as any user; then reads and detects the message in its captures.
 set -e
+cd "$(dirname "$0")"
 wire lab lab.toml
 wire profile out/near.pcapng out/far.pcapng out/clean.pcapng --rate 10Gb/s --plot out/gaps.png > /dev/null
 echo

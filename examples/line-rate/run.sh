@@ -1,5 +1,6 @@
 #!/bin/sh
 # Runs the lab in exact simulated time, as any user.
 set -e
+cd "$(dirname "$0")"
 wire lab lab.toml
 cksum out/line-rate.pcapng

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the lab in exact simulated time, as any user; then figure 4.11 as text: gaps of both flows before and behind the middlebox.
 set -e
+cd "$(dirname "$0")"
 mkdir -p out
 wire lab pair.toml | sed -n '1,4p; /^prober/,/^$/p'
 echo "share of the distances between packets of a flow that are shorter than, us"

@@ -2,6 +2,7 @@
 # Figure 4.20 of paper 002: MinProbe by an application's packets of mixed sizes, beside packets of one size, with the even cross traffic of table 4.4. By how much the mean of the
 # samples is off, Gb/s, and how many of them have an answer. The paper has no figures in its text: "the estimation result is still accurate".
 set -e
+cd "$(dirname "$0")"
 mkdir -p out
 printf '%14s %22s %22s\n' "cross traffic" "792 bytes" "IMIX"
 for pair in "1 7200" "3 1872" "6 536" "8 200"; do

@@ -3,6 +3,7 @@
 # chains (D_len); a chain of D_len = 1 would have no end, 0.95 stands for it. `-` is no answer in any sample.
 # usage: figure-4-21.sh [small | RATE...]: a part of it; or the Gb/s of cross traffic, 1 3 6 8
 set -e
+cd "$(dirname "$0")"
 lens="0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.95" sizes="0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 1" rates="1 3 6 8"
 case $1 in
     small) lens="0 0.9" sizes="0 1" rates="3 8" ;;

@@ -3,6 +3,7 @@
 # paper's behind the stroke; (4) behind a figure: so many of the ten have an answer, (0): none.
 # usage: tables.sh [small]: small has one row of each table.
 set -e
+cd "$(dirname "$0")"
 mkdir -p out
 # The paper's rows: dumb-bell with 8, 6, 3 and 1 Gb/s of cross traffic, then the parking lot.
 lengths='5 2.57 5.57 8.54 9.5 1.99 4.41 6.57 8.59

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the labs in exact simulated time, and checks the programs, as any user.
 set -e
+cd "$(dirname "$0")"
 wire lab lab.toml
 echo
 wire lab hops.toml

@@ -6,6 +6,7 @@
 #
 # The table goes to standard error and out/middlebox.txt. usage: middlebox.sh [MBIT]
 set -e
+cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
 for program in ip tc iperf3 ping; do

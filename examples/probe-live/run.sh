@@ -5,6 +5,7 @@
 # BURST=1600: the bucket's depth, which is what 120 us of its rate bring if nothing is given; SHAPER=htb: and not tbf. A train has a packet for each 2 Mb/s, so that
 # its depth and a pause of the machine are as much of a train at each rate.
 set -e
+cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
 for program in ip tc iperf3 chrt; do

@@ -3,6 +3,7 @@
 # with 256 clients in a closed loop on links that take no time of their own; first with a buffer of the kernel for each frame, then with those that are sent at
 # one time in one. Then Paxos in switches in an open loop. Wants `cargo build --release` here, and a `wire` in the PATH. About two minutes.
 set -e
+cd "$(dirname "$0")"
 raft=target/release/raft-store
 lab=$(mktemp ./speed-XXXXXX.toml)
 trap 'rm -f "$lab"' EXIT

@@ -1,6 +1,7 @@
 #!/bin/sh
 # A delay with ports in Verilog, with waveforms, and the timing lab in both worlds.
 set -e
+cd "$(dirname "$0")"
 command -v wire-rtl >/dev/null || { echo "wire-rtl is not here: make rtl builds it" >&2; exit 77; }
 wire-rtl lab lab.toml --world sim
 echo

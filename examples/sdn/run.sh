@@ -2,6 +2,7 @@
 # The simulated part, whose figures are always the same; then both worlds, where there are root and Open vSwitch. Times of
 # the live part differ from run to run, so that only its tables are counted.
 set -e
+cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 wire lab lab.toml --check >/dev/null
 wire lab lab.toml --world sim --dry

@@ -2,6 +2,7 @@
 # Figure 3.10 of paper 003: what switching a frame of 100 bytes takes, by the rate of the frames: least, median and greatest of the
 # medians of ten runs, through Wireline's switch and through Open vSwitch. As root. Usage: figure-3-10.sh [RUNS] [FOLDER]
 set -e
+cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 runs=${1:-10}
 out=${2:-.}

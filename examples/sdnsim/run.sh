@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the labs in exact simulated time, as any user; of the fat tree only what it is and how much it did.
 set -e
+cd "$(dirname "$0")"
 wire lab centralised.toml
 echo
 wire lab localised.toml

@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs the lab in exact simulated time, and the same stream bit by bit, as any user.
 set -e
+cd "$(dirname "$0")"
 wire lab lab.toml
 
 # From first bit to first bit of neighbours, in bits: how many different ones, and how often.

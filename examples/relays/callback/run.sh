@@ -1,6 +1,7 @@
 #!/bin/bash
 # Throughput and loss by the offered rate, as in figure 12 of paper 004, with a relay written in Python, in exact simulated time.
 set -e -o pipefail
+cd "$(dirname "$0")"
 command -v python3 >/dev/null || { echo "python3 is not here" >&2; exit 77; }
 lab=$(mktemp -p . --suffix=.toml)
 trap 'rm -f "$lab"' EXIT

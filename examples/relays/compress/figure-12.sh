@@ -3,7 +3,8 @@
 # packet compression, on a link of 100 Mb/s. Usage: figure-12.sh [RATES] [FOLDER]; with a folder, plots go there.
 set -e
 rates=${1:-"90 91 92 93 94 95 96 97 98 99 100 101 102 103 104 105"}
-out=$2
+out=${2:+$(realpath "$2")}
+cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # The value of a key in the lines that hold a text.

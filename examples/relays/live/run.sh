@@ -1,6 +1,7 @@
 #!/bin/sh
 # One short run of each; figures of the live world differ from run to run, so that only their rows are counted.
 set -e
+cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 for program in iperf3 ping tc; do
     command -v $program >/dev/null || { echo "no $program" >&2; exit 77; }

@@ -1,6 +1,7 @@
 #!/bin/bash
 # Three services of relays, each a page of Python, in exact simulated time.
 set -e -o pipefail
+cd "$(dirname "$0")"
 command -v python3 >/dev/null || { echo "python3 is not here" >&2; exit 77; }
 export PYTHONDONTWRITEBYTECODE=1
 wire lab cache.toml --allow-commands

@@ -2,7 +2,8 @@
 # Figure 9 of paper 004, in exact simulated time: throughput through a hook without processing, by the offered bit rate with packets of 1,500
 # bytes, and by packet rate at 100 Mb/s. Usage: figure-9.sh [FOLDER]; with a folder, tables and plots go there.
 set -e
-out=$1
+out=${1:+$(realpath "$1")}
+cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 # Mb/s that came, for packets of so many bytes, so many a second.

@@ -3,7 +3,10 @@
 
 use consensus::checkpoint::{self, Arriving};
 use consensus::message::LENGTH;
-use consensus::{Acceptor, Command, Coordinator, Learner, Message, Sequencer};
+use consensus::store::Store;
+use consensus::{
+    Acceptor, Change, Command, Configuration, Coordinator, Learner, Message, Sequencer,
+};
 
 pub fn target(data: &[u8]) {
     let mut acceptors = [Acceptor::formed(0, 4), Acceptor::restarted(1, 2, 4)];
@@ -34,6 +37,14 @@ pub fn target(data: &[u8]) {
         if let Some(asked) = sequencer.step(&message) {
             assert_eq!(asked.round, sequencer.round);
         }
+        let value = &message.value.value;
+        if let Some(change) = Change::decode(value) {
+            assert_eq!(change.encode(), *value);
+        }
+        if let Some(members) = Configuration::decode(value) {
+            coordinator.learn(message.instance, &members, &mut said);
+            learner.configure(members);
+        }
         learner.step(&message);
         learner.deliver();
         if arriving.is_none() {
@@ -41,8 +52,8 @@ pub fn target(data: &[u8]) {
         }
         if let Some(arriving) = &mut arriving {
             arriving.take(message.base, message.value.value);
-            if let Some(store) = arriving.store() {
-                let again = checkpoint::store(&checkpoint::parts(&store));
+            if let Some(store) = arriving.store(Store::default()) {
+                let again = checkpoint::store(Store::default(), &checkpoint::parts(&store));
                 assert_eq!(again, Some(store));
             }
         }

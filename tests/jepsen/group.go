@@ -1,6 +1,7 @@
 package main
 
 import (
+	"encoding/json"
 	"fmt"
 	"os"
 	"os/exec"
@@ -13,10 +14,10 @@ import (
 // A member's namespace is named tag + its name; all are on one bridge.
 const tag = "jep"
 
-var hosts = map[string]int{"a0": 20, "a1": 21, "a2": 22, "c1": 31, "c2": 32, "r0": 40, "r1": 41, "k": 50}
+var hosts = map[string]int{"a0": 20, "a1": 21, "a2": 22, "a3": 23, "c1": 31, "c2": 32, "r0": 40, "r1": 41, "k": 50}
 
 var (
-	acceptors    = []string{"a0", "a1", "a2"}
+	acceptors    = []string{"a0", "a1", "a2", "a3"}
 	coordinators = []string{"c1", "c2"}
 	replicas     = []string{"r0", "r1"}
 	members      = append(append(append([]string{}, acceptors...), coordinators...), replicas...)
@@ -34,10 +35,11 @@ type group struct {
 	wire, out string
 	processes map[string]*exec.Cmd
 	links     []*exec.Cmd
+	voters    []string // the acceptors that the group has decided on
 }
 
 func newGroup(wire, out string) *group {
-	made := &group{wire: wire, out: out, processes: map[string]*exec.Cmd{}}
+	made := &group{wire: wire, out: out, processes: map[string]*exec.Cmd{}, voters: []string{"a0", "a1", "a2"}}
 	made.remove()
 	lan := tag + "lan"
 	shell("ip netns add %s; ip -n %s link set lo up; ip -n %s link add br0 type bridge mcast_snooping 0; ip -n %s link set br0 up", lan, lan, lan, lan)
@@ -98,6 +100,29 @@ func (g *group) log(command *exec.Cmd, name string) {
 	file, err := os.OpenFile(filepath.Join(g.out, name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o644)
 	must(err)
 	command.Stdout, command.Stderr = file, file
+}
+
+// replace has the group replace one acceptor by another one, and waits until that applies. Whether it was decided where no answer
+// came, the next answer says.
+func (g *group) replace(out, in string) {
+	change := []string{"--add", "acceptor:" + in[1:], "--remove", "acceptor:" + out[1:]}
+	for try := 0; try < 10; try++ {
+		words := append([]string{g.wire, "paxos", "members", "--json", "--duration", "5s", "--on", "multicast:239.0.0.1:57021@" + address("k")}, change...)
+		said, _ := g.command("k", words...).Output()
+		var members struct {
+			Acceptors []int `json:"acceptors"`
+			Pending   bool  `json:"pending"`
+		}
+		if json.Unmarshal(said, &members) != nil || len(members.Acceptors) == 0 || members.Pending {
+			continue
+		}
+		g.voters = nil
+		for _, number := range members.Acceptors {
+			g.voters = append(g.voters, fmt.Sprintf("a%d", number))
+		}
+		return
+	}
+	fmt.Printf("%s was not replaced by %s in ten tries\n", out, in)
 }
 
 func (g *group) signal(name string, what syscall.Signal) { g.processes[name].Process.Signal(what) }

@@ -57,26 +57,35 @@ var faults = []fault{
 	}},
 	{"minority", func(n *nemesis) {
 		// Two of three acceptors are away: nothing may be decided.
-		order := n.random.Perm(len(acceptors))
-		n.group.cut(acceptors[order[0]])
-		n.group.cut(acceptors[order[1]])
+		order := n.random.Perm(len(n.group.voters))
+		n.group.cut(n.group.voters[order[0]])
+		n.group.cut(n.group.voters[order[1]])
 		n.between(800, 1500)
-		n.group.join(acceptors[order[0]])
-		n.group.join(acceptors[order[1]])
+		n.group.join(n.group.voters[order[0]])
+		n.group.join(n.group.voters[order[1]])
 		n.between(1000, 2000)
 	}},
 	{"kill-in-partition", func(n *nemesis) {
 		// Another acceptor is killed while one is away: what the two had decided is with those that come back.
-		order := n.random.Perm(len(acceptors))
-		n.group.cut(acceptors[order[0]])
+		order := n.random.Perm(len(n.group.voters))
+		n.group.cut(n.group.voters[order[0]])
 		n.between(100, 500)
-		n.group.kill(acceptors[order[1]])
-		n.group.start(acceptors[order[1]])
-		n.group.join(acceptors[order[0]])
-		n.group.cut(acceptors[order[2]])
+		n.group.kill(n.group.voters[order[1]])
+		n.group.start(n.group.voters[order[1]])
+		n.group.join(n.group.voters[order[0]])
+		n.group.cut(n.group.voters[order[2]])
 		n.between(800, 1500)
-		n.group.join(acceptors[order[2]])
+		n.group.join(n.group.voters[order[2]])
 		n.between(500, 1000)
+	}},
+	{"replace", func(n *nemesis) {
+		// The acceptor that does not vote takes the place of one that does, which may be one that is slow or was killed just before.
+		in := n.one(acceptors)
+		for contains(n.group.voters, in) {
+			in = n.one(acceptors)
+		}
+		n.group.replace(n.one(n.group.voters), in)
+		n.between(300, 1000)
 	}},
 }
 

@@ -5,18 +5,21 @@ use crate::confine;
 use crate::report::begin;
 use anyhow::Context;
 use clap::ValueEnum;
+use consensus::configuration::{MAX_REPLICAS, Members, Refusal};
+use consensus::message::ACCEPTORS;
 use consensus::nodes::client::{self, ClientNode};
 use consensus::nodes::learner::{self, LearnerNode};
 use consensus::nodes::proposer::{self, Answered, Proposer};
 use consensus::store::{Answer, Operation};
-use consensus::{Key, Value};
+use consensus::{Change, Instance, Key, Kind, Value};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOptions, PortsOutcome};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::str::FromStr;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// Have values decided by Paxos, see what is decided, use a replicated store
 ///
@@ -28,7 +31,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
     after_help = "Examples:
   wire run paxos-acceptor --set id=0 --on multicast:239.0.0.1:57021@10.0.0.1
   wire paxos kv put 7 42
-  wire paxos load --clients 8 --count 1000"
+  wire paxos load --clients 8 --count 1000
+  wire paxos members --add acceptor:3 --remove acceptor:2"
 )]
 pub struct Paxos {
     #[command(subcommand)]
@@ -41,6 +45,7 @@ enum Action {
     Learn(Learn),
     Kv(Kv),
     Load(Load),
+    Members(Membership),
 }
 
 /// Where the group is.
@@ -148,6 +153,53 @@ struct Load {
     asking: Asking,
 }
 
+/// Show the members of the group, or change them by a command that the group decides
+///
+/// A change applies once a window of instances has passed; the command waits for that. A new acceptor has to run before it is added, and a removed one may be
+/// stopped afterwards. All additions and removals of one command are one change.
+#[derive(clap::Args)]
+#[command(after_help = "Examples:
+  wire paxos members
+  wire paxos members --add acceptor:3 --remove acceptor:2
+  wire paxos members --add replica:2")]
+struct Membership {
+    /// Add a member, such as acceptor:3 or replica:2; may be repeated
+    #[arg(long, value_name = "MEMBER")]
+    add: Vec<Named>,
+    /// Remove a member; may be repeated
+    #[arg(long, value_name = "MEMBER")]
+    remove: Vec<Named>,
+    #[command(flatten)]
+    group: Group,
+    #[command(flatten)]
+    asking: Asking,
+}
+
+/// A member by its role and number.
+#[derive(Clone, Copy)]
+enum Named {
+    Acceptor(u16),
+    Replica(u16),
+}
+
+impl FromStr for Named {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Named, String> {
+        let (role, number) = text.split_once(':').unwrap_or((text, ""));
+        let number = number.parse::<u16>().ok();
+        match (role, number) {
+            ("acceptor", Some(id)) if usize::from(id) < ACCEPTORS => Ok(Named::Acceptor(id)),
+            ("replica", Some(id)) if id < MAX_REPLICAS => Ok(Named::Replica(id)),
+            _ => Err(format!(
+                "a member is acceptor:N, with N from 0 to {}, or replica:N, with N from 0 to {}",
+                ACCEPTORS - 1,
+                MAX_REPLICAS - 1
+            )),
+        }
+    }
+}
+
 /// How one asks.
 #[derive(clap::Args)]
 struct Asking {
@@ -197,6 +249,7 @@ impl Paxos {
             Action::Learn(command) => command.run(),
             Action::Kv(command) => command.run(),
             Action::Load(command) => command.run(),
+            Action::Members(command) => command.run(),
         }
     }
 }
@@ -239,7 +292,9 @@ impl Kv {
                 Some(Answer::Found(value)) => ("found", Some(value)),
                 Some(Answer::Written) => ("written", None),
                 Some(Answer::Differs(value)) => ("differs", Some(value)),
-                Some(Answer::Unknown | Answer::Closed) | None => ("unknown", None),
+                Some(Answer::Unknown | Answer::Closed | Answer::Members(_)) | None => {
+                    ("unknown", None)
+                }
             };
             noted.store(!matches!(what, "found" | "written"), Ordering::SeqCst);
             match (json, value) {
@@ -344,6 +399,7 @@ impl Load {
                     json_line!("paxos", "load", { "holds": verdict.holds, "told": verdict.told, "counters": counters })
                 );
             }
+            false if counter(&ended, "answered") == 0 => println!("no operation was answered"),
             false => println!("{}", verdict.told),
         }
         let all = u64::from(self.clients) * u64::from(self.count);
@@ -358,6 +414,120 @@ impl Load {
         }
         let good = verdict.holds && (done || live::signal::stop_requested());
         Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
+    }
+}
+
+/// Time for a change, unless `--duration` says another one.
+const PATIENCE: Time = Time::from_secs(60);
+/// Questions about members until a change applies, at most.
+const QUESTIONS: usize = 1 << 16;
+
+impl Membership {
+    fn run(mut self) -> anyhow::Result<Verdict> {
+        let change = self.change()?;
+        self.group.duration.get_or_insert(PATIENCE);
+        let json = self.group.json;
+        let over = Arc::new(AtomicBool::new(false));
+        let last = Arc::new(Mutex::new(None));
+        let (noted, seen) = (over.clone(), last.clone());
+        let tell = move |came: Answered| {
+            if let Some(Answer::Members(members)) = Answer::decode(&came.answer) {
+                let mut last = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                if last.is_none_or(|(_, members): (_, Members)| members.refused.is_none()) {
+                    *last = Some((came.instance, members));
+                }
+                noted.fetch_or(
+                    !members.pending || members.refused.is_some(),
+                    Ordering::SeqCst,
+                );
+            }
+        };
+        // It asks until the change applies; each question is one instance less to wait for.
+        let questions = std::iter::repeat_n(Change::default().encode(), QUESTIONS);
+        let values = std::iter::once(change.encode()).chain(questions).collect();
+        let node = Proposer::new(self.group.proposer(&self.asking)?, values, Box::new(tell))?;
+        let ended = self.group.drive(node, &over)?;
+        self.asking.report_closed(&ended);
+        let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let Some((instance, members)) = last else {
+            eprintln!("wire: the members were not answered");
+            if change.add != 0 {
+                eprintln!("wire: an acceptor is added once it runs and answers: start it first");
+            }
+            let stopped = live::signal::stop_requested();
+            return Ok(Verdict::if_good(stopped).max(Verdict::if_done(false)));
+        };
+        show(instance, members, json);
+        let refused = members.refused.map(|refused| match refused {
+            Refusal::Pending => "nothing was changed: the change before does not apply yet; try again",
+            Refusal::Fixed => {
+                "nothing was changed: a switch orders requests, or acceptors are auxiliary, and such a group keeps its members"
+            }
+            Refusal::Empty => "nothing was changed: no acceptor would be left",
+        });
+        if let Some(refused) = refused {
+            eprintln!("wire: {refused}");
+        }
+        let done = !members.pending || refused.is_some();
+        Ok(Verdict::if_good(refused.is_none()).max(Verdict::if_done(done)))
+    }
+
+    /// The change as bits.
+    fn change(&self) -> anyhow::Result<Change> {
+        let mut change = Change::default();
+        for named in &self.add {
+            match named {
+                Named::Acceptor(id) => change.add |= 1 << id,
+                Named::Replica(id) => change.add_replicas |= 1 << id,
+            }
+        }
+        for named in &self.remove {
+            match named {
+                Named::Acceptor(id) => change.remove |= 1 << id,
+                Named::Replica(id) => change.remove_replicas |= 1 << id,
+            }
+        }
+        let both =
+            u16::from(change.add & change.remove) | change.add_replicas & change.remove_replicas;
+        anyhow::ensure!(both == 0, "one member is both added and removed");
+        Ok(change)
+    }
+}
+
+/// Prints the members, as of an instance.
+fn show(instance: Instance, members: Members, json: bool) {
+    let numbers = |bits: u16| {
+        (0..16)
+            .filter(|id| bits >> id & 1 == 1)
+            .collect::<Vec<u16>>()
+    };
+    let [now, next] = [members.before, members.acceptors].map(|bits| numbers(bits.into()));
+    let now = if members.pending { now } else { next.clone() };
+    let [added, removed] = [members.added, members.removed].map(numbers);
+    if json {
+        println!(
+            "{}",
+            json_line!("paxos", "members", {
+                "instance": instance, "acceptors": now, "next_acceptors": next, "pending": members.pending,
+                "replicas_added": added, "replicas_removed": removed,
+            })
+        );
+        return;
+    }
+    let list = |all: &[u16]| {
+        all.iter()
+            .map(u16::to_string)
+            .collect::<Vec<_>>()
+            .join(", ")
+    };
+    println!("instance {instance}: acceptors {}", list(&now));
+    if members.pending {
+        println!("soon: acceptors {}", list(&next));
+    }
+    for (what, which) in [("added", added), ("removed", removed)] {
+        if !which.is_empty() {
+            println!("replicas {what}: {}", list(&which));
+        }
     }
 }
 
@@ -384,6 +554,18 @@ impl Group {
         key.map_err(anyhow::Error::msg)
     }
 
+    /// Configuration of a proposer.
+    fn proposer(&self, asking: &Asking) -> anyhow::Result<proposer::Config> {
+        Ok(proposer::Config {
+            group: self.address()?,
+            key: self.key()?,
+            nonce: Asking::nonce()?,
+            name: asking.client.unwrap_or(0),
+            timeout: asking.timeout,
+            ..Default::default()
+        })
+    }
+
     /// Has values decided.
     fn submit(
         self,
@@ -392,15 +574,7 @@ impl Group {
         tell: impl FnMut(Answered) + Send + 'static,
     ) -> anyhow::Result<Verdict> {
         let all = values.len() as u64;
-        let config = proposer::Config {
-            group: self.address()?,
-            key: self.key()?,
-            nonce: Asking::nonce()?,
-            name: asking.client.unwrap_or(0),
-            timeout: asking.timeout,
-            ..Default::default()
-        };
-        let node = Proposer::new(config, values, Box::new(tell))?;
+        let node = Proposer::new(self.proposer(asking)?, values, Box::new(tell))?;
         let ended = self.drive(node, &Arc::new(AtomicBool::new(false)))?;
         let left = all - counter(&ended, "answered");
         if left > 0 {
@@ -420,12 +594,24 @@ impl Group {
         let port = port::open(&self.on, &Options::of_nodes(1))?;
         confine::ports([&self.on], false)?;
         let stop = over.clone();
+        let heard = Arc::new(AtomicBool::new(false));
+        let (hears, begun) = (heard.clone(), live::clock::now_ns());
+        let (on, noted) = (self.on.to_string(), AtomicBool::new(false));
+        let look = move || {
+            let waits = live::clock::now_ns().saturating_sub(begun) > SILENCE.as_ps() / 1000;
+            if waits && !heard.load(Ordering::SeqCst) && !noted.swap(true, Ordering::SeqCst) {
+                eprintln!(
+                    "wire: no replies from the group on {on}: run its acceptors, a coordinator and a replica; if they run, check the interface's address behind @, and --key"
+                );
+            }
+            stop.load(Ordering::SeqCst)
+        };
         let options = PortsOptions {
             until: self.duration,
-            stop: Some(Box::new(move || stop.load(Ordering::SeqCst))),
+            stop: Some(Box::new(look)),
             ..PortsOptions::default()
         };
-        let node = Box::new(UntilIdle(node, over.clone()));
+        let node = Box::new(UntilIdle(node, over.clone(), hears));
         let mut ended = world::on_ports_with("paxos", node, vec![port], options)?;
         match ended.trouble.take() {
             Some(error) => Err(error.into()),
@@ -439,8 +625,13 @@ fn counter(ended: &PortsOutcome, name: &str) -> u64 {
     all.find(|(known, _)| known == name).map_or(0, |&(_, n)| n)
 }
 
-/// Notes when a node has nothing left to do.
-struct UntilIdle<N>(N, Arc<AtomicBool>);
+/// Time without an answer of the group after which that is reported.
+const SILENCE: Time = Time::from_ms(1_000);
+/// Position of a message's kind in its frame: behind the headers of Ethernet, IPv4 and UDP.
+const KIND: usize = 42;
+
+/// Notes when a node has nothing left to do, and whether the group answers.
+struct UntilIdle<N>(N, Arc<AtomicBool>, Arc<AtomicBool>);
 
 impl<N: Node> UntilIdle<N> {
     fn look(&self) {
@@ -456,6 +647,15 @@ impl<N: Node> Node for UntilIdle<N> {
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        let of_replicas = [Kind::Response as u8, Kind::Delivered as u8];
+        let is_answer = |frame: &Frame| {
+            frame
+                .get(KIND)
+                .is_some_and(|kind| of_replicas.contains(kind))
+        };
+        if frames.iter().any(is_answer) {
+            self.2.store(true, Ordering::SeqCst);
+        }
         self.0.frames(now, port, frames, out);
         self.look();
     }

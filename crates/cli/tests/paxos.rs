@@ -63,6 +63,27 @@ fn programs_over_udp_multicast_replicate_a_store() {
     );
 }
 
+#[test]
+fn the_lab_that_replaces_an_acceptor_ends_with_the_new_members() {
+    if !is_root("Paxos between namespaces") {
+        return;
+    }
+    let (report, code) = live("members.toml", "");
+    let said: Vec<_> = of(&report, "program")
+        .filter(|program| {
+            program["program"]
+                .as_str()
+                .is_some_and(|name| name.starts_with("k."))
+        })
+        .map(|program| program["output"].as_str().unwrap_or("").trim().to_string())
+        .collect();
+    assert_eq!(code, 0, "{report:?}");
+    assert_eq!([&said[0], &said[2]], ["written", "42"]);
+    for members in [&said[1], &said[3]] {
+        assert!(members.ends_with(": acceptors 0, 1, 3"), "{said:?}");
+    }
+}
+
 /// A group of a test's own.
 fn group(test: u8) -> String {
     let [.., b, c] = std::process::id().to_be_bytes();
@@ -249,4 +270,60 @@ fn a_group_with_a_key_hears_only_those_who_have_it() {
     ] {
         assert!(ended.err.contains(words), "{words}: {}", ended.err);
     }
+}
+
+/// One of three acceptors is replaced, and then one of the others ends for good: those that are left are
+/// a majority of the new members alone. The change outlives a kill of all members.
+#[test]
+fn an_acceptor_is_replaced_by_a_decided_change_that_outlives_kill_9() {
+    let place = Place::new("paxos-members");
+    let group = group(7);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = members_with(&group, &on, "--set window=64")
+        + &format!(
+            "members() {{ wire paxos members \"$@\" {on} --duration 60s | sed 's/^instance [0-9]*: //'; }}
+             for name in a0 a1 a2 c1 r0; do start $name; done
+             kv put 7 1; members
+             wire paxos members --add acceptor:3 {on} --duration 500ms; echo $?
+             start a3; members --add acceptor:3 --remove acceptor:2
+             end a2; end a0; kv put 7 2; kv get 7
+             for name in a1 a3 c1 r0; do end $name; done
+             for name in a1 a3 c1 r0; do start $name; done
+             kv get 7; members
+             wire paxos members --remove acceptor:0 --remove acceptor:1 --remove acceptor:3 {on} --duration 60s > all; echo $?
+             kill $(jobs -p) 2> /dev/null; wait"
+        );
+    let ended = place.run(&script);
+    let lines: Vec<_> = ended.out.lines().collect();
+    let expected = [
+        "written",
+        "acceptors 0, 1, 2",
+        "1",
+        "acceptors 0, 1, 3",
+        "written",
+        "2",
+        "2",
+        "acceptors 0, 1, 3",
+        "1",
+    ];
+    assert_eq!(lines, expected, "{}", ended.err);
+    for words in [
+        "an acceptor is added once it runs and answers",
+        "no acceptor would be left",
+    ] {
+        assert!(ended.err.contains(words), "{words}: {}", ended.err);
+    }
+    let ended = place.run("wire paxos members --add acceptor:5");
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.err.contains("N from 0 to 4"), "{}", ended.err);
+}
+
+#[test]
+fn a_load_without_a_group_says_so_first() {
+    let place = Place::new("paxos-nobody");
+    let on = format!("--on multicast:{}:57021@127.0.0.1", group(10));
+    let ended = place.run(&format!("wire paxos load {on} --duration 1500ms"));
+    assert_eq!(ended.code, Some(1));
+    let first = ended.err.lines().next().unwrap_or_default();
+    assert!(first.contains("no replies from the group"), "{}", ended.err);
 }

@@ -251,6 +251,20 @@ impl<V: Clone + Default> Acceptor<V> {
 pub(crate) struct Set(u8);
 
 impl Set {
+    /// Those of these bits that can be.
+    pub const fn of(bits: u8) -> Set {
+        Set(bits & ((1 << ACCEPTORS) - 1))
+    }
+
+    pub fn bits(self) -> u8 {
+        self.0
+    }
+
+    /// Those of both.
+    pub fn and(self, other: Set) -> Set {
+        Set(self.0 & other.0)
+    }
+
     /// Adds an acceptor; one that cannot be is not added.
     pub fn add(&mut self, acceptor: u16) {
         if usize::from(acceptor) < ACCEPTORS {

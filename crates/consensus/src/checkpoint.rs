@@ -3,6 +3,7 @@
 //! A replica that has been away for longer than its peers remember decisions gets one from a peer, and goes on from there.
 
 use crate::command::Value;
+use crate::configuration::Configuration;
 use crate::message::Instance;
 use crate::store::{Answer, Client, FIRST_SESSION, Open, Store};
 use alloc::collections::BTreeMap;
@@ -18,6 +19,8 @@ const ITEMS: u8 = 1;
 const CLIENTS: u8 = 2;
 /// One session: a client plus its last instance, nonce and name.
 const SESSION: u8 = 3;
+/// The members, where they have changed.
+const MEMBERS: u8 = 4;
 
 /// The parts of a store.
 pub fn parts(store: &Store) -> Vec<Value> {
@@ -51,6 +54,12 @@ pub fn parts(store: &Store) -> Vec<Value> {
     }
     clients.chunks(ENTRIES).for_each(|some| part(CLIENTS, some));
     sessions.chunks(1).for_each(|one| part(SESSION, one));
+    if store.configuration().version > 0 {
+        let mut bytes = alloc::vec![MEMBERS];
+        bytes.extend(&*store.configuration().encode());
+        // 28 bytes fit.
+        parts.extend(Value::new(&bytes));
+    }
     if parts.is_empty() {
         // A store with nothing in it is one, too.
         parts.extend(Value::new(&[ITEMS]));
@@ -58,9 +67,9 @@ pub fn parts(store: &Store) -> Vec<Value> {
     parts
 }
 
-/// The store of which these are all parts; `None` where one is no part.
-pub fn store(parts: &[Value]) -> Option<Store> {
-    let mut store = Store::default();
+/// The store of which these are all parts, in a group that began as that of `empty` did; `None` where one is no part.
+pub fn store(empty: Store, parts: &[Value]) -> Option<Store> {
+    let mut store = empty;
     for part in parts {
         let (kind, rest) = part.split_first()?;
         match *kind {
@@ -97,6 +106,7 @@ pub fn store(parts: &[Value]) -> Option<Store> {
                 };
                 store.set_client(number, session);
             }
+            MEMBERS => store.set_configuration(Configuration::decode(&Value::new(rest)?)?),
             _ => return None,
         }
     }
@@ -157,12 +167,12 @@ impl Arriving {
     }
 
     /// The store, once all parts are there; `None` also where they are no store's.
-    pub fn store(&self) -> Option<Store> {
+    pub fn store(&self, empty: Store) -> Option<Store> {
         if self.next < self.count {
             return None;
         }
         let parts: Vec<Value> = self.parts.values().copied().collect();
-        store(&parts)
+        store(empty, &parts)
     }
 }
 
@@ -170,6 +180,7 @@ impl Arriving {
 mod tests {
     use super::*;
     use crate::command::{Command, VALUE};
+    use crate::configuration::Change;
     use crate::store::{OPENS, Opened, Operation};
 
     fn filled(count: u64) -> Store {
@@ -194,6 +205,19 @@ mod tests {
             let session = Opened::decode(&opened).unwrap().client;
             store.apply(3 * number + 3, &put(session));
         }
+        let change = Change {
+            granted: true,
+            add: 8,
+            ..Change::default()
+        };
+        let change = Command {
+            client: 1,
+            sequence: u32::MAX,
+            value: change.encode(),
+        };
+        if count > 3 {
+            store.apply(3 * count + 1, &change);
+        }
         store
     }
 
@@ -205,13 +229,13 @@ mod tests {
             assert!(all.iter().all(|part| part.len() <= VALUE));
             let mut arriving = Arriving::new(7, all.len() as u64).unwrap();
             for (number, part) in all.iter().enumerate().rev() {
-                assert!(arriving.store().is_none());
+                assert!(arriving.store(Store::default()).is_none());
                 assert!(arriving.next_missing().is_some());
                 arriving.take(number as u64, *part);
                 arriving.take(number as u64, *part);
             }
             assert_eq!(arriving.next_missing(), None);
-            assert_eq!(arriving.store(), Some(before));
+            assert_eq!(arriving.store(Store::default()), Some(before));
         }
     }
 
@@ -225,8 +249,14 @@ mod tests {
             &[CLIENTS; 19],
             &[SESSION; 45],
             &[SESSION; 47],
+            &[MEMBERS; 27],
+            &[MEMBERS],
         ] {
-            assert_eq!(store(&[Value::new(bytes).unwrap()]), None, "{bytes:?}");
+            assert_eq!(
+                store(Store::default(), &[Value::new(bytes).unwrap()]),
+                None,
+                "{bytes:?}"
+            );
         }
         for parts in [0, PARTS + 1, u64::MAX] {
             assert!(Arriving::new(1, parts).is_none());

@@ -24,13 +24,15 @@
 //! every main one answers. Who is asked is for cost alone: a quorum is the same majority of all, whatever their class.
 
 use crate::acceptor::{Set, majority};
+use crate::configuration::Configuration;
 use crate::message::{ACCEPTORS, AUXILIARIES, Boots, Instance, Kind, Message, Round, round};
 use alloc::vec::Vec;
 
 /// No instance and no round is higher: a message by somebody who counts wrongly uses up no more.
 const MOST: u64 = u64::MAX >> 1;
 
-/// At most so many questions are asked again at once.
+/// Questions about earlier instances under way at a time, first or again. A coordinator that takes over
+/// a full window has thousands of answers coming, and must stay able to hear and be heard.
 const AGAIN: usize = 64;
 /// Retries at which the same waits until auxiliary acceptors are called: it was asked again meanwhile, as one frame may be lost.
 const STOOD: u8 = 2;
@@ -84,10 +86,13 @@ impl<V: Default> Open<V> {
 /// A coordinator.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Coordinator<V> {
-    /// How many acceptors must agree: a majority, unless it is set otherwise.
-    pub quorum: usize,
+    /// How many acceptors must agree; `None` for a majority.
+    pub quorum: Option<usize>,
     identity: u16,
     acceptors: usize,
+    configuration: Configuration,
+    /// It is the configuration of all instances less than a window above this one, which a replica has come to.
+    learned: Instance,
     /// How many of them are asked first: those behind are auxiliary.
     main: usize,
     /// Whether auxiliary ones are asked as well.
@@ -112,6 +117,10 @@ pub struct Coordinator<V> {
     next: Instance,
     /// The highest instance that is not the switch's, or, without one, that others had begun.
     inherited: Instance,
+    /// Instances that others had begun, of which promises or votes are asked for now, up to the second one.
+    lot: (Instance, Instance),
+    /// Behind those of which they are asked for after these.
+    lots_end: Instance,
     /// Whether a switch uses the instances from `next` on, in this round.
     handed_over: bool,
     /// In a ring, as an acceptor's cells are.
@@ -122,11 +131,22 @@ impl<V: Clone + Default> Coordinator<V> {
     /// One that follows at first. `identity` is used for this start of this coordinator and never again ([`round`]); `acceptors` are how many
     /// there are, 1 to [`ACCEPTORS`]; `window` is how many instances they remember.
     pub fn new(identity: u16, acceptors: usize, window: usize) -> Coordinator<V> {
-        let acceptors = acceptors.clamp(1, ACCEPTORS);
+        Coordinator::with_members(identity, Configuration::of(acceptors), window)
+    }
+
+    /// The same, of a group that begins with these members.
+    pub fn with_members(
+        identity: u16,
+        configuration: Configuration,
+        window: usize,
+    ) -> Coordinator<V> {
+        let acceptors = configuration.acceptors.len();
         Coordinator {
-            quorum: majority(acceptors),
+            quorum: None,
             identity,
             acceptors,
+            configuration,
+            learned: 1,
             main: acceptors,
             called: false,
             waited: None,
@@ -142,6 +162,8 @@ impl<V: Clone + Default> Coordinator<V> {
             base: 1,
             next: 1,
             inherited: 0,
+            lot: (1, 1),
+            lots_end: 1,
             handed_over: false,
             open: (0..window.max(1)).map(|_| Open::new(0)).collect(),
         }
@@ -150,7 +172,8 @@ impl<V: Clone + Default> Coordinator<V> {
     /// The same, where so many acceptors, those of the highest numbers, are auxiliary; at most as many as leave a quorum of main ones.
     #[must_use]
     pub fn with_auxiliaries(mut self, auxiliaries: usize) -> Coordinator<V> {
-        self.main = (self.acceptors - auxiliaries.min(self.acceptors)).max(self.quorum);
+        self.main =
+            (self.acceptors - auxiliaries.min(self.acceptors)).max(majority(self.acceptors));
         self
     }
 
@@ -209,6 +232,8 @@ impl<V: Clone + Default> Coordinator<V> {
         self.waited = None;
         self.stood = 0;
         self.present = Set::default();
+        self.lot = (self.base, self.base.saturating_add(1));
+        self.lots_end = Instance::MAX;
         self.ask(self.base, out);
     }
 
@@ -229,7 +254,8 @@ impl<V: Clone + Default> Coordinator<V> {
     ///
     /// No two starts of switches in a group have the same number, or two would use the same instances.
     pub fn hand_over(&mut self, boot: u16) -> Option<Message<V>> {
-        if !self.handed_over && self.is_settled() {
+        // A switch would go on into instances after a change.
+        if !self.handed_over && self.is_settled() && self.configuration.version == 0 {
             self.handed_over = true;
             // What it has asked for itself in this round stays its own.
             self.inherited = self.inherited.max(self.next - 1);
@@ -244,11 +270,16 @@ impl<V: Clone + Default> Coordinator<V> {
         })
     }
 
+    /// Whether it may have one more value voted for.
+    pub fn has_room(&self) -> bool {
+        let is_full = self.next - self.base >= self.open.len() as u64;
+        self.is_leading() && !self.handed_over && !is_full
+    }
+
     /// Has `value` voted for in the next instance; `None` when it does not lead or a switch does it, or when the window is full.
     pub fn propose(&mut self, value: V, out: &mut Vec<Message<V>>) -> Option<Instance> {
         let instance = self.next;
-        if !self.is_leading() || self.handed_over || instance - self.base >= self.open.len() as u64
-        {
+        if !self.has_room() {
             return None;
         }
         self.next += 1;
@@ -259,6 +290,60 @@ impl<V: Clone + Default> Coordinator<V> {
         };
         self.ask_votes(instance, out);
         Some(instance)
+    }
+
+    /// A replica has delivered what is below an instance, with this configuration after it. A new configuration needs another
+    /// round, with promises of the acceptors before and after the change.
+    pub fn learn(
+        &mut self,
+        below: Instance,
+        configuration: &Configuration,
+        out: &mut Vec<Message<V>>,
+    ) {
+        let window = self.open.len() as u64;
+        if below > MOST || configuration.since > below || configuration.from > below + window {
+            // No replica of this group says so.
+            return;
+        }
+        self.learned = self.learned.max(below);
+        let is_new = configuration.version > self.configuration.version;
+        if is_new {
+            self.configuration = *configuration;
+            // Who voted before that is not known any more; a replica has what they decided.
+            self.base = self.base.max(configuration.since);
+            self.next = self.next.max(self.base);
+        }
+        match self.stage {
+            Stage::Following => {}
+            _ if is_new => self.campaign(out),
+            Stage::ExpectPromises => self.go_on(out),
+            Stage::Leading => self.fill(out),
+        }
+    }
+
+    /// Asks for promises that it has, to hear which acceptors are there.
+    pub fn probe(&self, out: &mut Vec<Message<V>>) {
+        self.ask(self.base, out);
+    }
+
+    /// The configuration that it knows.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
+    /// Fills the instances before a change applies, so that it does soon.
+    fn fill(&mut self, out: &mut Vec<Message<V>>) {
+        if self.next >= self.configuration.from || !self.has_room() {
+            return;
+        }
+        let mut open = (self.base..self.next).filter_map(|instance| self.ring(instance));
+        let first = open.find(|open| !open.decided).map(|open| open.instance);
+        let end = first.unwrap_or(self.next) + AGAIN as u64;
+        while self.next < self.configuration.from.min(end) {
+            if self.propose(V::default(), out).is_none() {
+                return;
+            }
+        }
     }
 
     /// Instances below are decided and learned by all who need them.
@@ -296,7 +381,14 @@ impl<V: Clone + Default> Coordinator<V> {
         if self.is_leading() {
             self.tell_trim(out);
         }
-        let again = left.into_iter().take(AGAIN);
+        if self.is_leading() {
+            // What was asked for may have been trimmed since.
+            self.next_votes(out);
+        }
+        let not_yet = self.lot.1.max(self.base.saturating_add(1))..self.lots_end;
+        let again = left.into_iter();
+        let again = again.filter(|instance| !not_yet.contains(instance));
+        let again = again.take(AGAIN);
         let again = again.filter(|instance| self.stood > 0 || *instance < last);
         for instance in again {
             match self.is_leading() {
@@ -306,7 +398,7 @@ impl<V: Clone + Default> Coordinator<V> {
         }
         if self.stage == Stage::ExpectPromises {
             // What was asked for may have been trimmed since.
-            self.lead_if_promised(out);
+            self.go_on(out);
         }
     }
 
@@ -373,7 +465,8 @@ impl<V: Clone + Default> Coordinator<V> {
     pub fn step(&mut self, message: &Message<V>, out: &mut Vec<Message<V>>) {
         self.seen = self.seen.max(message.round.min(MOST));
         let from = usize::from(message.sender);
-        let answers = message.round == self.round && from < self.acceptors;
+        let is_member = self.configuration.has(message.sender);
+        let answers = message.round == self.round && is_member;
         match (message.kind, self.stage) {
             (
                 Kind::Lease | Kind::Phase1A | Kind::Phase2A,
@@ -389,7 +482,7 @@ impl<V: Clone + Default> Coordinator<V> {
             }
             // An auxiliary acceptor says so by itself, and knows no round.
             (Kind::Forgotten, Stage::Leading | Stage::ExpectPromises)
-                if answers || (message.round == 0 && from < self.acceptors) =>
+                if answers || (message.round == 0 && is_member) =>
             {
                 self.forgotten(from, message.boot, out);
             }
@@ -439,7 +532,7 @@ impl<V: Clone + Default> Coordinator<V> {
     /// Calls auxiliary acceptors when main ones have not answered what they were asked again, and does without them when all main ones answer. Whether
     /// that began another round.
     fn choose_classes(&mut self, out: &mut Vec<Message<V>>) -> bool {
-        if self.main == self.acceptors {
+        if self.main == self.acceptors || self.configuration.version > 0 {
             return false;
         }
         let present = core::mem::take(&mut self.present);
@@ -501,24 +594,27 @@ impl<V: Clone + Default> Coordinator<V> {
         }
     }
 
-    fn is_valid(&self, acceptor: usize, boot: u16) -> bool {
-        boot != 0 && boot >= self.boots[acceptor]
+    fn is_valid(&self, acceptor: u16, boot: u16) -> bool {
+        boot != 0 && boot >= self.boots[usize::from(acceptor)]
     }
 
-    /// From which to which instance others may have had votes, once a quorum has promised.
+    /// From which to which instance others may have had votes, once a quorum has promised: of the acceptors of each instance. `None` as well where acceptors
+    /// remember less than it has learned: it does not know then who they are.
     fn inherited_range(&self) -> Option<(Instance, Instance)> {
-        let mut known = 0;
+        let mut known = Set::default();
         let (mut low, mut high) = (self.base, 0);
-        for (acceptor, promise) in self.promises.iter().enumerate() {
+        for (acceptor, promise) in (0..).zip(&self.promises) {
             if let Some(promise) = promise
                 && self.is_valid(acceptor, promise.boot)
             {
-                known += 1;
+                known.add(acceptor);
                 low = low.max(promise.base);
                 high = high.max(promise.high);
             }
         }
-        (known >= self.quorum).then_some((low, high))
+        let is_known = low <= self.learned;
+        let is_quorum = self.configuration.is_quorum_from(low, known, self.quorum);
+        (is_known && is_quorum).then_some((low, high))
     }
 
     /// Whether a quorum has told its votes in an instance.
@@ -526,9 +622,12 @@ impl<V: Clone + Default> Coordinator<V> {
         let Some(open) = self.ring(instance) else {
             return false;
         };
-        let told = open.told.iter().enumerate();
-        let valid = told.filter(|(acceptor, boot)| self.is_valid(*acceptor, **boot));
-        valid.count() >= self.quorum
+        let mut valid = Set::default();
+        (0..)
+            .zip(&open.told)
+            .filter(|(acceptor, boot)| self.is_valid(*acceptor, **boot))
+            .for_each(|(acceptor, _)| valid.add(acceptor));
+        (self.configuration).is_quorum(instance, valid, self.quorum)
     }
 
     fn promised(&mut self, from: usize, message: &Message<V>, out: &mut Vec<Message<V>>) {
@@ -538,7 +637,6 @@ impl<V: Clone + Default> Coordinator<V> {
         if message.base.max(message.high) > MOST {
             return;
         }
-        let before = self.inherited_range();
         self.promises[from] = Some(Promise {
             boot: message.boot,
             base: message.base,
@@ -557,16 +655,40 @@ impl<V: Clone + Default> Coordinator<V> {
                 open.value = message.value.clone();
             }
         }
-        let Some((low, high)) = self.inherited_range() else {
-            return;
-        };
-        if before.is_none_or(|before| before.1 < high) {
-            let asked = before.map_or(low, |before| before.1 + 1);
-            let more = (asked.max(low)..=high).take(self.open.len());
-            more.filter(|instance| !self.is_promised(*instance))
-                .for_each(|instance| self.ask(instance, out));
+        self.go_on(out);
+    }
+
+    /// Asks for more promises, or leads once there are all.
+    fn go_on(&mut self, out: &mut Vec<Message<V>>) {
+        if let Some((low, high)) = self.inherited_range() {
+            // No more than there is room for.
+            let end = high.min(low.saturating_add(self.open.len() as u64 - 1)) + 1;
+            self.next_lot(low, end, Coordinator::is_promised, Coordinator::ask, out);
         }
         self.lead_if_promised(out);
+    }
+
+    /// Asks for the next lot of instances below `end`, once that of before is answered.
+    fn next_lot(
+        &mut self,
+        low: Instance,
+        end: Instance,
+        is_answered: fn(&Self, Instance) -> bool,
+        ask: fn(&Self, Instance, &mut Vec<Message<V>>),
+        out: &mut Vec<Message<V>>,
+    ) {
+        loop {
+            let (begin, behind) = self.lot;
+            let next = behind.max(low);
+            let mut asked = begin.max(low)..behind.min(end);
+            if next >= end || !asked.all(|instance| is_answered(self, instance)) {
+                return;
+            }
+            self.lot = (next, end.min(next + AGAIN as u64));
+            (next..self.lot.1)
+                .filter(|instance| !is_answered(self, *instance))
+                .for_each(|instance| ask(self, instance, out));
+        }
     }
 
     fn lead_if_promised(&mut self, out: &mut Vec<Message<V>>) {
@@ -586,8 +708,19 @@ impl<V: Clone + Default> Coordinator<V> {
             // They vote for nothing where they remember what is long past.
             self.tell_trim(out);
         }
-        (low..=high).for_each(|instance| self.ask_votes(instance, out));
+        self.lot = (low, low);
+        self.lots_end = self.next;
+        self.next_votes(out);
+        self.fill(out);
         self.admit_waiting(out);
+    }
+
+    /// Asks for votes in more of what others had begun.
+    fn next_votes(&mut self, out: &mut Vec<Message<V>>) {
+        let is_decided =
+            |known: &Self, instance| known.ring(instance).is_none_or(|open| open.decided);
+        let (low, end) = (self.base.max(self.lot.0), self.lots_end);
+        self.next_lot(low, end, is_decided, Coordinator::ask_votes, out);
     }
 
     fn voted(&mut self, from: usize, message: &Message<V>, out: &mut Vec<Message<V>>) {
@@ -599,14 +732,15 @@ impl<V: Clone + Default> Coordinator<V> {
             return;
         }
         open.votes.add(message.sender);
-        open.decided = open.votes.len() >= self.quorum;
+        open.decided = (self.configuration).is_quorum(message.instance, open.votes, self.quorum);
         if open.decided && message.instance <= self.inherited {
+            self.next_votes(out);
             self.admit_waiting(out);
         }
     }
 
     fn admit_waiting(&self, out: &mut Vec<Message<V>>) {
-        (0..self.acceptors).for_each(|acceptor| self.admit(acceptor, out));
+        (0..ACCEPTORS).for_each(|acceptor| self.admit(acceptor, out));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A learner: counts votes, and delivers what was decided in the order of instances.
 
-use crate::acceptor::majority;
+use crate::acceptor::Set;
+use crate::configuration::Configuration;
 use crate::message::{ACCEPTORS, Instance, Kind, Message, Round};
 use alloc::vec::Vec;
 
@@ -19,10 +20,11 @@ struct Slot<V> {
 /// A learner. It keeps the last decisions for its peers, as many as its window has instances.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Learner<V> {
-    /// How many acceptors must agree: a majority, unless it is set otherwise.
-    pub quorum: usize,
+    /// How many acceptors must agree; `None` for a majority.
+    pub quorum: Option<usize>,
     /// Decisions that differ from an earlier one for the same instance. Never more than 0, or the protocol is broken.
     pub conflicts: u64,
+    configuration: Configuration,
     next: Instance,
     high: Instance,
     slots: Vec<Slot<V>>,
@@ -39,12 +41,24 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
             decided: false,
         };
         Learner {
-            quorum: majority(acceptors),
+            quorum: None,
             conflicts: 0,
+            configuration: Configuration::of(acceptors),
             next: 1,
             high: 0,
             slots: alloc::vec![empty; 2 * window.max(1)],
         }
+    }
+
+    /// Counts votes by this configuration. The caller gives a new one when it is decided, before the next instance is
+    /// [delivered](Learner::deliver): votes that it applies to have not been counted then.
+    pub fn configure(&mut self, configuration: Configuration) {
+        self.configuration = configuration;
+    }
+
+    /// Whose votes it counts.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
     }
 
     /// The next instance to be delivered.
@@ -117,7 +131,7 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
     }
 
     fn voted(&mut self, message: &Message<V>) {
-        let quorum = self.quorum;
+        let (quorum, configuration) = (self.quorum, self.configuration);
         let Some(slot) = self.slot(message.instance) else {
             return;
         };
@@ -128,8 +142,12 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
             return;
         }
         *vote = message.round;
-        let same = |round: Round| slot.votes.iter().filter(|vote| **vote == round).count();
-        if same(message.round) >= quorum {
+        let mut same = Set::default();
+        let votes = (0..).zip(&slot.votes);
+        votes
+            .filter(|(_, vote)| **vote == message.round)
+            .for_each(|(acceptor, _)| same.add(acceptor));
+        if configuration.is_quorum(message.instance, same, quorum) {
             decide(slot, message.value.clone()).then(|| self.conflicts += 1);
         }
     }

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`message`] | the one header that all messages have, and its bytes |
 //! | [`command`] | what is decided on |
+//! | [`configuration`] | members of a group, and changes of them |
 //! | [`acceptor`] | votes: in a switch, or here |
 //! | [`coordinator`] | orders requests and asks for votes; takes over from another; lets acceptors in again |
 //! | [`sequencer`] | the part of a coordinator that a switch can do |
@@ -52,6 +53,7 @@ extern crate std;
 pub mod acceptor;
 pub mod checkpoint;
 pub mod command;
+pub mod configuration;
 pub mod coordinator;
 pub mod history;
 pub mod journal;
@@ -64,6 +66,7 @@ pub mod store;
 
 pub use acceptor::{Acceptor, majority};
 pub use command::{Command, Value};
+pub use configuration::{Change, Configuration};
 pub use coordinator::Coordinator;
 pub use journal::{BadJournal, Storage, StorageFailed};
 pub use key::Key;

@@ -9,8 +9,11 @@
 //! - A session may have a name. One that is opened by the same name closes the one before.
 //! - A command of a session that is closed is not done: [`Answer::Closed`].
 //! - Numbers below [`FIRST_SESSION`] are given to clients by configuration, need no session, and never close.
+//!
+//! A client may also [change](Change) the members of the group, which are part of the store.
 
 use crate::command::{Command, Value};
+use crate::configuration::{Change, Configuration, Members};
 use crate::message::Instance;
 use alloc::collections::BTreeMap;
 
@@ -120,6 +123,8 @@ pub enum Answer {
     Differs(Item),
     /// It is not done now, as its session is closed; an earlier request for it may have been done.
     Closed,
+    /// The members of the group, after a change or without one.
+    Members(Members),
 }
 
 impl Operation {
@@ -177,6 +182,7 @@ impl Answer {
             Answer::Written => numbers(2, &[0]),
             Answer::Differs(item) => numbers(3, &[item]),
             Answer::Closed => numbers(5, &[0]),
+            Answer::Members(members) => numbers(6, &[members.pack()]),
         }
     }
 
@@ -189,6 +195,7 @@ impl Answer {
             2 => Some(Answer::Written),
             3 => Some(Answer::Differs(item)),
             5 => Some(Answer::Closed),
+            6 => Members::unpack(item).map(Answer::Members),
             _ => None,
         }
     }
@@ -240,8 +247,11 @@ impl Client {
 }
 
 /// The store, with the last answer to each client.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Store {
+    configuration: Configuration,
+    /// Instances from a change to where it applies.
+    alpha: u64,
     items: BTreeMap<Key, Item>,
     clients: BTreeMap<u32, Client>,
     /// Sessions by the instance of their last command, which is unique.
@@ -252,7 +262,32 @@ pub struct Store {
     pub repeated: u64,
 }
 
+impl Default for Store {
+    /// The store of a group of three acceptors with a window of 1024 instances.
+    fn default() -> Store {
+        Store::of(3, 1024)
+    }
+}
+
 impl Store {
+    /// The empty store of a group with so many acceptors, that remember so many instances.
+    pub fn of(acceptors: usize, window: usize) -> Store {
+        Store {
+            configuration: Configuration::of(acceptors),
+            alpha: window as u64,
+            items: BTreeMap::new(),
+            clients: BTreeMap::new(),
+            oldest: BTreeMap::new(),
+            names: BTreeMap::new(),
+            repeated: 0,
+        }
+    }
+
+    /// The members of the group, as of the last command.
+    pub fn configuration(&self) -> &Configuration {
+        &self.configuration
+    }
+
     /// Does the command of an instance, unless it was done before, and gives the value of its answer; `None` for a no-op, and for a command that the
     /// client has long gone past.
     pub fn apply(&mut self, instance: Instance, command: &Command) -> Option<Value> {
@@ -274,9 +309,13 @@ impl Store {
             let again = known.sequence == command.sequence && known.sequence > 0;
             return again.then(|| known.answer.encode());
         }
-        let answer = match Operation::decode(&command.value) {
-            Some(operation) => operation.apply(self.items.entry(operation.key()).or_default()),
-            None => Answer::Unknown,
+        let answer = match (
+            Operation::decode(&command.value),
+            Change::decode(&command.value),
+        ) {
+            (Some(operation), _) => operation.apply(self.items.entry(operation.key()).or_default()),
+            (None, Some(change)) => self.change(instance, change),
+            (None, None) => Answer::Unknown,
         };
         let client = Client {
             sequence: command.sequence,
@@ -287,6 +326,14 @@ impl Store {
         self.oldest.remove(&known.last);
         self.set_client(command.client, client);
         Some(answer.encode())
+    }
+
+    /// Changes the members of the group.
+    fn change(&mut self, instance: Instance, change: Change) -> Answer {
+        let changed = self.configuration.changed(change, instance, self.alpha);
+        let refused = changed.err();
+        self.configuration = changed.unwrap_or(self.configuration);
+        Answer::Members(self.configuration.members(instance, refused))
     }
 
     /// Opens a session, in place of one of the same name, or of the oldest one.
@@ -344,6 +391,10 @@ impl Store {
         self.clients
             .iter()
             .map(|(number, client)| (*number, *client))
+    }
+
+    pub(crate) fn set_configuration(&mut self, configuration: Configuration) {
+        self.configuration = configuration;
     }
 
     pub(crate) fn set_item(&mut self, key: Key, item: Item) {

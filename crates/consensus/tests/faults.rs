@@ -9,9 +9,10 @@ use consensus::acceptor::Cell;
 use consensus::nodes::acceptor::{AcceptorNode, Memory};
 use consensus::nodes::client::ClientNode;
 use consensus::nodes::coordinator::CoordinatorNode;
+use consensus::nodes::proposer::Proposer;
 use consensus::nodes::replica::Replica;
-use consensus::nodes::{acceptor, client, coordinator, replica};
-use consensus::{Command, Key, Kind, Message, Sequencer};
+use consensus::nodes::{acceptor, client, coordinator, proposer, replica};
+use consensus::{Change, Command, Configuration, Instance, Key, Kind, Message, Sequencer, Value};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
@@ -38,6 +39,10 @@ enum Mistake {
     AdmittedAtOnce,
     /// An acceptor answers before its changes are durable.
     AnswersTooSoon,
+    /// A coordinator uses a change of the members when a client asks for it.
+    UsedBeforeDecided,
+    /// A coordinator and a replica count votes by the old members after a change.
+    OldQuorum,
 }
 
 /// A node whose process is killed at times, and started again at once.
@@ -123,6 +128,129 @@ impl Node for Mistaken {
     fn statistics(&self) -> Statistics {
         self.0.statistics()
     }
+}
+
+/// A coordinator with a mistake.
+struct MistakenCoordinator(CoordinatorNode, Mistake);
+
+impl Node for MistakenCoordinator {
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        let message = Message::parse(&frames[0][MESSAGE..]).ok();
+        let message = message.unwrap_or(Message::new(Kind::Response));
+        let (members, change) = (&message.value.value, Change::decode(&message.value.value));
+        if self.1 == Mistake::OldQuorum && Configuration::decode(members).is_some() {
+            frames.clear();
+            return;
+        }
+        if self.1 == Mistake::UsedBeforeDecided
+            && message.kind == Kind::Request
+            && let Some(change) = change
+        {
+            let granted = Change {
+                granted: true,
+                ..change
+            };
+            let known = *self.0.coordinator.configuration();
+            let at_once = known.changed(granted, Instance::MAX, 0);
+            let mut at_once = at_once.unwrap_or(known);
+            (at_once.since, at_once.from) = (0, 0);
+            self.0.coordinator.learn(1, &at_once, &mut Vec::new());
+        }
+        self.0.frames(now, port, frames, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+}
+
+/// A replica that counts votes by the members that it began with.
+struct OldReplica(Replica, bool);
+
+impl Node for OldReplica {
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        if self.1 {
+            self.0.learner.configure(Configuration::of(3));
+        }
+        self.0.frames(now, port, frames, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+}
+
+/// A node that begins later.
+struct Later<N>(N, Time);
+
+impl<N: Node> Node for Later<N> {
+    fn properties(&self) -> Properties {
+        self.0.properties()
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        self.0.frames(now, port, frames, out);
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.0.wake(now, out);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.0.next_wake().map(|at| at.max(self.1))
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.0.statistics()
+    }
+}
+
+/// Changes of a group whose acceptors are 0, 1 and 2 at first, of five that there are: one or two of them are replaced, and
+/// come back.
+fn changes(random: &mut Random) -> Vec<Value> {
+    let (old, new) = match random.below(2) {
+        0 => (1 << random.below(3), 0b01000),
+        _ => (0b111 & !(1 << random.below(3)), 0b11000),
+    };
+    let change = |add, remove| Change {
+        add,
+        remove,
+        ..Change::default()
+    };
+    let all = [
+        change(new, old),
+        change(old, new),
+        change(new, 0),
+        change(0, new),
+    ];
+    all[..2 + random.below(3) as usize]
+        .iter()
+        .map(|change| change.encode())
+        .collect()
 }
 
 /// A switch that orders requests, as the P4 program does: it changes the message that it has, and sends it on.
@@ -316,7 +444,12 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let has_switches = random.below(2) == 0;
     // In half of the others the group has a key, which switches have not.
     let key = Key::parse(&"5a".repeat(16)).filter(|_| !has_switches && random.below(2) == 0);
-    for id in 0..3 {
+    // In half of the groups without both, the members change; acceptors 3 and 4 are there from the start.
+    let changes = match !has_switches && auxiliaries == 0 && random.below(2) == 0 {
+        true => changes(&mut random),
+        false => Vec::new(),
+    };
+    for id in 0..if changes.is_empty() { 3 } else { 5 } {
         let kills = match id == forgetful {
             true => (0..random.below(3))
                 .map(|n| Time::from_us(random.below(40_000) + n * 40_000))
@@ -369,9 +502,13 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             let made = CoordinatorNode::new(config.clone()).unwrap();
             let mut made = made.keep_in(Box::new(disk.clone())).unwrap();
             if mistake == Mistake::QuorumOfOne {
-                made.coordinator.quorum = 1;
+                made.coordinator.quorum = Some(1);
             }
-            made
+            let mistake = match identity {
+                1 => mistake,
+                _ => Mistake::None,
+            };
+            MistakenCoordinator(made, mistake)
         })));
         if has_switches {
             let restart = Time::from_us(random.below(80_000));
@@ -400,9 +537,9 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
             let made = Replica::new(config.clone()).unwrap();
             let mut made = made.keep_in(Box::new(disk.clone())).unwrap();
             if mistake == Mistake::QuorumOfOne {
-                made.learner.quorum = 1;
+                made.learner.quorum = Some(1);
             }
-            made
+            OldReplica(made, mistake == Mistake::OldQuorum && id == 0)
         })));
     }
     let clients = nodes.len();
@@ -418,6 +555,20 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         ..Default::default()
     };
     nodes.push(Box::new(ClientNode::new(config).unwrap()));
+    let changing = nodes.len();
+    let all_changes = changes.len() as u64;
+    if !changes.is_empty() {
+        let config = proposer::Config {
+            mac: mac(40),
+            key,
+            nonce: u128::from(random.bits()),
+            timeout: Time::from_ms(5),
+            ..Default::default()
+        };
+        let asks = Proposer::new(config, changes, Box::new(|_| {})).unwrap();
+        let from = Time::from_us(1 + random.below(60_000));
+        nodes.push(Box::new(Later(asks, from)));
+    }
     let members = nodes.into_iter().enumerate().map(|(number, node)| Member {
         node,
         out: Out::default(),
@@ -443,14 +594,21 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     };
     let counter = |member: &Member, name: &str| member.node.statistics().get(name).unwrap_or(0);
     let asked = u64::from(4 * 12u32);
-    world.run(|world| world.members[clients].wakes().is_none());
+    world.run(|world| {
+        world.members[clients..]
+            .iter()
+            .all(|one| one.wakes().is_none())
+    });
     let statistics = world.members[clients].node.statistics();
     let conflicts: u64 = world
         .members
         .iter()
         .map(|member| counter(member, "conflicts"))
         .sum();
-    if mistake == Mistake::None && statistics.get("answered") != Some(asked) {
+    let changed = world.members.get(changing);
+    let changed = changed.map_or(0, |member| counter(member, "answered"));
+    let left = asked - statistics.get("answered").unwrap_or(0) + all_changes - changed;
+    if mistake == Mistake::None && left > 0 {
         for member in &world.members {
             eprintln!("{:?}", member.node.statistics().counters);
         }
@@ -459,14 +617,14 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
         Verdict::NotLinearizable
     } else if conflicts > 0 {
         Verdict::Conflict
-    } else if statistics.get("answered") != Some(asked) {
-        Verdict::Unanswered(asked - statistics.get("answered").unwrap_or(0))
+    } else if left > 0 {
+        Verdict::Unanswered(left)
     } else {
         Verdict::Good
     }
 }
 
-fn number(name: &str) -> Option<u64> {
+pub fn number(name: &str) -> Option<u64> {
     let text = std::env::var(name).ok()?;
     Some(text.parse().expect("a number"))
 }
@@ -505,6 +663,8 @@ fn seeded_mistakes_are_found_by_faults() {
         Mistake::QuorumOfOne,
         Mistake::AdmittedAtOnce,
         Mistake::AnswersTooSoon,
+        Mistake::UsedBeforeDecided,
+        Mistake::OldQuorum,
     ] {
         // That the group stops is a mistake found as well.
         let wrong =

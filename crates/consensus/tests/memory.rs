@@ -323,7 +323,7 @@ fn a_replica_that_is_killed_at_any_byte_has_what_it_reported() {
             let again = start(Disk::of(&bytes[..cut]));
             let next = again.learner.next();
             assert!(cut < bytes.len() || next == reported, "{next} {reported}");
-            let mut expected = consensus::store::Store::default();
+            let mut expected = consensus::store::Store::of(3, 16);
             let done = &decisions[..next as usize - 1];
             for (command, instance) in done.iter().zip(1..) {
                 expected.apply(instance, command);

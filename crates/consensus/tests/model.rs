@@ -5,7 +5,9 @@
 
 use consensus::acceptor::Cell;
 use consensus::message::AUXILIARIES;
-use consensus::{Acceptor, Coordinator, Kind, Learner, Message, Sequencer, majority};
+use consensus::{
+    Acceptor, Change, Configuration, Coordinator, Kind, Learner, Message, Sequencer, majority,
+};
 use stateright::{Checker, HasDiscoveries, Model, Property};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -43,6 +45,10 @@ enum Mistake {
     AnswersTooSoon,
     /// A coordinator that starts again does not know which rounds it has used.
     RoundsForgotten,
+    /// A coordinator uses a change of the members when it proposes it.
+    UsedBeforeDecided,
+    /// Votes are counted by the old members after a change.
+    OldQuorum,
 }
 
 /// The bounds.
@@ -70,7 +76,13 @@ struct Group {
     calls: u8,
     /// How many acceptors, the last ones, are auxiliary. One that is says by itself that it has lost its registers.
     auxiliaries: usize,
+    /// Acceptors at first, and after the first value is decided in some instance and a window has passed, as bits; 0 for none: nothing changes.
+    first: u8,
+    then: u8,
 }
+
+/// The value that changes the members.
+const CHANGES: u8 = 1;
 
 const SMALL: Group = Group {
     mistake: Mistake::None,
@@ -85,6 +97,8 @@ const SMALL: Group = Group {
     switches: 0,
     calls: 0,
     auxiliaries: 0,
+    first: 0b111,
+    then: 0,
 };
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -123,6 +137,8 @@ enum Action {
     /// A coordinator is killed, and knows no more than which rounds it has used.
     Restart(usize),
     Trim(u64),
+    /// One coordinator hears from a replica that has delivered what is below.
+    Delivered(usize, u64),
     /// A coordinator's timer, until it calls auxiliary acceptors or does without them again.
     Retry(usize),
 }
@@ -173,7 +189,7 @@ impl Group {
     }
 
     /// By what was voted for alone: the values that a quorum has voted for in one round, by instance.
-    fn chosen(state: &State) -> BTreeMap<u64, BTreeSet<u8>> {
+    fn chosen(&self, state: &State) -> BTreeMap<u64, BTreeSet<u8>> {
         let mut votes: BTreeMap<(u64, u64, u8), BTreeSet<u16>> = BTreeMap::new();
         for vote in state.said.iter().filter(|said| said.kind == Kind::Phase2B) {
             let voters = votes.entry((vote.instance, vote.round, vote.value));
@@ -181,21 +197,78 @@ impl Group {
         }
         let mut chosen: BTreeMap<u64, BTreeSet<u8>> = BTreeMap::new();
         for ((instance, _, value), voters) in votes {
-            if voters.len() >= majority(ACCEPTORS) {
+            if self.is_quorum(&chosen, instance, &voters) {
                 chosen.entry(instance).or_default().insert(value);
             }
         }
         chosen
     }
 
+    /// Whether these are a quorum of an instance, by what was chosen a window before it or earlier. Votes come in the order of instances.
+    fn is_quorum(
+        &self,
+        chosen: &BTreeMap<u64, BTreeSet<u8>>,
+        instance: u64,
+        voters: &BTreeSet<u16>,
+    ) -> bool {
+        let before = chosen.range(..(instance + 1).saturating_sub(self.window as u64));
+        let mut before = before.map(|(_, values)| values);
+        let is_changed = self.then != 0 && before.any(|values| values.contains(&CHANGES));
+        let members = if is_changed { self.then } else { self.first };
+        let count = voters
+            .iter()
+            .filter(|voter| members >> **voter & 1 == 1)
+            .count();
+        count >= majority(members.count_ones() as usize)
+    }
+
+    /// The members once the change is decided in an instance.
+    fn changed(&self, instance: u64, alpha: u64) -> Configuration {
+        let change = Change {
+            granted: true,
+            add: self.then & !self.first,
+            remove: self.first & !self.then,
+            ..Change::default()
+        };
+        let changed = Configuration::with(self.first).changed(change, instance, alpha);
+        changed.expect("a change that can be made")
+    }
+
+    fn coordinator(&self, identity: u16) -> Coordinator<u8> {
+        Coordinator::with_members(identity, Configuration::with(self.first), self.window)
+            .with_auxiliaries(self.auxiliaries)
+    }
+
     /// A learner that has heard all.
     fn learner(&self, state: &State) -> Learner<u8> {
+        if self.then != 0 {
+            return self.learned(state).0;
+        }
         let mut learner = Learner::new(ACCEPTORS, 4);
         if self.mistake == Mistake::LearnsFromOne {
-            learner.quorum = 1;
+            learner.quorum = Some(1);
         }
         state.said.iter().for_each(|said| learner.step(said));
         learner
+    }
+
+    /// The same with a change of the members, and the members at its end.
+    fn learned(&self, state: &State) -> (Learner<u8>, Configuration) {
+        let mut learner = Learner::new(ACCEPTORS, self.window);
+        let mut members = Configuration::with(self.first);
+        learner.configure(members);
+        loop {
+            state.said.iter().for_each(|said| learner.step(said));
+            let Some((instance, value)) = learner.deliver() else {
+                return (learner, members);
+            };
+            if value == CHANGES && members.version == 0 {
+                members = self.changed(instance, self.window as u64);
+                if self.mistake != Mistake::OldQuorum {
+                    learner.configure(members);
+                }
+            }
+        }
     }
 }
 
@@ -219,10 +292,9 @@ impl Model for Group {
             coordinators: coordinators
                 .map(|(number, _)| {
                     let identity = number as u16 + 1;
-                    let mut made = Coordinator::new(identity, ACCEPTORS, self.window)
-                        .with_auxiliaries(self.auxiliaries);
+                    let mut made = self.coordinator(identity);
                     if self.mistake == Mistake::QuorumOfOne {
-                        made.quorum = 1;
+                        made.quorum = Some(1);
                     }
                     if self.late && number == 1 {
                         let round = consensus::message::round(self.campaigns[0].into(), 0);
@@ -254,7 +326,9 @@ impl Model for Group {
                 message.kind,
                 Kind::Phase1A | Kind::Phase2A | Kind::Admit | Kind::Trim
             ) {
-                let all = (0..ACCEPTORS).filter(|acceptor| self.is_for(*acceptor, message));
+                let all = (0..ACCEPTORS).filter(|acceptor| {
+                    (self.first | self.then) >> acceptor & 1 == 1 && self.is_for(*acceptor, message)
+                });
                 actions.extend(all.map(|acceptor| Action::ToAcceptor(acceptor, message.clone())));
             }
         }
@@ -271,7 +345,7 @@ impl Model for Group {
             // Promises change nothing that others can see until there are enough of them, so that they may as well come together.
             let promises: Vec<_> = of(Kind::Phase1B).collect();
             for (place, one) in promises.iter().enumerate() {
-                if self.mistake == Mistake::QuorumOfOne {
+                if self.mistake == Mistake::QuorumOfOne || self.then != 0 {
                     actions.push(Action::ToCoordinator(number, vec![(*one).clone()]));
                 }
                 for (behind, two) in promises.iter().enumerate().skip(place + 1) {
@@ -280,7 +354,7 @@ impl Model for Group {
                         actions.push(Action::ToCoordinator(number, pair.clone()));
                     }
                     // A third is needed when one of the others was given before its acceptor lost its registers.
-                    if self.losses != [0; ACCEPTORS] {
+                    if self.losses != [0; ACCEPTORS] || self.then != 0 {
                         for three in &promises[behind + 1..] {
                             let mut all = pair.clone();
                             all.push((*three).clone());
@@ -326,8 +400,14 @@ impl Model for Group {
         }
         if self.trims {
             let mut learner = self.learner(state);
-            while let Some((instance, _)) = learner.deliver() {
+            while self.then == 0
+                && let Some((instance, _)) = learner.deliver()
+            {
                 actions.push(Action::Trim(instance + 1));
+            }
+            if self.then != 0 && learner.next() > 1 {
+                let all = 0..state.coordinators.len();
+                actions.extend(all.map(|number| Action::Delivered(number, learner.next())));
             }
         }
     }
@@ -357,8 +437,7 @@ impl Model for Group {
             Action::Restart(number) => {
                 state.restarts -= 1;
                 let round = state.coordinators[number].round();
-                let mut again = Coordinator::new(number as u16 + 1, ACCEPTORS, self.window)
-                    .with_auxiliaries(self.auxiliaries);
+                let mut again = self.coordinator(number as u16 + 1);
                 if self.mistake != Mistake::RoundsForgotten {
                     again.resume(round);
                 }
@@ -424,8 +503,13 @@ impl Model for Group {
             }
             Action::Propose(number) => {
                 let value = self.value(&state, number);
-                state.coordinators[number].propose(value, &mut out)?;
+                let coordinator = &mut state.coordinators[number];
+                let instance = coordinator.propose(value, &mut out)?;
                 state.proposed[number] += 1;
+                if self.mistake == Mistake::UsedBeforeDecided && value == CHANGES {
+                    coordinator.learn(1, &self.changed(instance, 0), &mut out);
+                    state.campaigns[number] = state.campaigns[number].checked_sub(1)?;
+                }
             }
             Action::Lose(acceptor) => {
                 state.losses[acceptor] -= 1;
@@ -450,8 +534,28 @@ impl Model for Group {
                     instance: below,
                     ..Message::new(Kind::Trim)
                 });
-                let coordinators = &mut state.coordinators;
-                coordinators.iter_mut().for_each(|known| known.trim(below));
+                let members = Configuration::with(self.first);
+                for known in &mut state.coordinators {
+                    known.learn(below, &members, &mut out);
+                    known.trim(below);
+                }
+            }
+            Action::Delivered(number, below) => {
+                out.push(Message {
+                    instance: below,
+                    ..Message::new(Kind::Trim)
+                });
+                let (_, mut members) = self.learned(&state);
+                if self.mistake == Mistake::OldQuorum {
+                    members = Configuration::with(self.first);
+                }
+                let coordinator = &mut state.coordinators[number];
+                let round = coordinator.round();
+                coordinator.learn(below, &members, &mut out);
+                coordinator.trim(below);
+                if coordinator.round() != round {
+                    state.campaigns[number] = state.campaigns[number].checked_sub(1)?;
+                }
             }
         }
         // A refusal only makes a coordinator give up sooner; one that goes on is the worse case. So it is with a switch, but for what it
@@ -507,15 +611,13 @@ impl Model for Group {
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always("one value an instance", |_: &Group, state: &State| {
-                Group::chosen(state)
-                    .values()
-                    .all(|values| values.len() <= 1)
+            Property::always("one value an instance", |group: &Group, state: &State| {
+                group.chosen(state).values().all(|values| values.len() <= 1)
             }),
             Property::always(
                 "what is learned was chosen",
                 |group: &Group, state: &State| {
-                    let (learner, chosen) = (group.learner(state), Group::chosen(state));
+                    let (learner, chosen) = (group.learner(state), group.chosen(state));
                     learner.conflicts == 0
                         && (1..=4).all(|instance| {
                             learner.decided(instance).is_none_or(|value| {
@@ -526,8 +628,8 @@ impl Model for Group {
                         })
                 },
             ),
-            Property::sometimes("something is chosen", |_: &Group, state: &State| {
-                !Group::chosen(state).is_empty()
+            Property::sometimes("something is chosen", |group: &Group, state: &State| {
+                !group.chosen(state).is_empty()
             }),
             Property::sometimes(
                 "who lost all is admitted",
@@ -547,7 +649,7 @@ impl Model for Group {
                             .filter(votes)
                             .any(|vote| vote.sender == sender)
                     };
-                    group.calls == 0 || !Group::chosen(state).is_empty() && !by(1) && by(2)
+                    group.calls == 0 || !group.chosen(state).is_empty() && !by(1) && by(2)
                 },
             ),
             Property::sometimes(
@@ -567,7 +669,13 @@ impl Model for Group {
                 },
             ),
             Property::sometimes("the window moves", |group: &Group, state: &State| {
-                !group.trims || Group::chosen(state).contains_key(&(group.window as u64 + 1))
+                !group.trims || group.chosen(state).contains_key(&(group.window as u64 + 1))
+            }),
+            Property::sometimes("the new members decide", |group: &Group, state: &State| {
+                group.then == 0 || {
+                    let (learner, members) = group.learned(state);
+                    members.version > 0 && learner.next() > group.window as u64 + 1
+                }
             }),
         ]
     }
@@ -640,6 +748,39 @@ fn a_window_that_moves() {
         ..SMALL
     };
     check("a window of 1", group);
+}
+
+#[test]
+fn members_change_while_coordinators_take_over() {
+    // A group of one is replaced by another one: no quorum of theirs has an acceptor of both.
+    let group = Group {
+        campaigns: vec![3],
+        proposals: [2, 0],
+        trims: true,
+        first: 0b001,
+        then: 0b010,
+        ..SMALL
+    };
+    check("all acceptors are replaced", group.clone());
+    let more = Group {
+        campaigns: vec![2],
+        then: 0b110,
+        ..group
+    };
+    check("an acceptor is replaced by two", more);
+}
+
+#[test]
+#[ignore = "minutes, and gigabytes"]
+fn members_change_under_two_coordinators() {
+    let group = Group {
+        campaigns: vec![2, 1],
+        trims: true,
+        first: 0b001,
+        then: 0b010,
+        ..SMALL
+    };
+    check("two coordinators, and an acceptor that is replaced", group);
 }
 
 #[test]
@@ -768,6 +909,17 @@ fn seeded_mistakes_are_found() {
         restarts: 1,
         ..SMALL
     });
+    for mistake in [UsedBeforeDecided, OldQuorum] {
+        find(Group {
+            mistake,
+            campaigns: vec![2],
+            proposals: [3, 0],
+            trims: true,
+            first: 0b01,
+            then: 0b10,
+            ..SMALL
+        });
+    }
     for mistake in [AdmittedAtOnce, AdmittedTooSoon, StartsUntold] {
         find(Group {
             mistake,

@@ -153,8 +153,12 @@ fn below_its_base_a_leader_asks_for_nothing_as_it_may_not_know_the_votes() {
     acceptors[1].base = 2;
     let mut second = Coordinator::new(2, 3, 4);
     second.seen = first.round();
-    let mut sent = Vec::new();
+    let (mut sent, members) = (Vec::new(), *second.configuration());
     second.campaign(&mut sent);
+    talk(&mut second, &mut acceptors[1..], sent);
+    assert!(!second.is_leading(), "the members in 2 are not known");
+    let mut sent = Vec::new();
+    second.learn(2, &members, &mut sent);
     talk(&mut second, &mut acceptors[1..], sent);
     assert!(second.is_leading());
     let mut sent = Vec::new();
@@ -278,4 +282,81 @@ fn an_auxiliary_acceptor_that_lost_its_registers_is_admitted_while_nothing_else_
     assert_eq!((sent[0].kind, sent[0].high), (Kind::Admit, AUXILIARIES));
     acceptors[2].step(&sent[0]);
     assert!(acceptors[2].admitted);
+}
+
+/// A full window that another had begun is taken over in lots, in both phases.
+#[test]
+fn who_takes_over_a_full_window_has_one_lot_under_way_at_a_time() {
+    let mut acceptors: Vec<_> = (0..3).map(|id| Acceptor::formed(id, 256)).collect();
+    let mut first = Coordinator::new(1, 3, 256);
+    campaign(&mut first, &mut acceptors);
+    let mut sent = Vec::new();
+    for value in 0..200 {
+        first.propose(value, &mut sent);
+    }
+    talk(&mut first, &mut acceptors, sent);
+    let mut second = Coordinator::new(2, 3, 256);
+    second.seen = first.round();
+    let mut sent = Vec::new();
+    second.campaign(&mut sent);
+    let mut asked = Vec::new();
+    while !sent.is_empty() {
+        assert!(sent.len() <= AGAIN + 1, "{} questions at once", sent.len());
+        asked.extend(sent.iter().map(|said| (said.kind, said.instance)));
+        let mut more = Vec::new();
+        for message in sent.drain(..) {
+            for acceptor in &mut acceptors {
+                let answer = acceptor.step(&message).unwrap();
+                second.step(&answer, &mut more);
+            }
+        }
+        sent = more;
+    }
+    assert!(second.is_leading() && second.is_settled());
+    assert_eq!(second.next(), 201);
+    for kind in [Kind::Phase1A, Kind::Phase2A] {
+        let of = asked.iter().filter(|(said, _)| *said == kind);
+        let instances: Vec<_> = of.map(|(_, instance)| *instance).collect();
+        assert_eq!(
+            instances,
+            (1..=200).collect::<Vec<_>>(),
+            "{kind:?}, once each"
+        );
+    }
+}
+
+#[test]
+fn a_change_needs_promises_of_the_members_before_and_after_it_and_is_filled_up_to() {
+    let mut acceptors: Vec<_> = (0..5).map(|id| Acceptor::formed(id, 4)).collect();
+    let mut coordinator = Coordinator::new(1, 3, 4);
+    campaign(&mut coordinator, &mut acceptors[..3]);
+    let mut sent = Vec::new();
+    coordinator.propose(7, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..3], sent);
+    let change = crate::Change {
+        granted: true,
+        add: 0b11000,
+        remove: 0b00110,
+        ..Default::default()
+    };
+    let changed = Configuration::of(3).changed(change, 1, 4).unwrap();
+    let mut sent = Vec::new();
+    coordinator.learn(2, &changed, &mut sent);
+    talk(&mut coordinator, &mut acceptors[..3], sent.clone());
+    assert!(
+        !coordinator.is_leading(),
+        "one of the three after it is no quorum"
+    );
+    talk(&mut coordinator, &mut acceptors[3..], sent);
+    assert!(coordinator.is_leading());
+    // The window ends where the change applies.
+    assert_eq!(coordinator.next(), 5, "2 to 4 are no-ops");
+    let mut sent = Vec::new();
+    coordinator.trim(3);
+    assert_eq!(coordinator.propose(9, &mut sent), Some(5));
+    coordinator.tell_trim(&mut sent);
+    talk(&mut coordinator, &mut acceptors[1..3], sent.clone());
+    assert_eq!(coordinator.under_way(5), Some(&9), "they vote no more");
+    talk(&mut coordinator, &mut acceptors[3..], sent);
+    assert_eq!(coordinator.under_way(5), None);
 }

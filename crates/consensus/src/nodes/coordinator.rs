@@ -17,20 +17,24 @@
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::{Member, check, fault};
-use crate::acceptor::majority;
-use crate::command::Command;
+use crate::acceptor::{Set, majority};
+use crate::command::{Command, Value};
+use crate::configuration::{Change, Configuration};
 use crate::coordinator::Coordinator;
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
 use crate::key::Key;
-use crate::message::{Instance, Kind, Message, Round};
+use crate::message::{ACCEPTORS, Instance, Kind, Message, Round};
+use crate::store::OPENS;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
-use alloc::vec;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::ethernet::Mac;
+
+/// The most replicas of a group.
+const MAX_REPLICAS: usize = 64;
 
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
@@ -38,6 +42,10 @@ const WITHOUT: u64 = 16;
 /// How much longer than `retry` it waits at most before it asks again for what is not answered, or
 /// for a lease if that is longer.
 const LONGEST_PAUSE: u64 = 8;
+
+/// Times that the wait for a leader doubles at most. Two that take over from each other before the
+/// group has decided anything would do so forever: where messages take longer than a lease.
+const MAX_DOUBLED: u32 = 2;
 
 /// What a coordinator is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -100,6 +108,16 @@ impl Default for Config {
     }
 }
 
+/// By what requests are told apart: the client, and where it has no number yet, what it asks for.
+type Asker = (u32, Value);
+
+fn asker(command: &Command) -> Asker {
+    match command.client {
+        OPENS => (OPENS, command.value),
+        client => (client, Value::default()),
+    }
+}
+
 /// The node.
 #[derive(Debug)]
 pub struct CoordinatorNode {
@@ -111,13 +129,18 @@ pub struct CoordinatorNode {
     kept: Round,
     /// The coordinator.
     pub coordinator: Coordinator<Command>,
-    /// How far each replica has delivered, and when it last said so.
-    delivered: Vec<(Instance, Time)>,
+    /// How far each replica has delivered, and when it last said so; of those that it was made with, as if that were at its start.
+    delivered: Vec<(Instance, Option<Time>)>,
+    replicas: usize,
+    /// When it last heard each acceptor, and from which instance on that remembers.
+    heard: [Option<(Time, Instance)>; ACCEPTORS],
+    /// Whether members can change: no switch orders requests, and no acceptor is auxiliary.
+    can_change: bool,
     /// In which instance the last command of each client was proposed here: of no more clients than there are instances.
-    under_way: BTreeMap<u32, Instance>,
+    under_way: BTreeMap<Asker, Instance>,
     window: usize,
-    /// What its switch has not taken up, of so many clients as a lot has instances: and whether it was offered again.
-    held: BTreeMap<u32, (Command, bool)>,
+    /// Requests without an instance, as many as a lot has: and whether its switch was offered them again. They came while there was no room, or before it led.
+    held: BTreeMap<Asker, (Command, bool)>,
     absence: Time,
     /// Up to where it had acceptors forget, at once, and after how many more it does so again.
     trimmed: Instance,
@@ -133,6 +156,12 @@ pub struct CoordinatorNode {
     missed: (Instance, Time),
     /// How long after a lease it takes over.
     patience: Time,
+    /// How often it took over since the group last decided something, or since it led for a whole lease.
+    in_vain: u32,
+    /// Since when it leads.
+    led_since: Time,
+    /// The last decision that it had voted for again as a replica missed it, and when.
+    asked_again: (Instance, Time),
     /// When it takes over, unless somebody leads.
     takes_over: Time,
     says_so: Time,
@@ -166,7 +195,7 @@ impl CoordinatorNode {
                 "at most as many as leave a majority of `acceptors` that are not",
             ));
         }
-        if !(1..=64).contains(&config.replicas) {
+        if !(1..=MAX_REPLICAS).contains(&config.replicas) {
             return Err(fault("replicas", "1 to 64"));
         }
         if config.retry < Time::from_us(1) || config.retry > config.lease {
@@ -192,7 +221,12 @@ impl CoordinatorNode {
             kept: 0,
             coordinator: Coordinator::new(config.identity, config.acceptors, config.window)
                 .with_auxiliaries(config.auxiliaries),
-            delivered: vec![(1, Time::ZERO); config.replicas],
+            delivered: (0..MAX_REPLICAS)
+                .map(|id| (1, (id < config.replicas).then_some(Time::ZERO)))
+                .collect(),
+            replicas: config.replicas,
+            heard: [None; ACCEPTORS],
+            can_change: config.switch == 0 && config.auxiliaries == 0,
             under_way: BTreeMap::new(),
             held: BTreeMap::new(),
             window: config.window,
@@ -206,6 +240,9 @@ impl CoordinatorNode {
             stands_still: None,
             missed: (0, Time::ZERO),
             patience,
+            in_vain: 0,
+            led_since: Time::MAX,
+            asked_again: (0, Time::ZERO),
             takes_over: Time::from_us(1) + patience,
             says_so: Time::MAX,
             asks_again: Time::MAX,
@@ -262,28 +299,42 @@ impl CoordinatorNode {
                 self.stands_still.get_or_insert(now);
                 self.hold(message.value);
             }
-            Kind::Request if self.coordinator.is_leading() => self.take_up(message.value),
+            Kind::Request if self.coordinator.is_leading() => {
+                if let Some(command) = self.grant(now, message.value) {
+                    self.take_up(command);
+                }
+            }
+            // What comes of phase 1 is known soon.
+            Kind::Request if !self.coordinator.is_following() => self.hold(message.value),
             Kind::Lease => {
                 if message.round >= round {
-                    self.takes_over = now + self.lease + self.patience;
+                    self.takes_over = now + self.wait();
                 }
                 self.coordinator.step(message, &mut self.out);
             }
             Kind::Delivered => {
+                let known = Configuration::decode(&message.value.value);
+                let known = known.unwrap_or(*self.coordinator.configuration());
+                self.coordinator
+                    .learn(message.instance, &known, &mut self.out);
                 let mut is_progress = false;
                 if let Some((known, heard)) = self.delivered.get_mut(usize::from(message.sender)) {
-                    *heard = now;
+                    *heard = Some(now);
                     if message.instance > *known {
                         *known = message.instance;
                         self.stands_still = None;
                         is_progress = true;
                     }
                 }
-                let there = self
-                    .delivered
-                    .iter()
-                    .filter(|(_, heard)| now <= *heard + self.absence);
-                if let Some(all) = there.map(|(known, _)| *known).min() {
+                let (members, replicas) = (*self.coordinator.configuration(), self.replicas);
+                let all = self.delivered.iter().enumerate();
+                let all = all.filter(|(id, _)| members.has_replica(*id, replicas));
+                let there = all.filter_map(|(_, (known, heard))| {
+                    heard
+                        .is_some_and(|heard| now <= heard + self.absence)
+                        .then_some(*known)
+                });
+                if let Some(all) = there.min() {
                     self.coordinator.trim(all);
                 }
                 // Not only when it is time to: acceptors may have no room by then.
@@ -293,35 +344,100 @@ impl CoordinatorNode {
                     self.coordinator.tell_trim(&mut self.out);
                 }
                 if is_progress {
+                    self.in_vain = 0;
+                }
+                if is_progress && self.coordinator.has_handed_over() {
                     // There was no room for them: there is now.
                     self.offer();
                     self.held.clear();
                 }
             }
             Kind::Learn if self.coordinator.is_own(message.instance) => {
-                self.coordinator.ask_again(message.instance, &mut self.out);
+                self.ask_again(now, message.instance);
             }
             Kind::Learn => self.missed(now, message.instance),
-            _ => self.coordinator.step(message, &mut self.out),
+            _ => {
+                let remembers = match message.kind {
+                    Kind::Phase1B | Kind::Phase2B => Some(message.base),
+                    // Once it is a member it is let in with the base of its group.
+                    Kind::Forgotten => Some(self.coordinator.next()),
+                    _ => None,
+                };
+                if let Some(from) = remembers
+                    && let Some(heard) = self.heard.get_mut(usize::from(message.sender))
+                {
+                    *heard = Some((now, from));
+                }
+                self.coordinator.step(message, &mut self.out);
+            }
         }
         if self.coordinator.round() != round {
             self.began(now);
         }
-        self.propose_held();
+        self.propose_held(now);
         self.hand_over(now, false);
+    }
+
+    /// Grants a change of the members that the group can carry out. `None`: not now, as an acceptor that is to be added does not
+    /// answer, or remembers instances that are not part of the window any more; the client asks again.
+    fn grant(&mut self, now: Time, command: Command) -> Option<Command> {
+        let Some(change) = Change::decode(&command.value).filter(|_| self.can_change) else {
+            return Some(command);
+        };
+        let known = self.coordinator.configuration().acceptors.bits();
+        let new = Set::of(change.add & !known);
+        let (next, window) = (self.coordinator.next(), self.window as u64);
+        let is_there = |id: u16| {
+            let heard = self.heard[usize::from(id)];
+            heard.is_some_and(|(at, from)| {
+                now <= at + self.absence && next < from.saturating_add(window)
+            })
+        };
+        if (0..ACCEPTORS as u16).any(|id| new.has(id) && !is_there(id)) {
+            self.coordinator.tell_trim(&mut self.out);
+            self.coordinator.probe(&mut self.out);
+            return None;
+        }
+        let granted = Change {
+            granted: true,
+            ..change
+        };
+        Some(Command {
+            value: granted.encode(),
+            ..command
+        })
     }
 
     /// Keeps a request that its switch has not taken up: as its window is full, or as it does not lead.
     fn hold(&mut self, command: Command) {
-        let known = self.held.get(&command.client);
+        let known = self.held.get(&asker(&command));
         if known.is_some_and(|(known, _)| *known == command) {
             return;
         }
         if known.is_none() && self.held.len() as u64 >= self.lot {
             self.turned_away += 1;
         } else {
-            self.held.insert(command.client, (command, false));
+            self.held.insert(asker(&command), (command, false));
         }
+    }
+
+    /// Has a decision voted for again that a replica misses. What is not decided is asked for again by its own timer, and several replicas may miss the
+    /// same.
+    fn ask_again(&mut self, now: Time, instance: Instance) {
+        let (last, at) = self.asked_again;
+        if self.coordinator.under_way(instance).is_some()
+            || last == instance && now < at + self.retry
+        {
+            return;
+        }
+        self.asked_again = (instance, now);
+        self.coordinator.ask_again(instance, &mut self.out);
+    }
+
+    /// How long it waits for a leader that it has heard.
+    fn wait(&self) -> Time {
+        let doubled = self.lease.as_ps() << self.in_vain.min(MAX_DOUBLED);
+        Time::from_ps(doubled) + self.patience
     }
 
     /// Gives its switch what that has not taken up, once more.
@@ -336,30 +452,30 @@ impl CoordinatorNode {
         }
     }
 
-    /// Does what its switch has not taken up, when it leads without it.
-    fn propose_held(&mut self) {
-        if !self.coordinator.is_leading() || self.coordinator.has_handed_over() {
-            return;
-        }
-        for (_, (command, _)) in core::mem::take(&mut self.held) {
-            self.take_up(command);
+    /// Does what it holds, once it leads without a switch and there is room.
+    fn propose_held(&mut self, now: Time) {
+        while self.coordinator.has_room()
+            && let Some((_, (command, _))) = self.held.pop_first()
+        {
+            if let Some(command) = self.grant(now, command) {
+                self.take_up(command);
+            }
         }
     }
 
     /// Has votes asked for a command, unless they are already: votes that were lost are asked for again by the coordinator's own timer, and what clients
     /// ask twice is not to cost twice.
     fn take_up(&mut self, command: Command) {
-        let known = self.under_way.get(&command.client);
+        let known = self.under_way.get(&asker(&command));
         if known.is_some_and(|at| self.coordinator.under_way(*at) == Some(&command)) {
             self.repeated += 1;
             return;
         }
         let Some(instance) = self.coordinator.propose(command, &mut self.out) else {
-            self.turned_away += 1;
-            return;
+            return self.hold(command);
         };
         self.proposed += 1;
-        self.under_way.insert(command.client, instance);
+        self.under_way.insert(asker(&command), instance);
         if self.under_way.len() > self.window {
             let base = self.coordinator.base();
             self.under_way.retain(|_, at| *at >= base);
@@ -394,6 +510,7 @@ impl CoordinatorNode {
     fn began(&mut self, now: Time) {
         self.campaigns += 1;
         self.says_so = now;
+        self.led_since = now;
         self.pause = 1;
         self.is_idle = false;
         self.asks_again = now + self.retry;
@@ -426,13 +543,12 @@ impl Node for CoordinatorNode {
     }
 
     fn frames(&mut self, now: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        let proposed = self.proposed;
         for frame in frames.drain(..) {
             if let Some(message) = self.member.receive(frame, out) {
                 self.take(now, &message);
             }
         }
-        if self.is_idle && (self.proposed > proposed || !self.held.is_empty()) {
+        if self.is_idle && (!self.held.is_empty() || self.coordinator.awaits_answers()) {
             self.is_idle = false;
             self.pause = 1;
             self.asks_again = now + self.retry;
@@ -448,7 +564,7 @@ impl Node for CoordinatorNode {
                 self.held.clear();
                 self.coordinator.campaign(&mut self.out);
                 self.began(now);
-                self.takes_over = now + self.lease + self.patience;
+                self.in_vain = self.in_vain.saturating_add(1);
             }
         } else {
             if self
@@ -468,6 +584,9 @@ impl Node for CoordinatorNode {
                     ..Message::new(Kind::Lease)
                 });
                 self.says_so = now + Time::from_ps(self.lease.as_ps() / 3);
+                if self.coordinator.is_leading() && now >= self.led_since + self.lease {
+                    self.in_vain = 0;
+                }
                 self.hand_over(now, true);
             }
             if self.asks_again <= now {
@@ -492,7 +611,9 @@ impl Node for CoordinatorNode {
                     self.began(now);
                 }
             }
-            self.takes_over = now + self.lease + self.patience;
+        }
+        if !self.coordinator.is_following() {
+            self.takes_over = now + self.wait();
         }
         self.say(out);
     }

@@ -10,7 +10,8 @@
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
 use super::{Member, check, fault};
-use crate::command::Command;
+use crate::command::{Command, Value};
+use crate::configuration::Configuration;
 use crate::key::Key;
 use crate::learner::Learner;
 use crate::message::{Instance, Kind, Message};
@@ -68,6 +69,8 @@ pub struct LearnerNode {
     tell: Tell,
     /// Whether it knows where it came in.
     began: bool,
+    /// The highest instance that a replica has come to: so far it knows who votes, and a window further.
+    known: Instance,
     ask: Time,
     next_ask: Time,
     /// The next instance when it last looked.
@@ -99,6 +102,7 @@ impl LearnerNode {
             window: config.window as u64,
             tell,
             began: false,
+            known: 0,
             ask: config.ask,
             next_ask: config.ask,
             before: 0,
@@ -109,7 +113,13 @@ impl LearnerNode {
     }
 
     /// A replica has delivered what is below an instance.
-    fn heard(&mut self, below: Instance) {
+    fn heard(&mut self, below: Instance, members: &Value) {
+        if let Some(members) = Configuration::decode(members)
+            && members.version > self.learner.configuration().version
+        {
+            self.learner.configure(members);
+        }
+        self.known = self.known.max(below);
         let next = self.learner.next();
         if !self.began {
             self.began = true;
@@ -131,8 +141,14 @@ impl Node for LearnerNode {
     fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
             match self.member.receive(frame, out) {
-                Some(message) if message.kind == Kind::Delivered => self.heard(message.instance),
-                Some(message) if self.began => self.learner.step(&message),
+                Some(message) if message.kind == Kind::Delivered => {
+                    self.heard(message.instance, &message.value.value);
+                }
+                Some(message)
+                    if self.began && message.instance < self.known.saturating_add(self.window) =>
+                {
+                    self.learner.step(&message);
+                }
                 _ => {}
             }
             while let Some((instance, command)) = self.learner.deliver() {

@@ -31,6 +31,10 @@ use packet::ethernet::Mac;
 
 /// Decisions that a peer is told at once, or parts of a checkpoint.
 const LOT: u64 = 16;
+/// Reports without an answer until it asks again for what is missing, at most: each time that it
+/// asks in vain it waits for twice as many. The answer may wait in its own queue, and asking more
+/// often would make that queue longer.
+const MAX_PATIENCE: u32 = 32;
 
 /// What a replica is made from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +123,13 @@ pub struct Replica {
     /// The next instance at the last report, and at the last one that was due by time.
     reported: Instance,
     looked: Instance,
+    /// Reports until it asks again, and how many there were since it asked last.
+    patience: u32,
+    waited: u32,
+    /// Behind the decisions that it has asked for.
+    asked_for: Instance,
+    /// What it gave to a peer last: an instance, the part of a checkpoint if that was it, and when.
+    gave: (Instance, Option<u64>, Time),
     /// It reports after so many instances, before acceptors have no room.
     lot: Instance,
     delivered: u64,
@@ -152,7 +163,7 @@ impl Replica {
             journal: None,
             answers: config.answers.then_some(Port(config.ports)),
             learner: Learner::new(config.acceptors, config.window),
-            store: Store::default(),
+            store: Store::of(config.acceptors, config.window),
             acceptors: config.acceptors,
             window: config.window,
             checkpoint: None,
@@ -167,6 +178,10 @@ impl Replica {
             next_report: config.report,
             reported: 0,
             looked: 0,
+            patience: 1,
+            waited: 0,
+            asked_for: 0,
+            gave: (0, None, Time::ZERO),
             lot: (config.window as u64 / 4).max(1),
             delivered: 0,
             no_ops: 0,
@@ -200,12 +215,13 @@ impl Replica {
         let is_part = |message: &&Message<Command>| message.kind == Kind::Checkpoint;
         let parts = stored.iter().take_while(is_part);
         parts.for_each(|part| arriving.take(part.base, part.value.value));
-        self.store = arriving.store()?;
+        self.store = arriving.store(self.empty())?;
         self.learner.resume(arriving.instance);
+        self.learner.configure(*self.store.configuration());
         for decided in stored.iter().skip_while(is_part) {
             self.learner.step(decided);
             let (_, command) = self.learner.deliver()?;
-            self.store.apply(decided.instance, &command);
+            self.apply(decided.instance, &command);
         }
         Some(())
     }
@@ -230,6 +246,18 @@ impl Replica {
         }
     }
 
+    /// The store of its group before the first instance.
+    fn empty(&self) -> Store {
+        Store::of(self.acceptors, self.window)
+    }
+
+    /// Does a command; the learner counts votes by the members after it.
+    fn apply(&mut self, instance: Instance, command: &Command) -> Option<Value> {
+        let answer = self.store.apply(instance, command);
+        self.learner.configure(*self.store.configuration());
+        answer
+    }
+
     /// The store as it is.
     pub fn store(&self) -> &Store {
         &self.store
@@ -244,7 +272,7 @@ impl Replica {
             if let Some(journal) = &mut self.journal {
                 journal.note(&of_decision(instance, command));
             }
-            let Some(value) = self.store.apply(instance, &command) else {
+            let Some(value) = self.apply(instance, &command) else {
                 continue;
             };
             let response = Message {
@@ -267,13 +295,39 @@ impl Replica {
             sender: self.id,
             instance: self.reported,
             high: self.learner.high(),
+            value: Command {
+                value: self.members(),
+                ..Command::default()
+            },
             ..Message::new(Kind::Delivered)
         };
         self.member.send(&delivered, out);
     }
 
+    /// Whether a peer's question is a new one. All peers hear an answer; the same question within the
+    /// time of a report was asked before the answer arrived.
+    fn is_new(&mut self, now: Time, instance: Instance, part: Option<u64>) -> bool {
+        let (last, last_part, at) = self.gave;
+        let again = (last, last_part) == (instance, part) && now < at + self.report;
+        if !again {
+            self.gave = (instance, part, now);
+        }
+        !again
+    }
+
+    /// The members of the group, where they have changed.
+    fn members(&self) -> Value {
+        match self.store.configuration() {
+            changed if changed.version > 0 => changed.encode(),
+            _ => Value::default(),
+        }
+    }
+
     /// Tells a peer what it misses.
-    fn help(&mut self, from: Instance, port: Port, out: &mut Out) {
+    fn help(&mut self, now: Time, from: Instance, port: Port, out: &mut Out) {
+        if !self.is_new(now, from, None) {
+            return;
+        }
         if from < self.learner.next() && self.learner.decided(from).is_none() {
             return self.give(from, 0, port, out);
         }
@@ -288,6 +342,13 @@ impl Replica {
 }
 
 impl Replica {
+    /// Gives a peer the parts of a checkpoint that it asks for.
+    fn feed(&mut self, now: Time, wanted: Instance, from: u64, port: Port, out: &mut Out) {
+        if self.is_new(now, wanted, Some(from)) {
+            self.give(wanted, from, port, out);
+        }
+    }
+
     /// Gives a peer parts of a checkpoint: of the one that is asked for, if it is that still, else of one from which there is a way on.
     fn give(&mut self, wanted: Instance, from: u64, port: Port, out: &mut Out) {
         let next = self.learner.next();
@@ -326,11 +387,12 @@ impl Replica {
             missing @ Some(next) if missing != before && next >= self.lot_end => self.fetch(out),
             Some(_) => {}
             None => {
-                let store = arriving.store();
+                let store = arriving.store(Store::of(self.acceptors, self.window));
                 self.arriving = None;
                 if let Some(store) = store {
                     self.store = store;
                     self.learner.resume(message.instance);
+                    self.learner.configure(*self.store.configuration());
                     self.checkpoints += 1;
                     self.keep_all();
                 }
@@ -360,18 +422,40 @@ impl Replica {
         if self.arriving.is_some() && self.is_fed {
             self.is_fed = false;
             self.fetch(out);
-        } else if next == self.looked && next <= self.learner.high() {
+        } else if next != self.looked || next > self.learner.high() {
+            (self.patience, self.waited) = (1, 0);
+        } else if self.waited + 1 < self.patience {
+            self.waited += 1;
+        } else {
             // Who gave the checkpoint may be gone.
             self.arriving = None;
-            self.asked += 1;
-            let learn = Message {
-                sender: self.id,
-                instance: next,
-                ..Message::new(Kind::Learn)
-            };
-            self.member.send(&learn, out);
+            self.patience = (2 * self.patience).min(MAX_PATIENCE);
+            self.waited = 0;
+            self.learn(next, out);
         }
         self.looked = next;
+    }
+
+    /// Asks for decisions from this instance on.
+    fn learn(&mut self, next: Instance, out: &mut Out) {
+        self.asked += 1;
+        self.asked_for = next.saturating_add(LOT);
+        let learn = Message {
+            sender: self.id,
+            instance: next,
+            ..Message::new(Kind::Learn)
+        };
+        self.member.send(&learn, out);
+    }
+
+    /// Asks for the next decisions once those that it asked for are there.
+    fn learn_on(&mut self, out: &mut Out) {
+        let next = self.learner.next();
+        if next > self.learner.high() {
+            self.asked_for = 0;
+        } else if self.asked_for != 0 && next >= self.asked_for {
+            self.learn(next, out);
+        }
     }
 
     /// Whether it knows of something that it has not got.
@@ -381,11 +465,12 @@ impl Replica {
 
     fn restart(&mut self) {
         self.learner = Learner::new(self.acceptors, self.window);
-        self.store = Store::default();
+        self.store = self.empty();
         self.checkpoint = None;
         self.arriving = None;
         self.reported = 0;
         self.looked = 0;
+        self.asked_for = 0;
     }
 }
 
@@ -426,10 +511,10 @@ impl Node for Replica {
         for frame in frames.drain(..) {
             match self.member.receive(frame, out) {
                 Some(message) if message.kind == Kind::Learn => {
-                    self.help(message.instance, port, out);
+                    self.help(now, message.instance, port, out);
                 }
                 Some(message) if message.kind == Kind::Fetch => {
-                    self.give(message.instance, message.base, port, out);
+                    self.feed(now, message.instance, message.base, port, out);
                 }
                 Some(message) if message.kind == Kind::Checkpoint => self.arrive(&message, out),
                 // Where the window is full no vote tells any more that something is missing.
@@ -444,6 +529,7 @@ impl Node for Replica {
         if self.learner.next() >= self.reported.saturating_add(self.lot) {
             self.tell(out);
         }
+        self.learn_on(out);
         // Not idle any more.
         if self.interval > self.report && (self.learner.next() > self.reported || self.misses()) {
             self.interval = self.report;

@@ -572,3 +572,213 @@ fn a_replica_without_its_store_gets_a_checkpoint_and_goes_on() {
     assert_eq!((new.learner.next(), old.learner.next()), (102, 102));
     assert_eq!(new.store(), old.store());
 }
+
+fn count(out: &mut Out, kind: Kind) -> usize {
+    let all = said(out);
+    all.iter().filter(|(_, said)| said.kind == kind).count()
+}
+
+/// An answer may wait in its own queue: asking with each report made that queue longer.
+#[test]
+fn a_replica_that_asks_in_vain_waits_longer_and_asks_on_once_it_is_answered() {
+    let mut replica = replica::Replica::new(replica::Config::default()).unwrap();
+    let mut out = Out::default();
+    tell(
+        &mut replica,
+        Time::ZERO,
+        0,
+        &vote(0, 40, Command::default()),
+        &mut out,
+    );
+    let mut asked = alloc::vec::Vec::new();
+    for ms in 1..=200 {
+        replica.wake(Time::from_ms(ms), &mut out);
+        if count(&mut out, Kind::Learn) > 0 {
+            asked.push(ms);
+        }
+    }
+    assert_eq!(
+        asked,
+        [2, 4, 8, 16, 32, 64, 96, 128, 160, 192],
+        "every 32 reports at most"
+    );
+    // Each lot that is there asks for the next one.
+    let now = Time::from_ms(200);
+    let mut next = alloc::vec::Vec::new();
+    for instance in 1..=39 {
+        let decided = Message {
+            instance,
+            ..Message::new(Kind::Decided)
+        };
+        tell(&mut replica, now, 0, &decided, &mut out);
+        let asks = said(&mut out).into_iter();
+        next.extend(
+            asks.filter(|(_, said)| said.kind == Kind::Learn)
+                .map(|(_, said)| said.instance),
+        );
+    }
+    assert_eq!(next, [17, 33]);
+}
+
+#[test]
+fn a_replica_answers_a_question_once_in_a_report() {
+    let mut replica = replica::Replica::new(replica::Config::default()).unwrap();
+    let mut out = Out::default();
+    for instance in 1..=3 {
+        for acceptor in 0..2 {
+            let vote = vote(acceptor, instance, Command::default());
+            tell(&mut replica, Time::ZERO, 0, &vote, &mut out);
+        }
+    }
+    let mut helped = |us, instance| {
+        let learn = Message {
+            instance,
+            ..Message::new(Kind::Learn)
+        };
+        tell(&mut replica, Time::from_us(us), 0, &learn, &mut out);
+        count(&mut out, Kind::Decided)
+    };
+    assert_eq!((helped(10, 1), helped(20, 1), helped(30, 2)), (3, 0, 2));
+    assert_eq!(helped(1_030, 2), 2);
+}
+
+/// Gives a coordinator the promises of a quorum.
+fn led(node: &mut coordinator::CoordinatorNode, now: Time, out: &mut Out) {
+    for sender in 0..2 {
+        let promise = Message {
+            sender,
+            boot: 1,
+            instance: 1,
+            round: node.coordinator.round(),
+            base: 1,
+            ..Message::new(Kind::Phase1B)
+        };
+        tell(node, now, 0, &promise, out);
+    }
+}
+
+#[test]
+fn requests_wait_for_promises_and_for_room() {
+    let config = coordinator::Config {
+        window: 8,
+        ..Default::default()
+    };
+    let mut node = coordinator::CoordinatorNode::new(config).unwrap();
+    let (mut out, now) = (Out::default(), Time::from_ms(1));
+    node.wake(now, &mut out);
+    let request = |client| Message {
+        value: Command {
+            client,
+            sequence: 1,
+            ..Command::default()
+        },
+        ..Message::new(Kind::Request)
+    };
+    tell(&mut node, now, 0, &request(1), &mut out);
+    assert_eq!(count(&mut out, Kind::Phase2A), 0);
+    led(&mut node, now, &mut out);
+    assert_eq!(count(&mut out, Kind::Phase2A), 1, "at once");
+    (2..=11).for_each(|client| tell(&mut node, now, 0, &request(client), &mut out));
+    assert_eq!(count(&mut out, Kind::Phase2A), 7, "the window is full");
+    let delivered = Message {
+        instance: 3,
+        ..Message::new(Kind::Delivered)
+    };
+    tell(&mut node, now, 0, &delivered, &mut out);
+    assert_eq!(count(&mut out, Kind::Phase2A), 2);
+    // A lot has two instances: the third request too many was turned away.
+    assert_eq!(node.statistics().get("turned_away"), Some(1));
+}
+
+/// Two coordinators whose messages take longer than a lease would take over from each other forever.
+#[test]
+fn who_takes_over_in_vain_waits_longer_each_time() {
+    let mut node = coordinator::CoordinatorNode::new(coordinator::Config::default()).unwrap();
+    let mut out = Out::default();
+    let mut now = Time::from_ms(1);
+    let mut waits = alloc::vec::Vec::new();
+    for count in 1..=6 {
+        node.wake(now, &mut out);
+        assert_eq!(node.statistics().get("campaigns"), Some(count));
+        // Another one leads, and is silent from then on.
+        let lease = Message {
+            round: node.coordinator.round() + (1 << 16),
+            ..Message::new(Kind::Lease)
+        };
+        tell(&mut node, now, 0, &lease, &mut out);
+        waits.push((node.next_wake().unwrap() - now).as_ps() / 1_000_000_000);
+        now = node.next_wake().unwrap();
+    }
+    assert_eq!(waits, [20, 40, 40, 40, 40, 40]);
+    let delivered = Message {
+        instance: 2,
+        ..Message::new(Kind::Delivered)
+    };
+    tell(&mut node, now, 0, &delivered, &mut out);
+    let lease = Message {
+        round: node.coordinator.round() + (1 << 20),
+        ..Message::new(Kind::Lease)
+    };
+    tell(&mut node, now, 0, &lease, &mut out);
+    assert_eq!(
+        node.next_wake(),
+        Some(now + Time::from_ms(10)),
+        "something was decided"
+    );
+}
+
+#[test]
+fn a_coordinator_grants_a_change_once_the_new_acceptor_answers() {
+    let mut node = coordinator::CoordinatorNode::new(coordinator::Config::default()).unwrap();
+    let (mut out, now) = (Out::default(), Time::from_ms(1));
+    node.wake(now, &mut out);
+    led(&mut node, now, &mut out);
+    said(&mut out);
+    let change = crate::Change {
+        add: 0b1000,
+        remove: 0b0100,
+        ..Default::default()
+    };
+    let request = Message {
+        value: Command {
+            client: 1,
+            sequence: 1,
+            value: change.encode(),
+        },
+        ..Message::new(Kind::Request)
+    };
+    tell(&mut node, now, 0, &request, &mut out);
+    let kinds: alloc::vec::Vec<_> = said(&mut out).iter().map(|(_, said)| said.kind).collect();
+    assert_eq!(kinds, [Kind::Trim, Kind::Phase1A], "is it there?");
+    let promise = Message {
+        sender: 3,
+        boot: 1,
+        instance: 1,
+        round: node.coordinator.round(),
+        base: 1,
+        ..Message::new(Kind::Phase1B)
+    };
+    tell(&mut node, now, 0, &promise, &mut out);
+    tell(&mut node, now, 0, &request, &mut out);
+    let asked = said(&mut out).remove(0).1;
+    let granted = crate::Change::decode(&asked.value.value).unwrap();
+    assert_eq!(
+        granted,
+        crate::Change {
+            granted: true,
+            ..change
+        }
+    );
+    // A group with auxiliary acceptors keeps its members.
+    let config = coordinator::Config {
+        auxiliaries: 1,
+        ..Default::default()
+    };
+    let mut node = coordinator::CoordinatorNode::new(config).unwrap();
+    node.wake(now, &mut out);
+    led(&mut node, now, &mut out);
+    said(&mut out);
+    tell(&mut node, now, 0, &request, &mut out);
+    let asked = said(&mut out).remove(0).1;
+    assert_eq!(asked.value.value, change.encode(), "not granted");
+}

@@ -318,6 +318,76 @@ fn an_acceptor_is_replaced_by_a_decided_change_that_outlives_kill_9() {
     assert!(ended.err.contains("N from 0 to 4"), "{}", ended.err);
 }
 
+/// The module of `examples/paxos` is a client of its own, with its own codec and its own SipHash.
+#[test]
+fn the_python_module_submits_and_delivers_with_a_key_and_without() {
+    let place = Place::new("paxos-python");
+    if place.run("python3 -c ''").code != Some(0) {
+        println!("skipped: no python3");
+        return;
+    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/paxos");
+    let folder = folder.display();
+    for (number, key) in [(8, ""), (9, "--set key=group.key")] {
+        let group = group(number);
+        let on = format!("--on multicast:{group}:57021@127.0.0.1");
+        let python_key = match key {
+            "" => "None",
+            _ => "bytes.fromhex(open('group.key').read())",
+        };
+        let script = "openssl rand -hex 16 > group.key 2> /dev/null || echo 000102030405060708090a0b0c0d0e0f > group.key
+             chmod 600 group.key; rm -rf state
+             "
+        .to_owned()
+            + &members_with(&group, &on, key)
+            + &format!(
+                "cat > client.py <<'END'
+import sys, threading
+sys.path.insert(0, '{folder}')
+sys.dont_write_bytecode = True
+from paxos import Group, NoAnswer
+def group(key): return Group('{group}', '127.0.0.1', key)
+key = {python_key}
+seen = []
+def learn():
+    with group(key) as learner:
+        for _, value in learner.deliver(timeout=60):
+            seen.append(value)
+            if value == b'last': return
+with group(key) as one:
+    one.submit(b'first', 60)
+    thread = threading.Thread(target=learn)
+    thread.start()
+    number = 0
+    while len(seen) < 3:
+        number += 1
+        one.submit(b'%d' % number, 60)
+    instances = [one.submit(value, 60)[0] for value in (b'a', b'b', b'last')]
+    thread.join()
+print(instances == sorted(set(instances)), seen[-3:])
+if key:
+    try: group(None).submit(b'x', 0.5); print('answered')
+    except NoAnswer: print('no answer')
+END
+                 for name in a0 a1 a2 c1 r0; do start $name; done
+                 python3 client.py
+                 kill $(jobs -p) 2> /dev/null; wait"
+            );
+        let ended = place.run(&script);
+        let lines: Vec<_> = ended.out.lines().collect();
+        assert_eq!(
+            lines.first(),
+            Some(&"True [b'a', b'b', b'last']"),
+            "{}",
+            ended.err
+        );
+        assert_eq!(
+            lines.get(1).copied(),
+            (!key.is_empty()).then_some("no answer")
+        );
+    }
+}
+
 #[test]
 fn a_load_without_a_group_says_so_first() {
     let place = Place::new("paxos-nobody");

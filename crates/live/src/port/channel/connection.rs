@@ -311,19 +311,30 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Goes on with the handshake of TLS; whether it is done.
+    /// Goes on with the handshake of TLS; whether it is done. Its last message may still have to be
+    /// [written](Connection::write).
     pub fn handshake(&mut self) -> Result<bool, ConnectionError> {
-        let Some(tls) = &mut self.tls else {
-            return Ok(true);
-        };
-        while tls.is_handshaking() {
-            match tls.complete_io(&mut self.socket) {
+        loop {
+            // Both ends may write more than the system takes: each reads meanwhile.
+            self.write()?;
+            let Some(tls) = &mut self.tls else {
+                return Ok(true);
+            };
+            if !tls.is_handshaking() {
+                return Ok(true);
+            }
+            match tls.read_tls(&mut self.socket) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
                 Ok(_) => {}
                 Err(error) if is_pause(&error) => return Ok(false),
                 Err(error) => return Err(error.into()),
             }
+            if let Err(error) = tls.process_new_packets() {
+                // The far end reads why, if the system takes it.
+                let _ = tls.write_tls(&mut self.socket);
+                return Err(io::Error::new(io::ErrorKind::InvalidData, error).into());
+            }
         }
-        Ok(true)
     }
 
     /// Tells the far end that nothing more will come. With TLS this takes further calls of
@@ -380,3 +391,6 @@ fn read_tls(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -16,7 +16,7 @@
 //! | `send_ring` | sends by a TPACKET_V2 ring |
 //! | `stamp` | when the kernel gave what was sent to the driver |
 
-mod aggregate;
+pub mod aggregate;
 pub mod any;
 mod deliver;
 mod messages;

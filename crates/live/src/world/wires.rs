@@ -9,7 +9,7 @@
 use super::real::{Absent, Outside, Real, Stack};
 use super::{WorldError, parallel};
 use crate::kernel::netns::{self, Batch, Namespace, NetnsError, VethEnd};
-use crate::port::raw;
+use crate::port::raw::{self, aggregate};
 use crate::port::{self, Options, Port, Receive, Transmit};
 use node::{End, Graph, Link, Probability, Time};
 use packet::LONGEST_ON_WIRE;
@@ -71,7 +71,7 @@ impl Wires {
             let sides = link.ends.map(|end| real.contains_key(&end.node.0));
             if sides == [false, false] {
                 let ends = link.ends.map(inner);
-                let mtu = LONGEST_ON_WIRE as u32;
+                let mtu = aggregate::mtu(LONGEST_ON_WIRE);
                 put(Pair { ends, mtu });
                 continue;
             }

@@ -13,6 +13,12 @@ const FRONT: usize = HEADER.len() + 4 + 4;
 /// Bytes of a length.
 const LENGTH: usize = 2;
 
+/// MTU of an interface on which each frame of at most `longest` bytes fits into an aggregate: one that begins
+/// like an aggregate crosses in one.
+pub const fn mtu(longest: usize) -> u32 {
+    (FRONT + LENGTH + longest - HEADER.len()) as u32
+}
+
 /// Whether it begins as an aggregate does.
 pub fn is_aggregate(frame: &[u8]) -> bool {
     frame.starts_with(&HEADER)
@@ -167,6 +173,13 @@ mod tests {
             "no frame"
         );
         assert_eq!(aggregator.fitting(&slices(&frames(&[9001]))), 0, "alone");
+    }
+
+    #[test]
+    fn the_longest_frame_fits_into_an_aggregate_of_its_own() {
+        let aggregator = Aggregator::new(mtu(9000));
+        assert_eq!(aggregator.fitting(&slices(&frames(&[9000]))), 1);
+        assert_eq!(aggregator.fitting(&slices(&frames(&[9001]))), 0);
     }
 
     #[test]

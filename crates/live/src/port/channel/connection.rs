@@ -1,7 +1,7 @@
 //! One connection: what lies between the socket and the node.
 
 use super::error::ConnectionError;
-use super::socket::{Socket, is_pause};
+use super::socket::{Socket, Transport, is_pause};
 use listen::{Busy, Permit};
 use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
 use std::io::{self, IoSliceMut, Read, Write};
@@ -123,12 +123,6 @@ pub enum Dry {
     NoRoom,
     /// It is over, and why.
     Over(ConnectionError),
-}
-
-/// Transport of a connection: a socket, or memory in tests. It never blocks.
-pub trait Transport: Read + Write {
-    /// Ends the stream to the far end; reading goes on.
-    fn end(&mut self);
 }
 
 pub struct Connection<T = Socket> {

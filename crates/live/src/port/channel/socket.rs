@@ -1,6 +1,5 @@
 //! Sockets, and the set of them that the kernel watches.
 
-use super::connection::Transport;
 use crate::port::{ChannelSpec, Endpoint};
 use socket2::{Domain, SockAddr, Socket as Raw, Type};
 use std::io::{self, IoSlice, IoSliceMut, Read, Write};
@@ -16,6 +15,12 @@ pub fn is_pause(error: &io::Error) -> bool {
         error.kind(),
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted
     )
+}
+
+/// Transport of a connection: a socket, or memory in tests. It never blocks.
+pub trait Transport: Read + Write {
+    /// Ends the stream to the far end; reading goes on.
+    fn end(&mut self);
 }
 
 /// A socket that never blocks.

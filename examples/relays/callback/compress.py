@@ -52,12 +52,26 @@ def answer(frame):
     return with_header(frame, PROTOCOL, short) if len(short) < len(payload) else None
 
 
-known = {}
-for line in sys.stdin:
-    if line.startswith("#"):
-        known.update(word.split("=") for word in line[1:].split())
-        continue
-    new = answer(bytes.fromhex(line))
+def batches():
+    """The lines that are there, all of them at a time: one system call for many packets."""
+    rest = b""
+    while piece := sys.stdin.buffer.read1(1 << 16):
+        *lines, rest = (rest + piece).split(b"\n")
+        yield lines
+
+
+def text(new):
     # A line as `wire` has it: destination, source, type, and the payload byte by byte.
-    text = "through" if new is None else " ".join((new[:6].hex(), new[6:12].hex(), new[12:14].hex(), new[14:].hex(" ")))
-    print(text, flush=True)
+    return "through" if new is None else " ".join((new[:6].hex(), new[6:12].hex(), new[12:14].hex(), new[14:].hex(" ")))
+
+
+known = {}
+for batch in batches():
+    answers = []
+    for line in map(bytes.decode, batch):
+        if line.startswith("#"):
+            known.update(word.split("=") for word in line[1:].split())
+        else:
+            answers.append(text(answer(bytes.fromhex(line))) + "\n")
+    sys.stdout.write("".join(answers))
+    sys.stdout.flush()

@@ -155,8 +155,9 @@ struct Load {
 
 /// Show the members of the group, or change them by a command that the group decides
 ///
-/// A change applies once a window of instances has passed; the command waits for that. A new acceptor has to run before it is added, and a removed one may be
-/// stopped afterwards. All additions and removals of one command are one change.
+/// A change applies once a window of instances has passed; the command waits for that. A new
+/// acceptor has to run before it is added, and a removed one may be stopped afterwards. All
+/// additions and removals of one command are one change.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire paxos members

@@ -272,8 +272,8 @@ fn a_group_with_a_key_hears_only_those_who_have_it() {
     }
 }
 
-/// One of three acceptors is replaced, and then one of the others ends for good: those that are left are
-/// a majority of the new members alone. The change outlives a kill of all members.
+/// One of three acceptors is replaced, and then one of the others ends for good: those that are
+/// left are a majority of the new members alone. The change outlives a kill of all members.
 #[test]
 fn an_acceptor_is_replaced_by_a_decided_change_that_outlives_kill_9() {
     let place = Place::new("paxos-members");

@@ -67,7 +67,8 @@ pub fn parts(store: &Store) -> Vec<Value> {
     parts
 }
 
-/// The store of which these are all parts, in a group that began as that of `empty` did; `None` where one is no part.
+/// The store of which these are all parts, in a group that began as that of `empty` did; `None`
+/// where one is no part.
 pub fn store(empty: Store, parts: &[Value]) -> Option<Store> {
     let mut store = empty;
     for part in parts {

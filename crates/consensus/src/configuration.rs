@@ -1,12 +1,13 @@
 //! Members of a group, instance by instance, and changes of them that the log decides.
 //!
-//! A change is a command. Decided in instance `i`, it applies to the instances from `i + alpha` on, where `alpha` is the window of
-//! the group (Lamport, Malkhi, Zhou, "Reconfiguring a State Machine", 2010, section 3). No member asks for votes or counts them in an
-//! instance `j` before it knows what is decided up to `j - alpha`, since the window begins at what is decided. So everybody counts
-//! the votes of an instance by the same acceptors.
+//! A change is a command. Decided in instance `i`, it applies to the instances from `i + alpha` on,
+//! where `alpha` is the window of the group (Lamport, Malkhi, Zhou, "Reconfiguring a State
+//! Machine", 2010, section 3). No member asks for votes or counts them in an instance `j` before it
+//! knows what is decided up to `j - alpha`, since the window begins at what is decided. So
+//! everybody counts the votes of an instance by the same acceptors.
 //!
-//! One change is under way at a time: the next one may be decided once the one before applies. So two sets of acceptors describe
-//! the whole window.
+//! One change is under way at a time: the next one may be decided once the one before applies. So
+//! two sets of acceptors describe the whole window.
 
 use crate::acceptor::{Set, majority};
 use crate::command::Value;
@@ -31,7 +32,8 @@ pub struct Configuration {
     pub from: Instance,
     pub(crate) before: Set,
     pub(crate) acceptors: Set,
-    /// Replicas added to those that coordinators were made with, as bits, and replicas removed from these.
+    /// Replicas added to those that coordinators were made with, as bits, and replicas removed from
+    /// these.
     pub(crate) added: u16,
     pub(crate) removed: u16,
 }
@@ -39,7 +41,8 @@ pub struct Configuration {
 /// A change of the members, as bits: acceptor or replica `n` is bit `n`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Change {
-    /// Whether a coordinator has checked that the group can carry it out. Replicas do nothing without that.
+    /// Whether a coordinator has checked that the group can carry it out. Replicas do nothing
+    /// without that.
     pub granted: bool,
     /// Acceptors that are to be added, and removed.
     pub add: u8,
@@ -112,7 +115,8 @@ impl Configuration {
         self.before.has(acceptor) || self.acceptors.has(acceptor)
     }
 
-    /// Whether these acceptors are a quorum of an instance: `quorum` of its acceptors, else a majority.
+    /// Whether these acceptors are a quorum of an instance: `quorum` of its acceptors, else a
+    /// majority.
     pub(crate) fn is_quorum(&self, instance: Instance, these: Set, quorum: Option<usize>) -> bool {
         let all = self.at(instance);
         these.and(all).len() >= quorum.unwrap_or(majority(all.len()))

@@ -31,8 +31,8 @@ use alloc::vec::Vec;
 /// No instance and no round is higher: a message by somebody who counts wrongly uses up no more.
 const MOST: u64 = u64::MAX >> 1;
 
-/// Questions about earlier instances under way at a time, first or again. A coordinator that takes over
-/// a full window has thousands of answers coming, and must stay able to hear and be heard.
+/// Questions about earlier instances under way at a time, first or again. A coordinator that takes
+/// over a full window has thousands of answers coming, and must stay able to hear and be heard.
 const AGAIN: usize = 64;
 /// Retries at which the same waits until auxiliary acceptors are called: it was asked again meanwhile, as one frame may be lost.
 const STOOD: u8 = 2;
@@ -91,7 +91,8 @@ pub struct Coordinator<V> {
     identity: u16,
     acceptors: usize,
     configuration: Configuration,
-    /// It is the configuration of all instances less than a window above this one, which a replica has come to.
+    /// It is the configuration of all instances less than a window above this one, which a replica
+    /// has come to.
     learned: Instance,
     /// How many of them are asked first: those behind are auxiliary.
     main: usize,
@@ -117,7 +118,8 @@ pub struct Coordinator<V> {
     next: Instance,
     /// The highest instance that is not the switch's, or, without one, that others had begun.
     inherited: Instance,
-    /// Instances that others had begun, of which promises or votes are asked for now, up to the second one.
+    /// Instances that others had begun, of which promises or votes are asked for now, up to the
+    /// second one.
     lot: (Instance, Instance),
     /// Behind those of which they are asked for after these.
     lots_end: Instance,
@@ -292,8 +294,9 @@ impl<V: Clone + Default> Coordinator<V> {
         Some(instance)
     }
 
-    /// A replica has delivered what is below an instance, with this configuration after it. A new configuration needs another
-    /// round, with promises of the acceptors before and after the change.
+    /// A replica has delivered what is below an instance, with this configuration after it. A new
+    /// configuration needs another round, with promises of the acceptors before and after the
+    /// change.
     pub fn learn(
         &mut self,
         below: Instance,
@@ -598,8 +601,9 @@ impl<V: Clone + Default> Coordinator<V> {
         boot != 0 && boot >= self.boots[usize::from(acceptor)]
     }
 
-    /// From which to which instance others may have had votes, once a quorum has promised: of the acceptors of each instance. `None` as well where acceptors
-    /// remember less than it has learned: it does not know then who they are.
+    /// From which to which instance others may have had votes, once a quorum has promised: of the
+    /// acceptors of each instance. `None` as well where acceptors remember less than it has
+    /// learned: it does not know then who they are.
     fn inherited_range(&self) -> Option<(Instance, Instance)> {
         let mut known = Set::default();
         let (mut low, mut high) = (self.base, 0);

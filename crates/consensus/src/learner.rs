@@ -50,8 +50,9 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
         }
     }
 
-    /// Counts votes by this configuration. The caller gives a new one when it is decided, before the next instance is
-    /// [delivered](Learner::deliver): votes that it applies to have not been counted then.
+    /// Counts votes by this configuration. The caller gives a new one when it is decided, before
+    /// the next instance is [delivered](Learner::deliver): votes that it applies to have not been
+    /// counted then.
     pub fn configure(&mut self, configuration: Configuration) {
         self.configuration = configuration;
     }

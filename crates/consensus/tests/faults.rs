@@ -229,8 +229,8 @@ impl<N: Node> Node for Later<N> {
     }
 }
 
-/// Changes of a group whose acceptors are 0, 1 and 2 at first, of five that there are: one or two of them are replaced, and
-/// come back.
+/// Changes of a group whose acceptors are 0, 1 and 2 at first, of five that there are: one or two
+/// of them are replaced, and come back.
 fn changes(random: &mut Random) -> Vec<Value> {
     let (old, new) = match random.below(2) {
         0 => (1 << random.below(3), 0b01000),
@@ -444,7 +444,8 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let has_switches = random.below(2) == 0;
     // In half of the others the group has a key, which switches have not.
     let key = Key::parse(&"5a".repeat(16)).filter(|_| !has_switches && random.below(2) == 0);
-    // In half of the groups without both, the members change; acceptors 3 and 4 are there from the start.
+    // In half of the groups without both, the members change; acceptors 3 and 4 are there from the
+    // start.
     let changes = match !has_switches && auxiliaries == 0 && random.below(2) == 0 {
         true => changes(&mut random),
         false => Vec::new(),

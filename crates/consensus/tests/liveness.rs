@@ -1,11 +1,13 @@
-//! A group on a machine that is busy: each frame costs a member time, so that messages wait in front of it, as datagrams do in
-//! front of a process. Members are killed, paused and cut off; after the last fault the group has to answer within a bounded time.
+//! A group on a machine that is busy: each frame costs a member time, so that messages wait in
+//! front of it, as datagrams do in front of a process. Members are killed, paused and cut off;
+//! after the last fault the group has to answer within a bounded time.
 //!
-//! The other random faults have members that take no time, where any number of repeated questions is free. Here they cost what
-//! keeps the group from answering: a member that asks again while the answer waits in its own queue makes that queue longer.
+//! The other random faults have members that take no time, where any number of repeated questions
+//! is free. Here they cost what keeps the group from answering: a member that asks again while the
+//! answer waits in its own queue makes that queue longer.
 //!
-//! A seed is a run. Many: `LIVENESS_RUNS=1000 cargo test -p wireline-consensus --test behaviour liveness`; one that
-//! failed: `LIVENESS_FROM=SEED LIVENESS_RUNS=1`.
+//! A seed is a run. Many: `LIVENESS_RUNS=1000 cargo test -p wireline-consensus --test behaviour
+//! liveness`; one that failed: `LIVENESS_FROM=SEED LIVENESS_RUNS=1`.
 
 use crate::faults::number;
 use crate::memory::Disk;

@@ -76,7 +76,8 @@ struct Group {
     calls: u8,
     /// How many acceptors, the last ones, are auxiliary. One that is says by itself that it has lost its registers.
     auxiliaries: usize,
-    /// Acceptors at first, and after the first value is decided in some instance and a window has passed, as bits; 0 for none: nothing changes.
+    /// Acceptors at first, and after the first value is decided in some instance and a window has
+    /// passed, as bits; 0 for none: nothing changes.
     first: u8,
     then: u8,
 }
@@ -204,7 +205,8 @@ impl Group {
         chosen
     }
 
-    /// Whether these are a quorum of an instance, by what was chosen a window before it or earlier. Votes come in the order of instances.
+    /// Whether these are a quorum of an instance, by what was chosen a window before it or earlier.
+    /// Votes come in the order of instances.
     fn is_quorum(
         &self,
         chosen: &BTreeMap<u64, BTreeSet<u8>>,

@@ -357,16 +357,10 @@ impl CoordinatorNode {
             }
             Kind::Learn => self.missed(now, message.instance),
             _ => {
-                let remembers = match message.kind {
-                    Kind::Phase1B | Kind::Phase2B => Some(message.base),
-                    // Once it is a member it is let in with the base of its group.
-                    Kind::Forgotten => Some(self.coordinator.next()),
-                    _ => None,
-                };
-                if let Some(from) = remembers
+                if matches!(message.kind, Kind::Phase1B | Kind::Phase2B)
                     && let Some(heard) = self.heard.get_mut(usize::from(message.sender))
                 {
-                    *heard = Some((now, from));
+                    *heard = Some((now, message.base));
                 }
                 self.coordinator.step(message, &mut self.out);
             }

@@ -69,7 +69,8 @@ pub struct LearnerNode {
     tell: Tell,
     /// Whether it knows where it came in.
     began: bool,
-    /// The highest instance that a replica has come to: so far it knows who votes, and a window further.
+    /// The highest instance that a replica has come to: so far it knows who votes, and a window
+    /// further.
     known: Instance,
     ask: Time,
     next_ask: Time,

@@ -204,6 +204,18 @@ impl Device {
         }
     }
 
+    /// T5 for a beacon that has moved the local counter of a port to `local` at a tick, and for
+    /// which its peer was not charged yet.
+    fn raise_by(&mut self, port: Port, tick: u64, local: Base) {
+        if self.began.0 != tick {
+            self.began = (tick, self.global);
+        }
+        let leads = local.ahead_of(self.began.1) as i64;
+        if !self.sides[port.index()].charge(tick, leads) {
+            self.raise(local);
+        }
+    }
+
     /// The clock's tick when the oscillator is at one.
     fn counted(&self, tick: u64) -> u64 {
         match &self.fault {

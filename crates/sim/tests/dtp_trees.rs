@@ -9,6 +9,7 @@ use nodes::dtp::{Config, Fault};
 use std::collections::{BTreeMap, VecDeque};
 
 const TREES: u64 = 400;
+const STARS: u64 = 40;
 /// A tick, ns.
 const TICK: f64 = 6.4;
 /// By then a link that has come up has measured its delay and sent its counter, which has come to
@@ -269,6 +270,78 @@ fn a_clock_that_is_too_fast_is_given_up_by_all_its_neighbours_on_random_trees() 
                 }
             }
         }
+    }
+}
+
+/// A star whose device 1 is faulty: how many peers the middle and each device around it give up,
+/// and whether the middle gives up device 1. The healthy ones around it are faster
+/// than the middle by so many ticks as a counter that is `ahead` gains until the fault is found;
+/// slower where that is negative.
+fn star(seed: u64, ahead: f64) -> (Vec<u64>, bool) {
+    let mut random = Random::new(seed);
+    let [own, fault] = [
+        random.below(201) as f64 - 100.0,
+        700.0 + random.below(800) as f64,
+    ];
+    let healthy = 1 + random.below(3) as usize;
+    // For the greatest difference there may be.
+    let most = (fault + own + 100.0 - 357.0) / 160.0 * ahead.abs();
+    let room = 200.0 - most;
+    let middle = (random.below(1 + room as u64) as f64 - 100.0 + most) * -ahead.signum();
+    let relative = fault + own - middle;
+    let least = (relative - 357.0) / 160.0 * ahead;
+    let mut ppm = vec![middle, own];
+    for _ in 0..healthy {
+        let more = random.below(1 + (100.0 - (middle + least).abs()).max(0.0) as u64) as f64;
+        ppm.push(middle + least + more * ahead.signum());
+    }
+    assert!(ppm.iter().all(|ppm| ppm.abs() <= 100.0), "{ppm:?}");
+    let mut case = Case::of(&ppm);
+    case.config.beacon = [60, 200][random.below(2) as usize];
+    for leaf in 1..ppm.len() {
+        case.link(0, leaf, 30.0 + random.below(300) as f64);
+    }
+    let fault = Some(Fault {
+        ppm: fault as i32,
+        jump: 0,
+        from: Time::from_us(300),
+    });
+    let own = Config {
+        fault,
+        ..case.config.clone()
+    };
+    case.own.insert(1, own);
+    let mut network = Network::new(case.devices(), &case.links, seed).unwrap();
+    // Half as long again as the middle takes for its 160 ticks.
+    let us = 300 + (1.5 * 160.0 / (relative - 357.0) * 1e6 * TICK / 1e3) as u64;
+    network.advance(Time::from_us(us));
+    let statistics = network.statistics();
+    let given_up = statistics
+        .iter()
+        .map(|own| count(own, "dtp_given_up").unwrap());
+    let found = count(&statistics[0], "dtp_delay_0").is_none();
+    (given_up.collect(), found)
+}
+
+#[test]
+fn a_device_gives_up_its_faulty_neighbour_alone_and_is_kept_by_those_that_are_faster() {
+    for seed in 0..STARS {
+        let (given_up, found) = star(seed, 8.0);
+        assert!(found && given_up[0] == 1, "{seed}: {given_up:?}");
+        let others = given_up[2..].iter();
+        assert_eq!(others.sum::<u64>(), 0, "{seed}: {given_up:?}");
+    }
+}
+
+#[test]
+fn a_neighbour_that_is_slower_cannot_spare_a_device_that_follows_a_fault() {
+    for seed in 0..STARS {
+        // It sees a faster clock than the device does, and so is the first to give one up. The
+        // device finds the faulty one all the same.
+        let (given_up, found) = star(seed, -8.0);
+        assert!(found && given_up[0] == 1, "{seed}: {given_up:?}");
+        let mut others = given_up[2..].iter();
+        assert!(others.all(|count| *count == 1), "{seed}: {given_up:?}");
     }
 }
 

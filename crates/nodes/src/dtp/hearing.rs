@@ -11,7 +11,7 @@ pub const WIDE_RANGE: i64 = 24;
 /// Ticks in which one of the jumps that were added up is forgotten: 357 ppm, where two healthy
 /// clocks are at most 200 ppm apart.
 const FORGET: u64 = 2_800;
-/// Ticks of jumps that are not forgotten: more are of a faulty peer. Each hop of a network may bring
+/// Ticks by which a peer has moved the device's counter, and that are not forgotten: more are of a faulty peer. Each hop of a network may bring
 /// a counter up to 8 ticks ahead without a BEACON-JOIN: enough for 20 hops.
 const MOST_JUMPS: u32 = 160;
 /// Beacons out of range, less those within, from which on there are too many. One counts for all
@@ -58,26 +58,50 @@ impl Hearing {
         (self.astray, self.behind) = (0, 0);
     }
 
-    /// A beacon that is so many ticks ahead of the local counter, the delay counted in.
+    /// A beacon that is `ahead` ticks ahead of the local counter, and `leads` ticks ahead of the
+    /// device's, the delay counted in.
     #[inline]
-    pub fn beacon(&mut self, tick: u64, ahead: i64) -> BeaconOutcome {
+    pub fn beacon(&mut self, tick: u64, ahead: i64, leads: i64) -> BeaconOutcome {
         match self.weigh(ahead, RANGE) {
             Ok(()) if ahead > 0 => {}
             Ok(()) => return BeaconOutcome::Nothing,
             Err(told) => return told,
         }
+        if self.charge(tick, leads) {
+            return BeaconOutcome::Faulty;
+        }
+        self.jump(ahead);
+        BeaconOutcome::Moved
+    }
+
+    /// A beacon that is `ahead` ticks ahead of the local counter, whose lead over the device's is
+    /// charged later.
+    #[inline]
+    pub fn beacon_on_credit(&mut self, ahead: i64) -> BeaconOutcome {
+        match self.weigh(ahead, RANGE) {
+            Ok(()) if ahead > 0 => self.jump(ahead),
+            Ok(()) => return BeaconOutcome::Nothing,
+            Err(told) => return told,
+        }
+        BeaconOutcome::Moved
+    }
+
+    #[inline]
+    fn jump(&mut self, ahead: i64) {
+        self.jumps += 1;
+        self.greatest_jump = self.greatest_jump.max(ahead as u32);
+        self.local = self.local.plus(ahead);
+    }
+
+    /// Charges the peer with the ticks by which a beacon has moved the device's counter: a peer that
+    /// only follows this device moves nothing. Whether the peer is to be given up.
+    pub fn charge(&mut self, tick: u64, leads: i64) -> bool {
         let forgotten = (tick - self.since) / FORGET;
         self.since += forgotten * FORGET;
         let forgotten = u32::try_from(forgotten).unwrap_or(u32::MAX);
         self.jumped = self.jumped.saturating_sub(forgotten);
-        self.jumped += ahead as u32;
-        if self.jumped > MOST_JUMPS {
-            return BeaconOutcome::Faulty;
-        }
-        self.jumps += 1;
-        self.greatest_jump = self.greatest_jump.max(ahead as u32);
-        self.local = self.local.plus(ahead);
-        BeaconOutcome::Moved
+        self.jumped += leads.max(0) as u32;
+        self.jumped > MOST_JUMPS
     }
 
     /// Takes a beacon `ahead` ticks ahead that moves no counter by itself; one that is further off

@@ -326,7 +326,7 @@ impl Side {
             self.hearing.local = global;
             ahead_by = ahead(global);
         }
-        match self.hearing.beacon(tick, ahead_by) {
+        match self.hearing.beacon(tick, ahead_by, ahead(global)) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
             // This tells a peer that is ahead how far this end is; the peer answers by its own
@@ -417,6 +417,17 @@ impl Side {
             }
             _ => Heard::Nothing,
         }
+    }
+
+    /// A beacon that has moved the local counter led the device's by `leads` ticks; whether the peer
+    /// is given up for it.
+    pub fn charge(&mut self, tick: u64, leads: i64) -> bool {
+        let given_up = self.state == State::Sync && self.hearing.charge(tick, leads);
+        if given_up {
+            self.hearing.jumps -= 1;
+            self.give_up();
+        }
+        given_up
     }
 
     fn joins_too_often(&mut self, tick: u64) -> bool {

@@ -18,14 +18,22 @@ const FILLS: u32 = 1 << 31;
 pub struct Events {
     heap: BinaryHeap<Reverse<(Time, u32)>>,
     /// Global counters that move by what was heard while the walk was by slices: when, where, and the base.
-    raises: alloc::vec::Vec<(Time, usize, Base)>,
+    raises: alloc::vec::Vec<(Time, usize, Base, Option<Debt>)>,
 }
 
+/// By which port, and at which tick, a beacon came for which its peer is still to be charged.
+pub type Debt = (Port, u64);
+
 impl Events {
-    pub fn raise(&mut self, at: Time, device: usize, base: Base) {
-        self.raises.push((at, device, base));
+    pub fn raise(&mut self, at: Time, device: usize, base: Base, debt: Option<Debt>) {
+        self.raises.push((at, device, base, debt));
         self.raises.sort_by_key(|&(at, ..)| Reverse(at));
         self.heap.push(Reverse((at, 0)));
+    }
+
+    /// Whether global counters are still to move.
+    pub fn raises(&self) -> bool {
+        !self.raises.is_empty()
     }
 
     pub fn fill(&mut self, at: Time, lane: usize) {
@@ -74,11 +82,13 @@ impl Network {
                 continue;
             }
             match self.events.heap.pop() {
-                Some(Reverse((_, 0))) => {
-                    if let Some((_, device, base)) = self.events.raises.pop() {
-                        self.devices[device].raise(base);
+                Some(Reverse((_, 0))) => match self.events.raises.pop() {
+                    Some((_, device, base, Some((port, tick)))) => {
+                        self.devices[device].raise_by(port, tick, base);
                     }
-                }
+                    Some((_, device, base, None)) => self.devices[device].raise(base),
+                    None => {}
+                },
                 Some(Reverse((at, rank))) if rank >= FILLS => {
                     self.fill((rank - FILLS) as usize, at)
                 }

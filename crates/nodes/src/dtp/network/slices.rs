@@ -108,10 +108,27 @@ pub struct Slices {
     counters: Counters,
     /// As they were when the slice began.
     before: Counters,
+    /// Beacons that have moved a local counter, and for which no peer was charged yet: those that
+    /// come before them may not have been walked. `kept` of them are from earlier slices.
+    charges: Vec<Charge>,
+    kept: usize,
+    /// The global counters as the charges so far have moved them.
+    charged: Vec<u64>,
     /// Counters' high halves that were told in this slice: by which of `next`, at which tick, and the global counter.
     told: Vec<(u32, u64, u64)>,
     /// How many lanes send before each place in a round.
     places: Vec<u32>,
+}
+
+/// A beacon that has moved a local counter.
+#[derive(Clone, Copy)]
+struct Charge {
+    /// The device that it comes to, at which of its ticks, and the line that it comes by.
+    to: u32,
+    line: u32,
+    at: u64,
+    /// Where it has moved the local counter.
+    local: u64,
 }
 
 /// The global counters of devices.
@@ -165,7 +182,7 @@ struct Unusual;
 impl Network {
     /// Goes on by slices, if there are only beacons, and for some time.
     pub(super) fn begin_slices(&mut self, to: Time) -> Option<Slices> {
-        if !self.devices.iter().all(Device::is_plain) {
+        if !self.devices.iter().all(Device::is_plain) || self.events.raises() {
             return None;
         }
         let now = self.now;
@@ -189,6 +206,8 @@ impl Network {
         let shown = counters.global.iter().map(|global| global << POINT);
         counters.shown = shown.collect();
         let mut highs = Vec::new();
+        let mut charges = Vec::new();
+        let charged = counters.global.clone();
         for (index, lane) in self.lanes.iter().enumerate() {
             let side =
                 |(device, port): (usize, node::Port)| &self.devices[device].sides[port.index()];
@@ -203,9 +222,15 @@ impl Network {
                     Ok(Some(Message::Beacon(counter))) => {
                         let own = heard.local.at(flight.tick) as u64;
                         let ahead = difference(counter, own) + receiver.delay().unwrap_or(0);
-                        match heard.beacon(flight.tick, ahead) {
+                        match heard.beacon_on_credit(ahead) {
                             BeaconOutcome::Nothing => {}
                             BeaconOutcome::Moved => {
+                                charges.push(Charge {
+                                    to: lane.to.0 as u32,
+                                    line: lines.len() as u32,
+                                    at: flight.tick,
+                                    local: low(heard.local),
+                                });
                                 counters.raise_at(lane.to.0, flight.tick, low(heard.local))
                             }
                             BeaconOutcome::Astray
@@ -282,6 +307,9 @@ impl Network {
             msbs: Vec::new(),
             before: counters.clone(),
             counters,
+            kept: charges.len(),
+            charges,
+            charged,
             told: Vec::new(),
             places: Vec::new(),
         })
@@ -344,13 +372,25 @@ impl Network {
             self.lanes[line.lane as usize].asked = due;
             self.events.fill(sending.sent, line.lane as usize);
         }
-        for (device, raises) in slices.counters.raises.iter().enumerate() {
+        let mut raise = |device: usize, tick: u64, to: u64, debt| {
             let global = self.devices[device].global;
+            let base = global.plus(to.wrapping_sub(low(global)) as i64);
+            let at = self.ticks[device].when(tick);
+            self.events.raise(at, device, base, debt);
+        };
+        for (device, raises) in slices.counters.raises.iter().enumerate() {
             for &(tick, to) in raises {
-                let base = global.plus(to.wrapping_sub(low(global)) as i64);
-                self.events
-                    .raise(self.ticks[device].when(tick), device, base);
+                let is_charge = |charge: &Charge| {
+                    (charge.to as usize, charge.at, charge.local) == (device, tick, to)
+                };
+                if !slices.charges.iter().any(is_charge) {
+                    raise(device, tick, to, None);
+                }
             }
+        }
+        for charge in &slices.charges {
+            let (device, port) = self.lanes[slices.lines[charge.line as usize].lane as usize].to;
+            raise(device, charge.at, charge.local, Some((port, charge.at)));
         }
     }
 }
@@ -409,6 +449,7 @@ impl Slices {
             ..
         } = network;
         self.before.become_like(&self.counters);
+        self.kept = self.charges.len();
         self.told.clear();
         // How far the phase may be off the line between its two ends: an eighth of what the square of the time makes of the change of rates.
         let more = Time::from_ps(2 * self.interval * PS_A_TICK);
@@ -437,6 +478,7 @@ impl Slices {
                 begin = end;
             }
         }
+        self.charge(&last)?;
         core::mem::swap(&mut self.sendings, &mut self.next);
         for (sending, (sent, phase)) in self.sendings.iter_mut().zip(ends) {
             let messages = sending.messages;
@@ -616,12 +658,19 @@ impl Slices {
         sending.catch_up(round as u8);
         sending.done = round as u8 + 1;
         let at = (tick as i64 + way) as u64 + held;
-        match sending.hearing.beacon(at, ahead) {
+        match sending.hearing.beacon_on_credit(ahead) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => {
                 check.mark = sending.mark(sending.phase);
-                let (to, local) = (sending.to as usize, low(sending.hearing.local));
-                self.counters.raise_at(to, at, local);
+                let (to, local) = (sending.to, low(sending.hearing.local));
+                let line = sending.line;
+                self.charges.push(Charge {
+                    to,
+                    line,
+                    at,
+                    local,
+                });
+                self.counters.raise_at(to as usize, at, local);
             }
             BeaconOutcome::Astray | BeaconOutcome::FellBehind | BeaconOutcome::Faulty => {
                 return Err(Unusual);
@@ -630,8 +679,49 @@ impl Slices {
         Ok(())
     }
 
+    /// Charges peers for what has come up to the last ticks of devices: all of it is known.
+    fn charge(&mut self, last: &[u64]) -> Result<(), Unusual> {
+        let is_due = |charge: &Charge| charge.at <= last[charge.to as usize];
+        let mut due: Vec<Charge> = self.charges.iter().copied().filter(is_due).collect();
+        if due.is_empty() {
+            return Ok(());
+        }
+        due.sort_unstable_by_key(|charge| (charge.to, charge.at));
+        let mut places = vec![0; self.lines.len()];
+        for (place, sending) in self.next.iter().enumerate() {
+            places[sending.line as usize] = place;
+        }
+        let mut moved = Vec::new();
+        let same_tick = |one: &Charge, other: &Charge| (one.to, one.at) == (other.to, other.at);
+        for charges in due.chunk_by(same_tick) {
+            let to = charges[0].to;
+            let before = match moved.last() {
+                Some(&(device, global)) if device == to => global,
+                _ => self.charged[to as usize],
+            };
+            let mut global = before;
+            for charge in charges {
+                let leads = charge.local.wrapping_sub(before) as i64;
+                let hearing = &mut self.next[places[charge.line as usize]].hearing;
+                if hearing.charge(charge.at, leads) {
+                    return Err(Unusual);
+                }
+                if charge.local.wrapping_sub(global) as i64 > 0 {
+                    global = charge.local;
+                }
+            }
+            moved.push((to, global));
+        }
+        for (device, global) in moved {
+            self.charged[device as usize] = global;
+        }
+        self.charges.retain(|charge| !is_due(charge));
+        Ok(())
+    }
+
     /// As if the slice had not been walked.
     fn forget(&mut self) {
+        self.charges.truncate(self.kept);
         self.counters.become_like(&self.before);
     }
 

@@ -3,8 +3,8 @@
 //! A change is a command. Decided in instance `i`, it applies to the instances from `i + alpha` on,
 //! where `alpha` is the window of the group (Lamport, Malkhi, Zhou, "Reconfiguring a State
 //! Machine", 2010, section 3). No member asks for votes or counts them in an instance `j` before it
-//! knows what is decided up to `j - alpha`, since the window begins at what is decided. So
-//! everybody counts the votes of an instance by the same acceptors.
+//! knows the decisions up to `j - alpha`, since the window begins after the last decision. So
+//! all members count the votes of an instance by the same acceptors.
 //!
 //! One change is under way at a time: the next one may be decided once the one before applies. So
 //! two sets of acceptors describe the whole window.
@@ -44,13 +44,13 @@ pub struct Change {
     /// Whether a coordinator has checked that the group can carry it out. Replicas do nothing
     /// without that.
     pub granted: bool,
-    /// Acceptors that are to be added, and removed.
+    /// Acceptors to add, as a set of bits.
     pub add: u8,
-    /// See `add`.
+    /// Acceptors to remove, as a set of bits.
     pub remove: u8,
-    /// Replicas that are to be added, and removed.
+    /// Replicas to add, as a set of bits.
     pub add_replicas: u16,
-    /// See `add_replicas`.
+    /// Replicas to remove, as a set of bits.
     pub remove_replicas: u16,
 }
 
@@ -65,7 +65,7 @@ pub enum Refusal {
     Empty,
 }
 
-/// Members as the answer to a change tells them.
+/// The members, in the answer to a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Members {
     /// Acceptors as bits: after the last change.
@@ -127,7 +127,7 @@ impl Configuration {
         self.is_quorum(low, these, quorum) && self.is_quorum(Instance::MAX, these, quorum)
     }
 
-    /// Whether a replica is waited for, where coordinators were made with so many.
+    /// Whether coordinators wait for a replica, given the number of replicas they were configured with.
     pub(crate) fn has_replica(&self, replica: usize, replicas: usize) -> bool {
         let is = |bits: u16| replica < usize::from(MAX_REPLICAS) && bits >> replica & 1 == 1;
         (replica < replicas || is(self.added)) && !is(self.removed)
@@ -136,7 +136,7 @@ impl Configuration {
     /// The configuration after a change that is decided in an instance.
     ///
     /// # Errors
-    /// Why nothing is changed.
+    /// The reason for which the change is refused.
     pub fn changed(
         &self,
         change: Change,
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!((next.since, next.from), (26, 42));
         assert_eq!(next.before.bits(), 0b1011);
         assert_eq!(next.acceptors.bits(), 0b1_1011);
-        // What is there already, and what is not, changes nothing.
+        // Adding a member that is there, or removing one that is not, changes nothing.
         assert_eq!(next.changed(change(0b1000, 0b0100), 27, 16), Ok(next));
         let all = change(0, 0b1_1111);
         assert_eq!(next.changed(all, 50, 16), Err(Refusal::Empty));

@@ -31,8 +31,8 @@ use alloc::vec::Vec;
 /// No instance and no round is higher: a message by somebody who counts wrongly uses up no more.
 const MOST: u64 = u64::MAX >> 1;
 
-/// Questions about earlier instances under way at a time, first or again. A coordinator that takes
-/// over a full window has thousands of answers coming, and must stay able to hear and be heard.
+/// Requests about earlier instances under way at a time, first or repeated. After a takeover of a
+/// full window thousands of answers would arrive at once, and the lease would end behind them.
 const AGAIN: usize = 64;
 /// Retries at which the same waits until auxiliary acceptors are called: it was asked again meanwhile, as one frame may be lost.
 const STOOD: u8 = 2;
@@ -305,14 +305,14 @@ impl<V: Clone + Default> Coordinator<V> {
     ) {
         let window = self.open.len() as u64;
         if below > MOST || configuration.since > below || configuration.from > below + window {
-            // No replica of this group says so.
+            // No replica of this group sends such a report.
             return;
         }
         self.learned = self.learned.max(below);
         let is_new = configuration.version > self.configuration.version;
         if is_new {
             self.configuration = *configuration;
-            // Who voted before that is not known any more; a replica has what they decided.
+            // The acceptors of earlier instances are not known any more; a replica has those decisions.
             self.base = self.base.max(configuration.since);
             self.next = self.next.max(self.base);
         }
@@ -324,7 +324,7 @@ impl<V: Clone + Default> Coordinator<V> {
         }
     }
 
-    /// Asks for promises that it has, to hear which acceptors are there.
+    /// Asks again for promises that it has, to learn which acceptors answer.
     pub fn probe(&self, out: &mut Vec<Message<V>>) {
         self.ask(self.base, out);
     }
@@ -385,7 +385,7 @@ impl<V: Clone + Default> Coordinator<V> {
             self.tell_trim(out);
         }
         if self.is_leading() {
-            // What was asked for may have been trimmed since.
+            // The requested instances may have been trimmed since.
             self.next_votes(out);
         }
         let not_yet = self.lot.1.max(self.base.saturating_add(1))..self.lots_end;
@@ -400,7 +400,7 @@ impl<V: Clone + Default> Coordinator<V> {
             }
         }
         if self.stage == Stage::ExpectPromises {
-            // What was asked for may have been trimmed since.
+            // The requested instances may have been trimmed since.
             self.go_on(out);
         }
     }
@@ -672,7 +672,7 @@ impl<V: Clone + Default> Coordinator<V> {
         self.lead_if_promised(out);
     }
 
-    /// Asks for the next lot of instances below `end`, once that of before is answered.
+    /// Asks for the next batch of instances below `end`, once the batch before is answered.
     fn next_lot(
         &mut self,
         low: Instance,

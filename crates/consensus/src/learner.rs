@@ -57,7 +57,7 @@ impl<V: Clone + Default + PartialEq> Learner<V> {
         self.configuration = configuration;
     }
 
-    /// Whose votes it counts.
+    /// The configuration by which it counts votes.
     pub fn configuration(&self) -> &Configuration {
         &self.configuration
     }

@@ -270,7 +270,7 @@ impl Default for Store {
 }
 
 impl Store {
-    /// The empty store of a group with so many acceptors, that remember so many instances.
+    /// The empty store of a group with this number of acceptors, which remember `window` instances.
     pub fn of(acceptors: usize, window: usize) -> Store {
         Store {
             configuration: Configuration::of(acceptors),

@@ -108,7 +108,7 @@ impl Default for Config {
     }
 }
 
-/// By what requests are told apart: the client, and where it has no number yet, what it asks for.
+/// Identifies a request: by its client, and by its value while the client has no number yet.
 type Asker = (u32, Value);
 
 fn asker(command: &Command) -> Asker {
@@ -129,7 +129,7 @@ pub struct CoordinatorNode {
     kept: Round,
     /// The coordinator.
     pub coordinator: Coordinator<Command>,
-    /// How far each replica has delivered, and when it last said so; of those that it was made with, as if that were at its start.
+    /// The progress of each replica and the time of its last report; the start of this node for those it was configured with.
     delivered: Vec<(Instance, Option<Time>)>,
     replicas: usize,
     /// When it last heard each acceptor, and from which instance on that remembers.
@@ -139,7 +139,7 @@ pub struct CoordinatorNode {
     /// In which instance the last command of each client was proposed here: of no more clients than there are instances.
     under_way: BTreeMap<Asker, Instance>,
     window: usize,
-    /// Requests without an instance, as many as a lot has: and whether its switch was offered them again. They came while there was no room, or before it led.
+    /// Requests that arrived before it led or while the window was full, at most a batch, and whether its switch was offered them again.
     held: BTreeMap<Asker, (Command, bool)>,
     absence: Time,
     /// Up to where it had acceptors forget, at once, and after how many more it does so again.
@@ -156,7 +156,7 @@ pub struct CoordinatorNode {
     missed: (Instance, Time),
     /// How long after a lease it takes over.
     patience: Time,
-    /// How often it took over since the group last decided something, or since it led for a whole lease.
+    /// Takeovers since the last decision of the group, or since it last led for a whole lease.
     in_vain: u32,
     /// Since when it leads.
     led_since: Time,
@@ -304,7 +304,7 @@ impl CoordinatorNode {
                     self.take_up(command);
                 }
             }
-            // What comes of phase 1 is known soon.
+            // Phase 1 ends soon.
             Kind::Request if !self.coordinator.is_following() => self.hold(message.value),
             Kind::Lease => {
                 if message.round >= round {
@@ -372,8 +372,8 @@ impl CoordinatorNode {
         self.hand_over(now, false);
     }
 
-    /// Grants a change of the members that the group can carry out. `None`: not now, as an acceptor that is to be added does not
-    /// answer, or remembers instances that are not part of the window any more; the client asks again.
+    /// Grants a change of the members that the group can carry out. `None`: not now, as a new acceptor does not answer, or
+    /// remembers instances that are not part of the window any more; the client asks again.
     fn grant(&mut self, now: Time, command: Command) -> Option<Command> {
         let Some(change) = Change::decode(&command.value).filter(|_| self.can_change) else {
             return Some(command);
@@ -415,8 +415,8 @@ impl CoordinatorNode {
         }
     }
 
-    /// Has a decision voted for again that a replica misses. What is not decided is asked for again by its own timer, and several replicas may miss the
-    /// same.
+    /// Has acceptors vote again for a decision that a replica lacks: once in a retry, as several replicas may lack it.
+    /// Instances that are not decided have timers of their own.
     fn ask_again(&mut self, now: Time, instance: Instance) {
         let (last, at) = self.asked_again;
         if self.coordinator.under_way(instance).is_some()
@@ -428,7 +428,7 @@ impl CoordinatorNode {
         self.coordinator.ask_again(instance, &mut self.out);
     }
 
-    /// How long it waits for a leader that it has heard.
+    /// The time that it waits for a leader whose messages have stopped.
     fn wait(&self) -> Time {
         let doubled = self.lease.as_ps() << self.in_vain.min(MAX_DOUBLED);
         Time::from_ps(doubled) + self.patience
@@ -446,7 +446,7 @@ impl CoordinatorNode {
         }
     }
 
-    /// Does what it holds, once it leads without a switch and there is room.
+    /// Proposes the requests that it holds, once it leads without a switch and the window has room.
     fn propose_held(&mut self, now: Time) {
         while self.coordinator.has_room()
             && let Some((_, (command, _))) = self.held.pop_first()

@@ -69,8 +69,7 @@ pub struct LearnerNode {
     tell: Tell,
     /// Whether it knows where it came in.
     began: bool,
-    /// The highest instance that a replica has come to: so far it knows who votes, and a window
-    /// further.
+    /// The highest instance that a replica has delivered: it knows the acceptors up to a window above it.
     known: Instance,
     ask: Time,
     next_ask: Time,

@@ -29,7 +29,7 @@ use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use nodes::ConfigError;
 use packet::ethernet::Mac;
 
-/// Decisions that a peer is told at once, or parts of a checkpoint.
+/// Decisions, or parts of a checkpoint, in one answer to a peer.
 const LOT: u64 = 16;
 /// Reports without an answer until it asks again for what is missing, at most: each time that it
 /// asks in vain it waits for twice as many. The answer may wait in its own queue, and asking more
@@ -128,7 +128,7 @@ pub struct Replica {
     waited: u32,
     /// Behind the decisions that it has asked for.
     asked_for: Instance,
-    /// What it gave to a peer last: an instance, the part of a checkpoint if that was it, and when.
+    /// Its last answer to a peer: the instance, the part of a checkpoint if it was one, and the time.
     gave: (Instance, Option<u64>, Time),
     /// It reports after so many instances, before acceptors have no room.
     lot: Instance,
@@ -304,8 +304,8 @@ impl Replica {
         self.member.send(&delivered, out);
     }
 
-    /// Whether a peer's question is a new one. All peers hear an answer; the same question within the
-    /// time of a report was asked before the answer arrived.
+    /// Whether a peer's request is a new one. All peers receive an answer; the same request within the
+    /// time of a report was sent before the answer arrived.
     fn is_new(&mut self, now: Time, instance: Instance, part: Option<u64>) -> bool {
         let (last, last_part, at) = self.gave;
         let again = (last, last_part) == (instance, part) && now < at + self.report;

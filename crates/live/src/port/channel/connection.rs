@@ -349,7 +349,7 @@ impl<T: Transport> Connection<T> {
         let Some(tls) = &mut self.tls else {
             return false;
         };
-        // An error is to be read too.
+        // The caller reads an error, too.
         tls.process_new_packets()
             .map_or(true, |state| is_readable(&state))
     }

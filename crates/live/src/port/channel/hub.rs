@@ -363,7 +363,7 @@ impl Hub {
                 Err(error) => self.unreachable(key, error.into()),
             },
             Stage::Handshake => self.shake(key),
-            // The node has not answered: what came waits, what TLS has to say leaves.
+            // The node has not answered: received data waits, records of TLS leave.
             Stage::Offered => self.write(key),
             Stage::Leaving => {
                 if events & OUT != 0 {

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Figure 4.24a of paper 002: the share of pairs of probes that a router has put behind each other with the least gap, and the quantiles of the rate of pairs, Gb/s. Trains go from
 # 0.1 to 9.6 Gb/s, so that without a router the rates lie on a diagonal, and next to none are above 9.65.
-# The paper: over 25 % of pairs through a DPDK router, over 40 % through Linux, so that routers are unsuitable. That is measured by the last table, in which other methods send through the same
-# routers: those that look at single gaps are far off, those that look at whole trains are not.
+# The paper: over 25 % of pairs through a DPDK router, over 40 % through Linux, so that routers are unsuitable. The last table measures it: other methods send through the same
+# routers, and those that use single gaps are far off; those that use whole trains are not.
 set -e
 cd "$(dirname "$0")"
 mkdir -p out

@@ -1,6 +1,6 @@
 #!/bin/sh
-# A trace as cross traffic (figure 4.22 of paper 002 has CAIDA's, which nobody may pass on): this one is made here, by
-# self-similar.awk. Any other capture may stand in its place:
+# A trace as cross traffic (figure 4.22 of paper 002 has CAIDA's, which may not be redistributed): self-similar.awk
+# generates this one. Any other capture may be used:
 # usage: trace.sh [CAPTURE]
 set -e
 trace=out/trace.pcapng

@@ -4,7 +4,7 @@
 
     with Group(interface="10.0.0.9") as group:
         instance, answer = group.submit(b"hello")       # decided once, in this instance
-        for instance, value in group.deliver(10):       # what is decided from now on, in order
+        for instance, value in group.deliver(10):       # later decisions, in order
             print(instance, value)
 
 A group with a key: Group(key=bytes.fromhex(open("group.key").read())). As a program: paxos.py [--interface ADDRESS] [--group ADDRESS] VALUE...
@@ -121,7 +121,7 @@ class Group:
         while (now := time.monotonic()) < until:
             self._send(REQUEST, client=client, sequence=sequence, value=value)
             again = min(until, now + wait)
-            # As for any network: who waits in vain waits for longer.
+            # Exponential back-off, as on any network.
             wait = min(2 * wait, 2.0)
             while (message := self._receive(again)) is not None or time.monotonic() < again:
                 if message is None:

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Memory of an OpenFlow switch with two data ports (section 3.8.2 of paper 003): in all, and of this the rings of the ports, which the
-# kernel and the switch share, the program's code, and what the switch has for itself. As root. Usage: memory.sh [PORTS]
+# kernel and the switch share, the program's code, and the switch's own memory. As root. Usage: memory.sh [PORTS]
 set -e
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" = 0 ] || { echo "needs root, for a network namespace" >&2; exit 77; }

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Compiles the listing of figure 4.2 of paper 002 and runs it on two ports of a mount, with a cable between them, as any user: 1,000 packets, 1,250,000 idle characters (1 ms) apart.
-# A card in Verilog keeps them to the character; these ports keep them as well as the machine can, which is shown on standard error.
+# A card in Verilog keeps the gaps exactly; the error of these ports is on standard error.
 set -euo pipefail
 cd "$(dirname "$0")"
 skip() { echo "$1" >&2; exit 77; }

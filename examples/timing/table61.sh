@@ -1,6 +1,6 @@
 #!/bin/bash
 # Table 6.1 of the thesis on this machine, MB of lines of 64-byte frames a second: the shell's own tools on a port without a wire (as the paper's dummy driver: each read makes lines), the same on a file
-# in memory, and `wire`'s beside them. The argument is the number of frames. Without /dev/fuse there is no port, and `-` stands for it.
+# in memory, and those of `wire`. The argument is the number of frames. Without /dev/fuse there is no port, and `-` stands for it.
 set -e
 frames=${1:-2000000}
 work=$(mktemp -d /dev/shm/table61.XXXXXX)

@@ -38,20 +38,25 @@ fn the_lab_that_runs_in_simulated_time_runs_over_veth_and_is_linearizable() {
     assert_eq!(counters["linearizable"], 1);
 }
 
-#[test]
-fn programs_over_udp_multicast_replicate_a_store() {
-    if !is_root("Paxos between namespaces") {
-        return;
-    }
-    let (report, code) = live("hosts.toml", "");
-    let said: Vec<_> = of(&report, "program")
+/// Output of the programs of host `k`, in their order.
+fn outputs_of_clients(report: &[Value]) -> Vec<String> {
+    of(report, "program")
         .filter(|program| {
             program["program"]
                 .as_str()
                 .is_some_and(|name| name.starts_with("k."))
         })
         .map(|program| program["output"].as_str().unwrap_or("").trim().to_string())
-        .collect();
+        .collect()
+}
+
+#[test]
+fn programs_over_udp_multicast_replicate_a_store() {
+    if !is_root("Paxos between namespaces") {
+        return;
+    }
+    let (report, code) = live("hosts.toml", "");
+    let said = outputs_of_clients(&report);
     assert_eq!(code, 0, "{report:?}");
     assert_eq!(said[..3], ["written", "written", "43"]);
     let words: Vec<_> = said[3].split_whitespace().collect();
@@ -69,14 +74,7 @@ fn the_lab_that_replaces_an_acceptor_ends_with_the_new_members() {
         return;
     }
     let (report, code) = live("members.toml", "");
-    let said: Vec<_> = of(&report, "program")
-        .filter(|program| {
-            program["program"]
-                .as_str()
-                .is_some_and(|name| name.starts_with("k."))
-        })
-        .map(|program| program["output"].as_str().unwrap_or("").trim().to_string())
-        .collect();
+    let said = outputs_of_clients(&report);
     assert_eq!(code, 0, "{report:?}");
     assert_eq!([&said[0], &said[2]], ["written", "42"]);
     for members in [&said[1], &said[3]] {
@@ -155,8 +153,8 @@ fn members_with(group: &str, on: &str, more: &str) -> String {
     )
 }
 
-/// The test kills and restarts each acceptor in turn, and then all members at once. What was
-/// written is there.
+/// The test kills and restarts each acceptor in turn, and then all members at once. All writes
+/// are there.
 #[test]
 fn what_was_written_outlives_kill_9_of_every_member() {
     let place = Place::new("paxos-killed");
@@ -272,8 +270,8 @@ fn a_group_with_a_key_hears_only_those_who_have_it() {
     }
 }
 
-/// One of three acceptors is replaced, and then one of the others ends for good: those that are
-/// left are a majority of the new members alone. The change outlives a kill of all members.
+/// One of three acceptors is replaced, and then one of the others is killed: the remaining two are
+/// a majority of the new members only. The change survives a kill of all members.
 #[test]
 fn an_acceptor_is_replaced_by_a_decided_change_that_outlives_kill_9() {
     let place = Place::new("paxos-members");
@@ -390,7 +388,7 @@ END
 
 #[test]
 fn a_load_without_a_group_says_so_first() {
-    let place = Place::new("paxos-nobody");
+    let place = Place::new("paxos-no-group");
     let on = format!("--on multicast:{}:57021@127.0.0.1", group(10));
     let ended = place.run(&format!("wire paxos load {on} --duration 1500ms"));
     assert_eq!(ended.code, Some(1));

@@ -94,9 +94,7 @@ impl<N: Node> Node for Process<N> {
 struct Mistaken(AcceptorNode, Mistake);
 
 impl Node for Mistaken {
-    fn properties(&self) -> Properties {
-        self.0.properties()
-    }
+    delegate!(properties wake next_wake statistics);
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         let promised = self.0.acceptor.promised;
@@ -116,27 +114,13 @@ impl Node for Mistaken {
             self.0.acceptor.cells.fill(Cell::default());
         }
     }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.0.wake(now, out);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        self.0.next_wake()
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.0.statistics()
-    }
 }
 
 /// A coordinator with a mistake.
 struct MistakenCoordinator(CoordinatorNode, Mistake);
 
 impl Node for MistakenCoordinator {
-    fn properties(&self) -> Properties {
-        self.0.properties()
-    }
+    delegate!(properties wake next_wake statistics);
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         let message = Message::parse(&frames[0][MESSAGE..]).ok();
@@ -162,27 +146,13 @@ impl Node for MistakenCoordinator {
         }
         self.0.frames(now, port, frames, out);
     }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.0.wake(now, out);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        self.0.next_wake()
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.0.statistics()
-    }
 }
 
 /// A replica that counts votes by the members that it began with.
 struct OldReplica(Replica, bool);
 
 impl Node for OldReplica {
-    fn properties(&self) -> Properties {
-        self.0.properties()
-    }
+    delegate!(properties wake next_wake statistics);
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         if self.1 {
@@ -190,42 +160,16 @@ impl Node for OldReplica {
         }
         self.0.frames(now, port, frames, out);
     }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.0.wake(now, out);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        self.0.next_wake()
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.0.statistics()
-    }
 }
 
 /// A node that begins later.
 struct Later<N>(N, Time);
 
 impl<N: Node> Node for Later<N> {
-    fn properties(&self) -> Properties {
-        self.0.properties()
-    }
-
-    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        self.0.frames(now, port, frames, out);
-    }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.0.wake(now, out);
-    }
+    delegate!(properties frames wake statistics);
 
     fn next_wake(&self) -> Option<Time> {
         self.0.next_wake().map(|at| at.max(self.1))
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.0.statistics()
     }
 }
 

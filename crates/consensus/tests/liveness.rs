@@ -3,11 +3,11 @@
 //! after the last fault the group has to answer within a bounded time.
 //!
 //! The other random faults have members that take no time, where any number of repeated questions
-//! is free. Here they cost what keeps the group from answering: a member that asks again while the
-//! answer waits in its own queue makes that queue longer.
+//! is free. Here they take time that answers need: a member that asks again while the answer waits
+//! in its own queue makes that queue longer.
 //!
-//! A seed is a run. Many: `LIVENESS_RUNS=1000 cargo test -p wireline-consensus --test behaviour
-//! liveness`; one that failed: `LIVENESS_FROM=SEED LIVENESS_RUNS=1`.
+//! Each seed is a run. `LIVENESS_RUNS=1000 cargo test -p wireline-consensus --test behaviour
+//! liveness` does a thousand; `LIVENESS_FROM=SEED LIVENESS_RUNS=1` repeats one that failed.
 
 use crate::faults::number;
 use crate::memory::Disk;
@@ -47,11 +47,11 @@ struct Process {
     node: Box<dyn Node>,
     start: Start,
     out: Out,
-    /// When frames arrived that wait, and frames.
+    /// Waiting frames, each with its time of arrival.
     queue: VecDeque<(Time, Frame)>,
-    /// Until when it has to do, or is paused.
+    /// End of its current work or of its pause.
     free: Time,
-    /// Until when it is cut off.
+    /// End of its partition.
     cut: Time,
 }
 
@@ -67,14 +67,14 @@ impl Process {
         }
     }
 
-    /// When it does something next.
+    /// Time of its next action.
     fn next(&self) -> Option<Time> {
         let arrived = self.queue.front().map(|(at, _)| *at);
         let due = arrived.into_iter().chain(self.node.next_wake()).min();
         due.map(|due| due.max(self.free))
     }
 
-    /// Does what is due; what it sends, and how many frames it handled.
+    /// Handles the frames and the wake-up that are due. Returns the frames it sends, and the number handled.
     fn act(&mut self, now: Time) -> (Vec<Frame>, u64) {
         let arrived = self.queue.iter().take(BATCH);
         let count = arrived.take_while(|(at, _)| *at <= now).count();
@@ -95,21 +95,7 @@ impl Process {
 struct Watched(ClientNode, Arc<Mutex<Vec<Entry>>>);
 
 impl Node for Watched {
-    fn properties(&self) -> Properties {
-        self.0.properties()
-    }
-
-    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        self.0.frames(now, port, frames, out);
-    }
-
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.0.wake(now, out);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        self.0.next_wake()
-    }
+    delegate!(properties frames wake next_wake);
 
     fn statistics(&self) -> Statistics {
         *self.1.lock().unwrap() = self.0.history().entries.clone();
@@ -227,7 +213,7 @@ fn group(random: &mut Random, seen: &Arc<Mutex<Vec<Entry>>>) -> Vec<Process> {
     processes
 }
 
-/// What clients saw of a run.
+/// Operations of the clients in a run.
 #[derive(Debug, PartialEq)]
 struct Seen {
     linearizable: bool,

@@ -1,5 +1,7 @@
 //! The protocol against everything that may go wrong.
 
+#[macro_use]
+mod delegate;
 mod faults;
 mod liveness;
 mod memory;

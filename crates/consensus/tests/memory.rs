@@ -1,5 +1,5 @@
-//! Members killed at every message and restarted from their stored state: it always covers what they had answered, and no more
-//! than they were asked.
+//! Members killed at every message and restarted from their stored state: it always covers their answers, and no more
+//! than the requests.
 
 use consensus::nodes::acceptor::{self, AcceptorNode, Memory};
 use consensus::nodes::coordinator::{self, CoordinatorNode};

@@ -204,8 +204,8 @@ impl Device {
         }
     }
 
-    /// T5 for a beacon that has moved the local counter of a port to `local` at a tick, and for
-    /// which its peer was not charged yet.
+    /// T5 for a beacon that has moved the local counter of a port to `local` at a tick, before its
+    /// peer is charged for it.
     fn raise_by(&mut self, port: Port, tick: u64, local: Base) {
         if self.began.0 != tick {
             self.began = (tick, self.global);

@@ -273,10 +273,9 @@ fn a_clock_that_is_too_fast_is_given_up_by_all_its_neighbours_on_random_trees() 
     }
 }
 
-/// A star whose device 1 is faulty: how many peers the middle and each device around it give up,
-/// and whether the middle gives up device 1. The healthy ones around it are faster
-/// than the middle by so many ticks as a counter that is `ahead` gains until the fault is found;
-/// slower where that is negative.
+/// A star whose device 1 is faulty. Returns the number of peers that the middle and each device
+/// around it give up, and whether the middle gives up device 1. The healthy devices around it are
+/// `ahead` ticks ahead of the middle when the fault is found; negative: behind it.
 fn star(seed: u64, ahead: f64) -> (Vec<u64>, bool) {
     let mut random = Random::new(seed);
     let [own, fault] = [

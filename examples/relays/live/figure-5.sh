@@ -1,6 +1,6 @@
 #!/bin/sh
-# Figure 5 of paper 004: what comes in by eth0 and by eth1 waits in queues 0 and 1 of netfilter, by the paper's own two lines of iptables, and one program answers
-# for both. Pings between a and b pass through it. Without iptables the rules that iptables-translate makes of the lines are given to nft. As root.
+# Figure 5 of paper 004: packets from eth0 and eth1 wait in queues 0 and 1 of netfilter, by the paper's own two lines of iptables, and one program answers
+# both. Pings between a and b pass through it. Without iptables the rules that iptables-translate makes of the lines are given to nft. As root.
 set -e
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/network.sh"

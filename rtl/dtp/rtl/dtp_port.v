@@ -176,8 +176,8 @@ assign joins = is_join && peer_known && agree && told_global > 106'sd8;
 
 wire       forgets = age == FORGET;
 wire [7:0] jumped_yet = forgets && jumped != 8'd0 ? jumped - 8'd1 : jumped;
-// A peer is charged with the ticks by which it moves the device's counter: one that only follows
-// this device moves nothing.
+// A peer is charged with the ticks by which it moves the device's counter; a peer that only follows
+// this device does not move it.
 wire [7:0] jumped_since = jumped_yet + (of_global > 54'sd0 ? {4'd0, of_global[3:0]} : 8'd0);
 wire is_ahead = is_sync && is_beacon && in_range && ahead > 54'sd0;
 wire jump = heard && is_ahead && jumped_since <= MOST_JUMPS;

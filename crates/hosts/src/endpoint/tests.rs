@@ -256,8 +256,8 @@ impl World {
         } else {
             self.attend(usize::from(self.due[1] == next), Sent::default());
         }
-        // No burst: what arrives lets as much leave, in slow start twice as much. A window or a buffer that
-        // was full is filled at once when a gap closes.
+        // No burst: delivered bytes let as many leave, in slow start twice as many. A full window or buffer is
+        // filled at once when a gap closes.
         let left = self.left - left;
         let delivered = self.delivered() - delivered;
         let after = self.ends[0].sender.view();

@@ -15,7 +15,7 @@ pub struct User {
 }
 
 impl User {
-    /// An unused user number: unlike with `nobody`, no other process has its rights.
+    /// A user number that no other process has. The user `nobody` is shared by many services.
     #[must_use]
     pub fn dynamic() -> User {
         let number = FIRST_DYNAMIC + (super::random::number() % u64::from(DYNAMIC)) as u32;

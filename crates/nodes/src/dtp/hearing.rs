@@ -93,8 +93,8 @@ impl Hearing {
         self.local = self.local.plus(ahead);
     }
 
-    /// Charges the peer with the ticks by which a beacon has moved the device's counter: a peer that
-    /// only follows this device moves nothing. Whether the peer is to be given up.
+    /// Charges the peer with the ticks by which a beacon moved the device's counter; a peer that
+    /// only follows this device does not move it. Returns whether to give the peer up.
     pub fn charge(&mut self, tick: u64, leads: i64) -> bool {
         let forgotten = (tick - self.since) / FORGET;
         self.since += forgotten * FORGET;
@@ -104,8 +104,8 @@ impl Hearing {
         self.jumped > MOST_JUMPS
     }
 
-    /// Takes a beacon `ahead` ticks ahead that moves no counter by itself; one that is further off
-    /// than `range` is out of range.
+    /// Takes a beacon `ahead` ticks ahead that does not move a counter itself. Beyond `range` it is
+    /// out of range.
     ///
     /// # Errors
     /// What has come of one that is out of range.

@@ -331,7 +331,7 @@ impl<T: Transport> Connection<T> {
         }
     }
 
-    /// Tells the far end that nothing more will come. With TLS this takes further calls of
+    /// Ends the stream to the far end. With TLS this takes further calls of
     /// [`write`](Connection::write) and of this while [`wants_write`](Connection::wants_write).
     pub fn end(&mut self) {
         if let Some(tls) = &mut self.tls {
@@ -344,7 +344,7 @@ impl<T: Transport> Connection<T> {
         self.socket.end();
     }
 
-    /// Whether TLS holds something to read that no longer lies in the socket: the kernel does not report it.
+    /// Whether TLS holds decrypted data or an error. The kernel does not report it, as the socket is empty.
     pub fn has_read_ahead(&mut self) -> bool {
         let Some(tls) = &mut self.tls else {
             return false;

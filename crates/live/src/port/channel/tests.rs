@@ -378,7 +378,7 @@ fn data_that_tls_has_decrypted_wakes_the_port_when_the_node_makes_room() {
         came = far.seen.iter().map(|said| said.3.len()).sum();
     }
     while far.look(Duration::from_millis(20)) {}
-    assert!(!far.is_ready(), "no room: nothing is to be done");
+    assert!(!far.is_ready(), "it is ready without room");
     far.send(Kind::Acknowledge, id, WINDOW, b"");
     assert!(far.is_ready(), "nothing wakes the port");
     far.seen.clear();

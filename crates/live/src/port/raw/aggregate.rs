@@ -13,13 +13,13 @@ const FRONT: usize = HEADER.len() + 4 + 4;
 /// Bytes of a length.
 const LENGTH: usize = 2;
 
-/// MTU of an interface on which each frame of at most `longest` bytes fits into an aggregate: one that begins
-/// like an aggregate crosses in one.
+/// MTU at which each frame of at most `longest` bytes fits into an aggregate, which a frame needs that
+/// begins like one.
 pub const fn mtu(longest: usize) -> u32 {
     (FRONT + LENGTH + longest - HEADER.len()) as u32
 }
 
-/// Whether it begins as an aggregate does.
+/// Whether a frame begins like an aggregate.
 pub fn is_aggregate(frame: &[u8]) -> bool {
     frame.starts_with(&HEADER)
 }

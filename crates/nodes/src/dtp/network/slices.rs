@@ -123,7 +123,7 @@ pub struct Slices {
 /// A beacon that has moved a local counter.
 #[derive(Clone, Copy)]
 struct Charge {
-    /// The device that it comes to, at which of its ticks, and the line that it comes by.
+    /// The device that receives the beacon, the line it arrives on, and the device's tick.
     to: u32,
     line: u32,
     at: u64,
@@ -679,7 +679,7 @@ impl Slices {
         Ok(())
     }
 
-    /// Charges peers for what has come up to the last ticks of devices: all of it is known.
+    /// Charges peers for the beacons up to the last tick of each device; all of these are known.
     fn charge(&mut self, last: &[u64]) -> Result<(), Unusual> {
         let is_due = |charge: &Charge| charge.at <= last[charge.to as usize];
         let mut due: Vec<Charge> = self.charges.iter().copied().filter(is_due).collect();

@@ -27,7 +27,7 @@ struct Memory {
 }
 
 impl Memory {
-    /// How many of `most` bytes one call transfers.
+    /// Bytes that one call transfers, of `most`.
     fn share(&mut self, most: usize) -> io::Result<usize> {
         match self.random.below(8) {
             _ if self.smooth => Ok(most),
@@ -123,7 +123,7 @@ impl End {
         }
     }
 
-    /// Does what the hub does of a connection whose socket is ready for something.
+    /// Handles the connection as the hub does when its socket is ready.
     fn step(&mut self, expected: usize) {
         if !self.shaken {
             self.shaken = self.connection.handshake().unwrap();
@@ -152,7 +152,7 @@ impl End {
         let done = self.given == self.sends.len() && self.came.len() == expected;
         self.leaving |= done;
         if self.leaving {
-            // What still comes is thrown away, so that the far end is not held up.
+            // Later bytes are discarded, so that the far end can go on.
             self.connection.socket.from.borrow_mut().bytes.clear();
         }
         if self.leaving
@@ -210,7 +210,7 @@ fn all_bytes_and_the_end_arrive_over_a_wire_that_takes_a_few_at_a_time() {
         let expected = [ends[1].sends.len(), ends[0].sends.len()];
         let mut steps = 0;
         while ways.iter().any(|way| !way.borrow().ended) {
-            // One end may have the processor for long.
+            // One end may run many times before the other.
             let side = random.below(2) as usize;
             let most = 1 + random.below(200);
             for _ in 0..=random.below(most) {
@@ -231,7 +231,7 @@ fn the_end_of_a_session_is_read_without_the_end_of_its_stream() {
     let keys = Keys::new("closing");
     let side = |listen, side| Side::new(side, listen, keys.of(side, &keys).as_ref()).unwrap();
     let sides = [side(false, "switch"), side(true, "controller")];
-    // What one read brings differs: data, the end, or both.
+    // One read may return data, the end of the session, or both.
     for seed in 0..20 {
         ends_its_session(seed, &sides);
     }

@@ -1,11 +1,10 @@
 #!/usr/bin/env bash
 # Makes the book's pictures of SoNIC's figures 4.4 to 4.9: ./figures.sh [--exact] [FOLDER [png]], out by default. The first three measure this
-# machine, by the benchmark of crates/phy in the source tree, and are left out with --exact; the live curve of 4.8 needs root, for a veth pair in a namespace of its own.
+# machine, by `wire phy bench`, and are left out with --exact; the live curve of 4.8 needs root, for a veth pair in a namespace of its own.
 set -euo pipefail
 exact=
 [ "${1:-}" != --exact ] || { exact=yes; shift; }
 here=$(cd "$(dirname "$0")" && pwd)
-root=$(cd "$here/../.." && pwd)
 out=$(mkdir -p "${1:-$here/out}" && cd "${1:-$here/out}" && pwd)
 work=$(mktemp -d)
 kind=${2:-svg}
@@ -17,7 +16,7 @@ best() { awk '$1 !~ /[0-9]/ { head = $0; next }
     !($1 in seen) { seen[$1]; size[++n] = $1 }
     { for (i = 2; i <= NF; i++) if ($i > top[$1, i]) top[$1, i] = $i; columns = NF }
     END { print head; for (j = 1; j <= n; j++) { printf "%5d", size[j]; for (i = 2; i <= columns; i++) printf " %9.3f", top[size[j], i]; print "" } }'; }
-bench() { (cd "$root" && for _ in 1 2 3 4 5; do cargo bench -q -p wireline-phy --bench figures -- "$1"; done) | best >"$1"; }
+bench() { for _ in 1 2 3 4 5; do wire phy bench "$1"; done | best >"$1"; }
 rates() { # NAME TITLE OPTION...
     local name=$1 title=$2
     shift 2

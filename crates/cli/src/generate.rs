@@ -14,7 +14,7 @@ use crate::time::tick;
 use anyhow::Context;
 use lab::{Notes, Replayed};
 use live::clock;
-use live::port::pace::Pacer;
+use live::port::pace::{Pacer, SendRate};
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
 use nodes::generator::{Config, Generator, Pattern, Payload, Schedule, Sizes};
@@ -66,7 +66,7 @@ pub struct Generate {
         hide_default_value = true
     )]
     line: Rate,
-    /// even, poisson, train(N, TIME), train(N, every TIME), chains(D_LEN)
+    /// even, poisson, train(N, TIME), train(N, every TIME), chains(D_LEN), or trains(N, R, G, D) as in MinProbe
     #[arg(
         long,
         value_name = "HOW",
@@ -319,9 +319,11 @@ impl Generate {
             Ok(schedule)
         });
         let mut verdict = Ok(Verdict::Good);
+        let mut rate = SendRate::default();
         for (thread, pacer) in pacers.into_iter().enumerate() {
             let report = pacer.finish();
             let done = self.is_endless() || report.unsent == 0;
+            rate.merge(&report.rate);
             let name = match self.threads {
                 1 => name.clone(),
                 _ => format!("{name}, thread {}", thread + 1),
@@ -330,6 +332,9 @@ impl Generate {
             verdict = verdict.and_then(|verdict: Verdict| {
                 told.map(|told| verdict.max(told).max(Verdict::if_done(done)))
             });
+        }
+        if self.threads > 1 {
+            self.tell_rate(&name, &rate)?;
         }
         match made {
             Err(error) if !error.is::<live::port::pace::Stopped>() => Err(error),
@@ -345,6 +350,23 @@ impl Generate {
                 )?;
                 verdict
             }
+        }
+    }
+
+    /// The rate of all threads together.
+    fn tell_rate(&self, port: &str, rate: &SendRate) -> anyhow::Result<()> {
+        if self.form.json() {
+            let mut line = json_line!("gen", "rate", { "port": port, "threads": self.threads });
+            report::put_rate(&mut line, rate);
+            println!("{line}");
+            return Ok(());
+        }
+        match report::rate(rate) {
+            Some(rate) => report::put(
+                &format!("{port}: all threads together at {rate}\n"),
+                &[port.into()],
+            ),
+            None => Ok(()),
         }
     }
 

@@ -22,7 +22,9 @@ const DEFAULT: &str = "/dev/ethpipe";
 /// DIR/0, DIR/1... are the ports as text lines, DIR/r0, DIR/r1... as binary records, for reading
 /// and writing; DIR/0.d/ holds counters, global_time, tick, epoch, timer1 to timer7, name, error,
 /// readers and ctl, to which time=off, hash=on, strict=on or cut=on may be written; DIR/bin/ has the
-/// papers' ethdump, tappipe and epcmd. Runs until Ctrl-C or `umount DIR`.
+/// papers' ethdump, tappipe and epcmd; DIR/stack/NAME is the port tap:NAME, an interface of the
+/// kernel's stack; DIR/sys/kernel/pktdev/local_time1 is timer 1 of port 0. Runs until Ctrl-C or
+/// `umount DIR`.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire mount /dev/ethpipe --on eth0 eth1 &
@@ -63,6 +65,28 @@ pub struct MountCommand {
     /// Report as JSON lines
     #[arg(long)]
     json: bool,
+}
+
+/// Links to the papers' commands, to ports that are interfaces of the kernel's stack by name, and to the timers of port 0 by the
+/// names that ping.sh has for them (Kuga's thesis, figure 6.11).
+fn links(specs: &[PortSpec]) -> Vec<(String, PathBuf)> {
+    let commands = multicall::links().into_iter();
+    let mut links: Vec<_> = commands
+        .map(|(name, program)| (format!("bin/{name}"), program))
+        .collect();
+    for (index, spec) in specs.iter().enumerate() {
+        if let PortSpec::Tap(interface) = spec {
+            links.push((format!("stack/{interface}"), format!("../{index}").into()));
+        }
+    }
+    for timer in 1..=7 {
+        let target = format!("../../../0.d/timer{timer}");
+        links.push((
+            format!("sys/kernel/pktdev/local_time{timer}"),
+            target.into(),
+        ));
+    }
+    links
 }
 
 fn permissions(text: &str) -> Result<u32, String> {
@@ -130,7 +154,7 @@ impl MountCommand {
             hash: self.hash,
             strict: self.strict,
             cut: self.send_cut,
-            commands: multicall::links(),
+            links: links(&specs),
             mode: self.mode,
             buffer: usize::from(self.buffer) << 20,
             over: self.over,

@@ -1,5 +1,6 @@
 //! `wire phy`: the line of 10GBASE-R as bits and blocks.
 
+mod bench;
 mod damage;
 mod decode;
 mod encode;
@@ -36,6 +37,7 @@ enum Action {
     Decode(decode::Decode),
     Lock(lock::Lock),
     Inspect(inspect::Inspect),
+    Bench(bench::Bench),
 }
 
 impl Phy {
@@ -47,6 +49,7 @@ impl Phy {
             Action::Decode(command) => command.run(),
             Action::Lock(command) => command.run(),
             Action::Inspect(command) => command.run(),
+            Action::Bench(command) => command.run(),
         }
     }
 }

@@ -7,7 +7,7 @@ mod picture;
 mod reader;
 mod subject;
 
-pub use figures::{bits, text};
+pub use figures::text;
 pub use object::{count, signed_count};
 pub use subject::Subjects;
 
@@ -61,6 +61,9 @@ pub struct ProfileCommand {
     /// The longest gap within a burst; by default 1.5 times the least gap at the rate
     #[arg(long, value_name = "TIME")]
     burst: Option<Time>,
+    /// Burstiness by time scale: the energy of the Haar wavelets of the bytes, by octave
+    #[arg(long, conflicts_with = "compare")]
+    energy: bool,
     /// The length of the windows over which the rate is taken; by default some hundreds
     #[arg(long, value_name = "TIME", value_parser = window)]
     window: Option<Time>,
@@ -114,6 +117,7 @@ impl ProfileCommand {
             rate: self.rate,
             burst: self.burst,
             window: self.window,
+            energy: self.energy,
         };
         let mut subjects = Subjects::new(config, self.tick);
         subjects.selector = self.selection.selector()?;

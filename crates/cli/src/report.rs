@@ -2,8 +2,9 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
+use lab::table::{bits, number};
 use live::port::Link;
-use live::port::pace::PaceReport;
+use live::port::pace::{PaceReport, SendRate};
 use live::world::Notice;
 use node::outcome::{Spread, TimingError};
 use node::{Outcome, Time};
@@ -150,6 +151,9 @@ fn text(report: &PaceReport) -> String {
         true => format!("{all} packets sent"),
         false => format!("{} of {all} packets sent", report.sent),
     };
+    if let Some(rate) = rate(&report.rate) {
+        let _ = write!(text, " at {rate}");
+    }
     if let Some(exact) = exact(&report.timing) {
         let _ = write!(text, ", {exact}");
     }
@@ -177,6 +181,20 @@ fn text(report: &PaceReport) -> String {
     text
 }
 
+/// `1,000 packets/s, 672 kb/s on the wire`; nothing before there are two packets.
+pub fn rate(rate: &SendRate) -> Option<String> {
+    let packets = number(rate.packets_per_second()?.round() as u64);
+    let bits = bits(rate.bits_per_second()?);
+    Some(format!("{packets} packets/s, {bits} on the wire"))
+}
+
+/// Puts the rate at which packets left into a line of a report; null before there are two packets.
+pub fn put_rate(line: &mut Value, rate: &SendRate) {
+    line["packets_per_second"] = json!(rate.packets_per_second());
+    line["bits_per_second"] = json!(rate.bits_per_second());
+    line["span_ns"] = json!(rate.span_ns());
+}
+
 fn object(port: &str, report: &PaceReport) -> Value {
     let mut line = json_line!("send", "sent", {
         "port": port,
@@ -187,6 +205,7 @@ fn object(port: &str, report: &PaceReport) -> Value {
         "pauses": report.pauses,
         "longest_pause_ns": report.longest_pause_ns,
     });
+    put_rate(&mut line, &report.rate);
     put_timing(&mut line, &report.timing);
     line
 }
@@ -195,12 +214,15 @@ fn object(port: &str, report: &PaceReport) -> Value {
 pub fn put_timing(line: &mut Value, timing: &TimingError) {
     line["scheduled"] = json!(timing.frames);
     line["late"] = json!(timing.late);
-    line["error"] = spread(&timing.raw);
-    line["error_trimmed"] = spread(&timing.trimmed);
+    // Percentiles over nothing are null.
+    let of = |count: u64, of: &Spread| (count > 0).then(|| spread(of));
+    let floor = u64::from(timing.floor != Spread::default());
+    line["error"] = of(timing.frames, &timing.raw).into();
+    line["error_trimmed"] = of(timing.frames - timing.in_pauses, &timing.trimmed).into();
     line["in_pauses"] = json!(timing.in_pauses);
-    line["floor"] = spread(&timing.floor);
+    line["floor"] = of(floor, &timing.floor).into();
     line["stamped"] = json!(timing.stamped);
-    line["error_at_driver"] = spread(&timing.at_driver);
+    line["error_at_driver"] = of(timing.stamped, &timing.at_driver).into();
     line["earliest_ns"] = json!(timing.earliest.as_ns());
     line["lead_ns"] = json!(timing.lead.as_ns());
     line["method"] = json!(timing.method);

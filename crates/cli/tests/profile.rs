@@ -163,6 +163,39 @@ fn what_is_odd_about_the_stamps_is_said() {
 }
 
 #[test]
+fn the_energy_of_even_packets_ends_at_their_distance_and_bursts_have_more() {
+    let place = Place::new("profile-energy");
+    // One packet every 1.024 us, and eight of them together every 8.192 us.
+    for (name, pace) in [
+        ("even", "--gap 1024ns"),
+        ("bursts", "--idles 12 --pattern 'train(8, every 8192ns)'"),
+    ] {
+        let script = format!("wire gen --count 8000 {pace} | wire dump - -o {name}.pcapng");
+        place.run(&script).good();
+    }
+    let energy = |name: &str, octave: u64| {
+        let line = place.run(&format!("wire profile {name}.pcapng --energy --json"));
+        let line: serde_json::Value = serde_json::from_str(&line.good()).unwrap();
+        let octaves = line["energy"].as_array().unwrap().clone();
+        let found = octaves.iter().find(|found| found["octave"] == octave);
+        assert_eq!(found.unwrap()["scale_ps"], 1000 << octave);
+        found.unwrap()["energy"].as_f64().unwrap()
+    };
+    let one_in_two = 64.0 * 64.0 / 1024.0;
+    assert!((energy("even", 10) - one_in_two).abs() < 0.01 * one_in_two);
+    assert!(energy("even", 12) < 0.01 * one_in_two);
+    // Eight packets in a pair of 8.192 us, all in its first half.
+    let burst = 512.0 * 512.0 / 8192.0;
+    assert!((energy("bursts", 13) - burst).abs() < 0.01 * burst);
+    assert!(energy("bursts", 15) < 0.01 * burst);
+    let text = place.run("wire profile bursts.pcapng --energy").good();
+    assert!(text.contains("octave"), "{text}");
+    place
+        .run("wire profile bursts.pcapng --energy --plot e.svg && grep -q 'log2 of energy' e.svg")
+        .good();
+}
+
+#[test]
 fn what_cannot_be_profiled_says_why() {
     let place = Place::new("profile-bad");
     for (script, message) in [

@@ -45,6 +45,47 @@ pub fn number(n: u64) -> String {
     text
 }
 
+/// A number with as many digits as people read: whole ones as they are, others with four digits.
+pub fn figure(value: f64) -> String {
+    let nearest = value.round();
+    if (value - nearest).abs() < 1e-6 * value.abs().max(1e-6) || value >= 10_000.0 {
+        return number(nearest as u64);
+    }
+    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
+    let text = format!("{value:.digits$}");
+    match text.contains('.') {
+        true => text.trim_end_matches('0').trim_end_matches('.').into(),
+        false => text,
+    }
+}
+
+/// A rate: below a thousandth with an exponent, as rates over years are.
+pub fn rate(value: f64) -> String {
+    match value {
+        1e5.. => number(value.round() as u64),
+        // Less than a packet in the age of the universe is a rounding error.
+        1e-18..1e-3 => {
+            let text = format!("{value:.3e}");
+            match text.split_once('e') {
+                Some((digits, exponent)) => {
+                    let digits = digits.trim_end_matches('0').trim_end_matches('.');
+                    format!("{digits}e{exponent}")
+                }
+                None => text,
+            }
+        }
+        _ => figure(value),
+    }
+}
+
+/// A rate of bits.
+pub fn bits(value: f64) -> String {
+    let units = [(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")];
+    let fit = units.into_iter().find(|(scale, _)| value >= *scale);
+    let (scale, unit) = fit.unwrap_or((1.0, "b/s"));
+    format!("{} {unit}", rate(value / scale))
+}
+
 /// Lines of cells, each column as wide as it must be; the first is on the left, others on the right.
 #[derive(Default)]
 pub struct Table {
@@ -120,6 +161,20 @@ pub fn cells(texts: &[&str]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_are_as_short_as_they_are_true() {
+        assert_eq!(figure(13_992.0), "13,992");
+        assert_eq!(figure(170.0), "170");
+        assert_eq!(figure(31.6413), "31.64");
+        assert_eq!(figure(0.0), "0");
+        assert_eq!(bits(8.951e9), "8.951 Gb/s");
+        assert_eq!(bits(0.0), "0 b/s");
+        assert_eq!(bits(6.2963e-5), "6.296e-5 b/s");
+        assert_eq!(rate(1.0 / 8_640_000.0), "1.157e-7");
+        assert_eq!(rate(2e-6), "2e-6");
+        assert_eq!(rate(0.25), "0.25");
+    }
 
     #[test]
     fn times_have_six_digits_and_a_unit_that_suits() {

@@ -31,17 +31,20 @@
 //! ```
 
 mod bursts;
+mod energy;
 mod line;
 mod trace;
 mod windows;
 
 pub use bursts::Bursts;
+pub use energy::{Energy, Octave};
 pub use line::Line;
 pub use trace::{SAMPLES, Sample};
 pub use windows::{MOST_WINDOWS, Rates, Window};
 
 use crate::durations::Durations;
 use crate::statistics::{Moments, Order, Statistics, Summary};
+use alloc::vec::Vec;
 use node::{Histogram, Rate, Time};
 pub(crate) use trace::Trace;
 use windows::Windows;
@@ -67,6 +70,8 @@ pub struct Config {
     /// The length of the windows over which the rate is taken; by default such that there are some
     /// hundreds of them.
     pub window: Option<Time>,
+    /// Whether the [energy](Profile::energy) is wanted.
+    pub energy: bool,
 }
 
 /// A stream, as far as it has been observed.
@@ -91,6 +96,7 @@ pub struct Profile {
     bursts: Bursts,
     windows: Windows,
     trace: Trace<Sample>,
+    energy: Option<Energy>,
 }
 
 impl Profile {
@@ -116,6 +122,7 @@ impl Profile {
             bursts: Bursts::default(),
             windows: Windows::new(config.window),
             trace: Trace::default(),
+            energy: config.energy.then(Energy::default),
         }
     }
 
@@ -145,6 +152,9 @@ impl Profile {
         self.statistics.observe_probe(arrived, frame, length);
         let at = at_ps - first;
         self.windows.add(at, with_fcs);
+        if let Some(energy) = &mut self.energy {
+            energy.add(at, with_fcs);
+        }
         match is_first {
             true => self.bursts.begin(),
             false => self.delay(at, at_ps - self.last),
@@ -193,6 +203,11 @@ impl Profile {
     /// The time of the first packet, in ps from the stamps' own zero.
     pub fn first_ps(&self) -> Option<u128> {
         self.first
+    }
+
+    /// Burstiness by time scale, if it was [asked for](Config::energy).
+    pub fn energy(&self) -> Option<Vec<Octave>> {
+        self.energy.as_ref().map(Energy::octaves)
     }
 
     /// Packets whose stamp is before that of one that stands before them; they have no inter-packet

@@ -26,6 +26,12 @@ pub const GAP: usize = 12;
 /// The shortest frame on a wire, bytes without FCS.
 pub const SHORTEST: usize = 60;
 
+/// Bytes that a frame of `len` bytes without FCS takes on a line: with padding, preamble, FCS and least gap.
+pub const fn on_wire(len: usize) -> u64 {
+    let padded = if len < SHORTEST { SHORTEST } else { len };
+    (PREAMBLE + padded + FCS + GAP) as u64
+}
+
 /// How much may wait for a link, not counting the frame that is leaving. Beyond it: tail drop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueLimit {

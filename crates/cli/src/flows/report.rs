@@ -113,7 +113,7 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
             number(back.bytes),
             format!("{:.6} s", (flow.first - start) as f64 / PS_PER_SECOND),
             table::time(flow.duration() as f64),
-            rate(flow).map_or("-".into(), profile::bits),
+            rate(flow).map_or("-".into(), lab::table::bits),
         ];
         if let Some(tcp) = &flow.tcp {
             let time = |time: Option<u128>| time.map_or("-".into(), |ps| table::time(ps as f64));

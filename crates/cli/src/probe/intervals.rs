@@ -2,8 +2,8 @@
 
 use super::{Probe, word};
 use crate::output::{Buffering, Output};
-use crate::profile::bits;
 use crate::progress;
+use lab::table::bits;
 use nodes::bandwidth::capacity::{Interval, Traffic};
 use packet::udpstp::{Direction, NO_VALUE};
 use serde_json::Value;

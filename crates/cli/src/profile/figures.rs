@@ -1,9 +1,9 @@
 //! A profile as a table for people, in no more than a hundred columns.
 
 use super::subject::{Stamps, Subject};
-use lab::table::{Table, cells, number, time};
+use lab::table::{Table, bits, cells, figure, number, rate, time};
 use measure::durations::Durations;
-use measure::profile::{Profile, Rates};
+use measure::profile::{Octave, Profile, Rates};
 use measure::statistics::Summary;
 use node::Histogram;
 use std::fmt::Write;
@@ -93,10 +93,34 @@ fn section(subject: &Subject) -> String {
     for told in [bursts(profile), probes(profile)].into_iter().flatten() {
         let _ = writeln!(text, "{told}");
     }
+    if let Some(octaves) = profile.energy() {
+        text += &energy(&octaves);
+    }
     for note in notes(subject) {
         let _ = writeln!(text, "note: {note}");
     }
     text
+}
+
+/// A line for each octave.
+fn energy(octaves: &[Octave]) -> String {
+    if octaves.is_empty() {
+        return "energy: the stream is too short\n".into();
+    }
+    let mut lines = vec![cells(&["octave", "scale", "log2 of energy", "pairs"])];
+    lines.extend(octaves.iter().map(|found| {
+        let power = match found.energy > 0.0 {
+            true => format!("{:.2}", found.energy.log2()),
+            false => "no energy".into(),
+        };
+        vec![
+            found.octave.to_string(),
+            found.scale.to_string(),
+            power,
+            number(found.pairs),
+        ]
+    }));
+    Table::new(lines).to_string()
 }
 
 /// `100,000 packets in 135.6 ms, 737,028 packets/s, 8.951 Gb/s, 90 % of the line`.
@@ -365,64 +389,13 @@ pub fn short(ps: f64) -> String {
     }
 }
 
-/// A number with as many digits as people read: whole ones as they are, others with four digits.
-fn figure(value: f64) -> String {
-    let nearest = value.round();
-    if (value - nearest).abs() < 1e-6 * value.abs().max(1e-6) || value >= 10_000.0 {
-        return number(nearest as u64);
-    }
-    let digits = (3 - value.abs().log10().floor() as i32).clamp(0, 6) as usize;
-    let text = format!("{value:.digits$}");
-    match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').into(),
-        false => text,
-    }
-}
-
-/// A rate: below a thousandth with an exponent, as rates over years are.
-fn rate(value: f64) -> String {
-    match value {
-        1e5.. => number(value.round() as u64),
-        // Less than a packet in the age of the universe is a rounding error.
-        1e-18..1e-3 => {
-            let text = format!("{value:.3e}");
-            match text.split_once('e') {
-                Some((digits, exponent)) => {
-                    let digits = digits.trim_end_matches('0').trim_end_matches('.');
-                    format!("{digits}e{exponent}")
-                }
-                None => text,
-            }
-        }
-        _ => figure(value),
-    }
-}
-
-/// A rate of bits.
-pub fn bits(value: f64) -> String {
-    let units = [(1e12, "Tb/s"), (1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s")];
-    let fit = units.into_iter().find(|(scale, _)| value >= *scale);
-    let (scale, unit) = fit.unwrap_or((1.0, "b/s"));
-    format!("{} {unit}", rate(value / scale))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn figures_are_as_short_as_they_are_true() {
-        assert_eq!(figure(13_992.0), "13,992");
-        assert_eq!(figure(170.0), "170");
-        assert_eq!(figure(31.6413), "31.64");
-        assert_eq!(figure(0.0), "0");
         assert_eq!(short(1_356_834.0), "1.357 us");
         assert_eq!(short(0.0), "0");
-        assert_eq!(bits(8.951e9), "8.951 Gb/s");
-        assert_eq!(bits(0.0), "0 b/s");
-        assert_eq!(bits(6.2963e-5), "6.296e-5 b/s");
-        assert_eq!(rate(1.0 / 8_640_000.0), "1.157e-7");
-        assert_eq!(rate(2e-6), "2e-6");
-        assert_eq!(rate(0.25), "0.25");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::figures::{Spread, notes};
 use super::subject::Subject;
-use measure::profile::{CLASSES, Line, Profile};
+use measure::profile::{CLASSES, Line, Octave, Profile};
 use measure::statistics::Summary;
 use serde_json::{Value, json};
 
@@ -35,6 +35,7 @@ pub fn line(subject: &Subject) -> String {
         "bursts": bursts(profile),
         "length": lengths(profile),
         "rate": rate(profile),
+        "energy": profile.energy().map(|octaves| octaves.iter().map(octave).collect::<Vec<_>>()),
         "probes": probes,
         "port": subject.port.map(|port| json!({
             "received": port.received, "lost": port.dropped, "refused": port.refused,
@@ -42,6 +43,12 @@ pub fn line(subject: &Subject) -> String {
         "notes": notes(subject),
     });
     format!("{line}\n")
+}
+
+fn octave(found: &Octave) -> Value {
+    json!({
+        "octave": found.octave, "scale_ps": found.scale.as_ps(), "energy": found.energy, "pairs": found.pairs,
+    })
 }
 
 /// A whole number: exact up to 2^64, 213 days in ps; a longer time has the 53 bits of a JSON

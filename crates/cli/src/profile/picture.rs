@@ -79,6 +79,29 @@ pub fn time_axis(name: &str, unit: TimeUnit, log: bool, (low, high): (f64, f64))
     Axis::of_times(name, unit, log).range(from, to)
 }
 
+/// Energy by octave, on a scale of twos, as MinProbe plots it (paper 002, figure 4.16); `None` where none was asked for.
+fn energy(subjects: &[Subject]) -> Option<Panel> {
+    let mut panel = Panel::new(
+        Axis::new("octave j: pairs of 2^j ns"),
+        Axis::new("log2 of energy"),
+    );
+    let mut drawn = false;
+    for subject in subjects {
+        let label = match subjects.len() > 1 {
+            true => short(&subject.name, subjects),
+            false => "",
+        };
+        let octaves = subject.profile.energy()?;
+        let octaves = octaves.iter().filter(|found| found.energy > 0.0);
+        let points: Vec<_> = octaves
+            .map(|found| (f64::from(found.octave), found.energy.log2()))
+            .collect();
+        drawn |= !points.is_empty();
+        panel = panel.series(Series::line(label, points));
+    }
+    drawn.then_some(panel)
+}
+
 /// All subjects in one picture.
 pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
     let delays = || subjects.iter().map(|subject| subject.profile.delays());
@@ -148,6 +171,9 @@ pub fn of(subjects: &[Subject], title: Option<&str>) -> Figure {
         .panel(over_time);
     if rate.series.iter().any(|series| !series.is_empty()) {
         figure = figure.panel(rate);
+    }
+    if let Some(energy) = energy(subjects) {
+        figure = figure.panel(energy);
     }
     figure
 }

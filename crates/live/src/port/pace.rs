@@ -22,6 +22,7 @@
 //! | `queue` | packets on their way to it |
 //! | `waiter`, `sleep` | sleeps and spins until a time; how much of each |
 //! | `lead` | learns what lies between call and driver |
+//! | `rate` | the rate at which packets left |
 //! | `error`, `floor` | what departures were worth, and what the machine is worth |
 //!
 //! SO_TXTIME is not used: most queueing disciplines accept the option and ignore it, and the only
@@ -32,6 +33,7 @@ mod error;
 mod floor;
 mod lead;
 mod queue;
+mod rate;
 mod sleep;
 mod waiter;
 mod worker;
@@ -40,6 +42,7 @@ pub use departures::{BATCH, Call, Departures, Wanted};
 pub use error::ErrorMeter;
 pub use floor::Floor;
 pub use lead::{Lead, MOST_NS as MOST_LEAD_NS};
+pub use rate::SendRate;
 pub use waiter::{Idle, Waiter};
 
 use crate::kernel::clock::now_ns;
@@ -131,6 +134,8 @@ impl Watch {
 pub struct PaceReport {
     /// Packets that the port has taken.
     pub sent: u64,
+    /// The rate at which it took them.
+    pub rate: SendRate,
     /// Packets that the port would not take: too long, or too short.
     pub refused: u64,
     /// What was wrong with the first of those.

@@ -29,6 +29,7 @@ mod chunk;
 mod control;
 mod directory;
 mod kernel;
+mod links;
 mod outbox;
 pub mod protocol;
 mod served;
@@ -43,6 +44,7 @@ use crate::kernel::{clock, signal, thread, wait};
 use crate::port::pace::PaceReport;
 use crate::port::{Port, RxCounters};
 use kernel::{Device, Mounted};
+use links::Links;
 use served::Served;
 use server::Server;
 use std::path::{Path, PathBuf};
@@ -68,8 +70,8 @@ pub struct Settings {
     pub strict: bool,
     /// A last line without its line feed, in which an IP packet is cut short, is sent as it is. Default no: it is counted.
     pub cut: bool,
-    /// Links to programs by name, in `DIR/bin`. Default none.
-    pub commands: Vec<(String, PathBuf)>,
+    /// Symbolic links by path below the directory, such as `bin/ethdump`, each with where it leads. Default none.
+    pub links: Vec<(String, PathBuf)>,
     /// Permission bits of the ports' files. Default 0600; `chmod` and `chown` change them later.
     pub mode: u32,
     /// Bytes kept for readers that fall behind, for each port and form in use. Default 16 MiB.
@@ -85,7 +87,7 @@ impl Default for Settings {
             hash: false,
             strict: false,
             cut: false,
-            commands: Vec::new(),
+            links: Vec::new(),
             mode: 0o600,
             buffer: 16 << 20,
             over: false,
@@ -166,7 +168,8 @@ impl Mount {
         }
         let since = (clock::epoch_ns() + clock::now_ns()) / 1_000_000_000;
         let served = threads.iter().map(|entry| entry.0.clone()).collect();
-        let server = Arc::new(Server::new(served, settings.commands.clone(), owner, since));
+        let links = Links::new(settings.links.clone());
+        let server = Arc::new(Server::new(served, links, owner, since));
         let workers = Arc::new(AtomicUsize::new(WORKERS));
         for _ in 0..WORKERS {
             let (server, device, workers) = (server.clone(), device.clone(), workers.clone());

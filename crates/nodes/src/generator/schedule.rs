@@ -50,7 +50,7 @@ impl Schedule {
         self.last = Some((at, len));
         self.packets += 1;
         self.bytes += len as u64;
-        self.wire_bytes += on_wire(len);
+        self.wire_bytes += link::on_wire(len);
     }
 
     /// Idle characters, rounded to the nearest, from the end of a frame of `len` bytes to the preamble of
@@ -59,7 +59,7 @@ impl Schedule {
         let rate = u128::from(self.line.bits_per_second());
         let characters =
             (u128::from(interval.as_ps()) * rate + 4_000_000_000_000) / 8_000_000_000_000;
-        let frame = on_wire(len) - link::GAP as u64;
+        let frame = link::on_wire(len) - link::GAP as u64;
         u64::try_from(characters)
             .unwrap_or(u64::MAX)
             .checked_sub(frame)
@@ -103,12 +103,7 @@ impl Schedule {
         if span == Time::ZERO {
             return None;
         }
-        let bytes = self.wire_bytes - on_wire(len);
+        let bytes = self.wire_bytes - link::on_wire(len);
         Some(8.0 * bytes as f64 / span.as_secs_f64())
     }
-}
-
-/// Bytes that a frame of `len` bytes without FCS takes on a line.
-fn on_wire(len: usize) -> u64 {
-    (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS + link::GAP) as u64
 }

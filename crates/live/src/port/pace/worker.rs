@@ -197,18 +197,25 @@ impl Worker {
             }
         };
         let (report, shared) = (&mut self.report, &self.shared);
+        let mut dealt_with = 0;
         let call = Departures::send(&mut *self.tx, frames, false, |result| match result {
             Ok(sent) => {
+                let taken = &frames[dealt_with..dealt_with + sent];
+                report.rate.add(taken.iter().map(|frame| frame.len()));
+                dealt_with += sent;
                 report.sent += sent as u64;
                 shared.sent.store(report.sent, Ordering::Relaxed);
             }
             Err(error) if error.is_end() => report.error = Some(error),
             Err(error) => {
+                dealt_with += 1;
                 report.refused += 1;
                 shared.refused.store(report.refused, Ordering::Relaxed);
                 report.refusal.get_or_insert(error);
             }
         });
+        let last = call.left_at(call.left.saturating_sub(1));
+        self.report.rate.left(call.began, last);
         if let Departure::Mark(timer) = entries[0].departure {
             let stamp = marked.then(|| self.stamp_of_mark(call.began)).flatten();
             let at = u128::from(stamp.unwrap_or(call.began + lead)) * 1000;

@@ -3,6 +3,7 @@
 
 use super::Kernel;
 use super::control;
+use super::links::Links;
 use super::protocol::{self, Body, Request};
 use super::served::File;
 use super::served::Served;
@@ -11,7 +12,6 @@ use super::tree::{Contents, Node, Owner, ROOT, Text};
 use crate::kernel::thread::lock;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -36,17 +36,12 @@ pub struct Server {
 }
 
 impl Server {
-    /// A file system of these ports, and of links to programs by name.
-    pub fn new(
-        served: Vec<Arc<Served>>,
-        commands: Vec<(String, PathBuf)>,
-        owner: Owner,
-        since: u64,
-    ) -> Server {
+    /// A file system of these ports, and of symbolic links.
+    pub fn new(served: Vec<Arc<Served>>, links: Links, owner: Owner, since: u64) -> Server {
         let ports = served.len();
         Server {
             served,
-            contents: Contents { ports, commands },
+            contents: Contents { ports, links },
             owner,
             since,
             serial: AtomicU64::new(1),
@@ -98,13 +93,13 @@ impl Server {
                 }
                 Err(error) => answer(Err(error)),
             },
-            Body::ReadLink => match self.node(request.node) {
-                Ok(Node::Command(link)) => {
-                    answer(Ok(self.contents.commands[link].1.as_os_str().as_bytes()));
-                }
-                Ok(_) => answer(Err(libc::EINVAL)),
-                Err(error) => answer(Err(error)),
-            },
+            Body::ReadLink => {
+                let target = self.node(request.node).and_then(|node| match node {
+                    Node::Link(link) => self.contents.links.target(link).ok_or(libc::ENOENT),
+                    _ => Err(libc::EINVAL),
+                });
+                answer(target.map(|target| target.as_os_str().as_bytes()));
+            }
             Body::ReadDirectory { offset, size } => {
                 match self.list(request.node, offset, size as usize) {
                     Ok(entries) => answer(Ok(&entries)),
@@ -212,11 +207,7 @@ impl Server {
 
     fn node(&self, number: u64) -> Result<Node, i32> {
         let node = Node::of_number(number).ok_or(libc::ENOENT)?;
-        let there = match node {
-            Node::Command(link) => link < self.contents.commands.len(),
-            _ => node.port().is_none_or(|port| port < self.served.len()),
-        };
-        there.then_some(node).ok_or(libc::ENOENT)
+        self.contents.has(node).then_some(node).ok_or(libc::ENOENT)
     }
 
     fn owner(&self, node: Node) -> Owner {
@@ -282,7 +273,7 @@ impl Server {
             (Handle::Port(file), protocol::OPEN_DIRECT | stream)
         };
         let (handle, open_flags) = match node {
-            Node::Root | Node::Folder(_) | Node::Commands | Node::Command(_) => {
+            Node::Root | Node::Folder(_) | Node::Directory(_) | Node::Link(_) => {
                 return Err(libc::EISDIR);
             }
             Node::Lines(_) => open_port(served.form()),

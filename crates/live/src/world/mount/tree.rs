@@ -1,7 +1,7 @@
 //! The names in the mount and what stands behind them (FORMATS section 5).
 
+use super::links::Links;
 use super::protocol::Attributes;
-use std::path::PathBuf;
 
 /// The directory itself.
 pub const ROOT: u64 = 1;
@@ -19,10 +19,10 @@ pub enum Node {
     Folder(usize),
     /// A file in it.
     Text(usize, Text),
-    /// `DIR/bin`.
-    Commands,
-    /// `DIR/bin/NAME`: a symbolic link to a program.
-    Command(usize),
+    /// A folder of [links](Links), such as `DIR/bin`.
+    Directory(usize),
+    /// A symbolic link, such as `DIR/bin/ethdump`.
+    Link(usize),
 }
 
 /// What a mount has to show, besides itself.
@@ -30,8 +30,27 @@ pub enum Node {
 pub struct Contents {
     /// How many ports.
     pub ports: usize,
-    /// The links in `DIR/bin`, each with where it leads; without any there is no such directory.
-    pub commands: Vec<(String, PathBuf)>,
+    /// Symbolic links, in folders of their own.
+    pub links: Links,
+}
+
+impl Contents {
+    /// The folder or link in this place of the links.
+    fn of_links(&self, index: usize) -> Node {
+        match self.links.is_folder(index) {
+            true => Node::Directory(index),
+            false => Node::Link(index),
+        }
+    }
+
+    /// Whether there is such a node.
+    pub fn has(&self, node: Node) -> bool {
+        match node {
+            Node::Directory(index) => self.links.is_folder(index),
+            Node::Link(index) => self.links.target(index).is_some(),
+            _ => node.port().is_none_or(|port| port < self.ports),
+        }
+    }
 }
 
 /// The files of a port's folder.
@@ -80,10 +99,8 @@ const TEXTS: [(&str, Text); 15] = [
 const LINES: u64 = 2;
 const RECORDS: u64 = 3;
 const FOLDER: u64 = 4;
-const COMMANDS: u64 = 5;
-const COMMAND: u64 = 6;
-/// The directory of the links.
-const BIN: &str = "bin";
+const DIRECTORY: u64 = 5;
+const LINK: u64 = 6;
 const FIRST_TEXT: u64 = 16;
 
 impl Node {
@@ -98,8 +115,8 @@ impl Node {
             Node::Lines(port) => (port, LINES, serial),
             Node::Records(port) => (port, RECORDS, serial),
             Node::Folder(port) => (port, FOLDER, 0),
-            Node::Commands => (0, COMMANDS, 0),
-            Node::Command(link) => (link, COMMAND, 0),
+            Node::Directory(index) => (index, DIRECTORY, 0),
+            Node::Link(index) => (index, LINK, 0),
             Node::Text(port, text) => {
                 let at = TEXTS.iter().position(|entry| entry.1 == text);
                 (
@@ -120,8 +137,8 @@ impl Node {
             LINES => Some(Node::Lines(port)),
             RECORDS => Some(Node::Records(port)),
             FOLDER => Some(Node::Folder(port)),
-            COMMANDS => Some(Node::Commands),
-            COMMAND => Some(Node::Command(port)),
+            DIRECTORY => Some(Node::Directory(port)),
+            LINK => Some(Node::Link(port)),
             kind => {
                 let at = usize::try_from(kind.checked_sub(FIRST_TEXT)?).ok()?;
                 TEXTS.get(at).map(|&(_, text)| Node::Text(port, text))
@@ -138,18 +155,23 @@ impl Node {
             (usize::to_string(&port) == digits).then_some(port)
         };
         match self {
-            Node::Root if name == BIN => (!contents.commands.is_empty()).then_some(Node::Commands),
-            Node::Commands => {
-                let mut names = contents.commands.iter();
-                names
-                    .position(|(known, _)| known == name)
-                    .map(Node::Command)
+            Node::Directory(index) => contents
+                .links
+                .child(Some(index), name)
+                .map(|index| contents.of_links(index)),
+            Node::Root => {
+                let of_port = match (name.strip_prefix('r'), name.strip_suffix(".d")) {
+                    (Some(digits), _) => port(digits).map(Node::Records),
+                    (_, Some(digits)) => port(digits).map(Node::Folder),
+                    _ => port(name).map(Node::Lines),
+                };
+                of_port.or_else(|| {
+                    contents
+                        .links
+                        .child(None, name)
+                        .map(|index| contents.of_links(index))
+                })
             }
-            Node::Root => match (name.strip_prefix('r'), name.strip_suffix(".d")) {
-                (Some(digits), _) => port(digits).map(Node::Records),
-                (_, Some(digits)) => port(digits).map(Node::Folder),
-                _ => port(name).map(Node::Lines),
-            },
             Node::Folder(port) => {
                 let found = TEXTS.iter().find(|entry| entry.0 == name)?;
                 Some(Node::Text(port, found.1))
@@ -160,7 +182,10 @@ impl Node {
 
     /// What is in this directory, in order.
     pub fn children(self, contents: &Contents) -> Vec<(String, Node)> {
-        let commands = &contents.commands;
+        let linked = |parent| {
+            let children = contents.links.children(parent);
+            children.map(|(name, index)| (name, contents.of_links(index)))
+        };
         match self {
             Node::Root => (0..contents.ports)
                 .flat_map(|port| {
@@ -170,13 +195,9 @@ impl Node {
                         (format!("{port}.d"), Node::Folder(port)),
                     ]
                 })
-                .chain((!commands.is_empty()).then(|| (BIN.to_owned(), Node::Commands)))
+                .chain(linked(None))
                 .collect(),
-            Node::Commands => commands
-                .iter()
-                .enumerate()
-                .map(|(link, (name, _))| (name.clone(), Node::Command(link)))
-                .collect(),
+            Node::Directory(index) => linked(Some(index)).collect(),
             Node::Folder(port) => TEXTS
                 .iter()
                 .map(|&(name, text)| (name.to_owned(), Node::Text(port, text)))
@@ -188,7 +209,7 @@ impl Node {
     /// The port it belongs to.
     pub fn port(self) -> Option<usize> {
         match self {
-            Node::Root | Node::Commands | Node::Command(_) => None,
+            Node::Root | Node::Directory(_) | Node::Link(_) => None,
             Node::Lines(port) | Node::Records(port) | Node::Folder(port) | Node::Text(port, _) => {
                 Some(port)
             }
@@ -219,8 +240,8 @@ impl Owner {
     /// The attributes of a node with this number.
     pub fn attributes(&self, node: Node, number: u64, time: u64) -> Attributes {
         let mode = match node {
-            Node::Root | Node::Folder(_) | Node::Commands => libc::S_IFDIR | 0o755,
-            Node::Command(_) => libc::S_IFLNK | 0o777,
+            Node::Root | Node::Folder(_) | Node::Directory(_) => libc::S_IFDIR | 0o755,
+            Node::Link(_) => libc::S_IFLNK | 0o777,
             Node::Lines(_) | Node::Records(_) => libc::S_IFREG | self.mode,
             // Whoever may write packets may write settings; everybody may look.
             Node::Text(_, Text::Ctl) => libc::S_IFREG | 0o444 | self.mode & 0o222,
@@ -244,13 +265,18 @@ mod tests {
     fn every_name_leads_to_a_node_that_its_number_leads_back_to() {
         let contents = Contents {
             ports: 12,
-            commands: vec![("ethdump".into(), "/bin/wire".into())],
+            links: Links::new([
+                ("bin/ethdump".into(), "/bin/wire".into()),
+                ("sys/kernel/time1".into(), "../../0.d/timer1".into()),
+            ]),
         };
         for directory in [
             Node::Root,
             Node::Folder(0),
             Node::Folder(11),
-            Node::Commands,
+            Node::Directory(0),
+            Node::Directory(2),
+            Node::Directory(3),
         ] {
             for (name, node) in directory.children(&contents) {
                 let found = directory.child(name.as_bytes(), &contents);
@@ -265,7 +291,7 @@ mod tests {
     fn other_names_are_not_there() {
         let two = &Contents {
             ports: 2,
-            commands: Vec::new(),
+            links: Links::default(),
         };
         for name in [
             "", "bin", "2", "00", "+0", "-1", "r2", "r", ".d", "2.d", "0.d.d", "eth0", "\u{661}",

@@ -43,6 +43,7 @@ impl Worker {
         match self.tx.schedule(entry.departure, frame) {
             Ok(()) => {
                 self.report.sent += 1;
+                self.report.rate.add([frame.len()]);
                 self.shared.sent.store(self.report.sent, Ordering::Relaxed);
                 self.under_way.push_back(match (entry.departure, wanted) {
                     (Departure::Mark(timer), _) => UnderWay::Mark(timer),
@@ -85,6 +86,7 @@ impl Worker {
                 }
             };
             wait = Duration::ZERO;
+            self.report.rate.left(at, at);
             match self.under_way.pop_front() {
                 Some(UnderWay::Mark(timer)) => {
                     let ticks = self.tick.count(u128::from(at) * 1000);

@@ -4,7 +4,7 @@
 //! packet; by *packing* 2, 4, up to 32, each with its length and the offset of the next in front of it.
 //! The same number of packets is in the ring each time, more than a cache holds.
 
-use crate::{rate, reference, row};
+use super::{Rows, rate, reference};
 use phy::crc;
 use std::hint::black_box;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -33,7 +33,7 @@ impl Ring {
         let step = (HEAD + size).next_multiple_of(16);
         let pages = (factor * step).div_ceil(PAGE) * PAGE;
         let count = PACKETS / factor;
-        let mut memory = crate::noise(count * pages);
+        let mut memory = super::noise(count * pages);
         let mut buffers = Vec::new();
         for at in 0..count {
             // Neighbours in the ring are none in memory: an odd step goes through all of them.
@@ -75,8 +75,8 @@ impl Ring {
     }
 }
 
-pub fn print() {
-    println!("size  batching    pack-2    pack-4    pack-8   pack-16   pack-32 reference");
+pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
+    rows.head("size  batching    pack-2    pack-4    pack-8   pack-16   pack-32 reference")?;
     for size in SIZES {
         let mut rates: Vec<f64> = FACTORS
             .iter()
@@ -86,6 +86,7 @@ pub fn print() {
             })
             .collect();
         rates.push(reference(size));
-        row(size, black_box(&rates));
+        rows.row(size, black_box(&rates))?;
     }
+    Ok(())
 }

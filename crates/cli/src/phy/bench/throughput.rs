@@ -1,6 +1,6 @@
 //! Figure 4.6: frames to the line and back, one core each way, with the standard's gap.
 
-use crate::{SIZES, noise, rate, reference, row};
+use super::{Rows, SIZES, noise, rate, reference};
 use phy::{Blocks, Encoder, Item, Line, Receiver, Stamp, Start, Verdict};
 use std::hint::black_box;
 
@@ -9,8 +9,8 @@ const BYTES: usize = 4 << 20;
 /// Frames that are encoded before they go onto the line.
 const BATCH: usize = 32;
 
-pub fn print() {
-    println!("size  generator  capturer reference");
+pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
+    rows.head("size  generator  capturer reference")?;
     for size in SIZES {
         let frames = BYTES / size / BATCH * BATCH;
         let (mut blocks, mut words) = (Blocks::new(), Vec::new());
@@ -34,8 +34,9 @@ pub fn print() {
             good > 0 && good.is_multiple_of(frames) && bad == 0,
             "{good} good, {bad} bad"
         );
-        row(size, &[generator, capturer, reference(size)]);
+        rows.row(size, &[generator, capturer, reference(size)])?;
     }
+    Ok(())
 }
 
 /// Frames with FCS, gaps of 12 in the mean, scrambled and packed. Idles before them let a receiver lock, and

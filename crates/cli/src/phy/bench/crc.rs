@@ -1,6 +1,6 @@
 //! Figure 4.5: the frame check sequence by three algorithms, over 16 pages packed with frames of one size.
 
-use crate::{SIZES, noise, rate, reference, row};
+use super::{Rows, SIZES, noise, rate, reference};
 use phy::crc;
 use std::hint::black_box;
 
@@ -54,8 +54,8 @@ fn table(bytes: &[u8]) -> u32 {
     !rest.iter().fold(crc, step)
 }
 
-pub fn print() {
-    println!("size  bit-serial     table crc32fast reference");
+pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
+    rows.head("size  bit-serial     table crc32fast reference")?;
     for size in SIZES {
         let bytes = noise(BUFFER);
         let frames = BUFFER / size;
@@ -76,6 +76,7 @@ pub fn print() {
             measure(crc::fcs),
             reference(size),
         ];
-        row(size, &rates);
+        rows.row(size, &rates)?;
     }
+    Ok(())
 }

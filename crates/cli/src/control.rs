@@ -6,30 +6,42 @@ use anyhow::{Context, bail};
 use listen::{CONTROL, Gate, Permit};
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
-use std::os::unix::net::UnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a command answers: rows, each as a text and as JSON.
 pub type Rows = Vec<(String, Value)>;
 
-/// Where something that runs listens for commands.
+/// A Unix socket for commands, at which connections wait.
 pub struct Listener {
-    path: PathBuf,
+    name: Name,
+    socket: UnixListener,
+}
+
+/// Where something that runs listens for commands.
+pub struct Listening {
+    _name: Name,
     gate: Arc<Gate>,
 }
 
+/// The file of a socket, which is removed in the end.
+struct Name(PathBuf);
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 impl Listener {
-    /// Listens on a Unix socket that only this user may use; `say` carries out a line.
+    /// Makes a Unix socket that only this user may use.
     ///
     /// # Errors
-    /// When the socket cannot be made; somebody may be listening there already.
-    pub fn open(
-        path: &Path,
-        say: impl Fn(&str) -> Result<Rows, String> + Send + Sync + 'static,
-    ) -> anyhow::Result<Listener> {
+    /// When the socket cannot be made; another process may be listening there already.
+    pub fn open(path: &Path) -> anyhow::Result<Listener> {
         let name = path.display();
-        let listener = match listen::unix::listen_at(path) {
+        let socket = match listen::unix::listen_at(path) {
             Err(error)
                 if error.kind() == ErrorKind::AddrInUse && UnixStream::connect(path).is_ok() =>
             {
@@ -37,18 +49,30 @@ impl Listener {
             }
             other => other.with_context(|| name.to_string())?,
         };
-        let gate = Gate::new(name.to_string(), CONTROL);
+        let name = Name(path.into());
+        Ok(Listener { name, socket })
+    }
+
+    /// Accepts connections from now on; `say` carries out a line.
+    ///
+    /// # Errors
+    /// When the system has no room for a thread.
+    pub fn start(
+        self,
+        say: impl Fn(&str) -> Result<Rows, String> + Send + Sync + 'static,
+    ) -> anyhow::Result<Listening> {
+        let Listener { name, socket } = self;
+        let gate = Gate::new(name.0.display().to_string(), CONTROL);
         let (say, let_in) = (Arc::new(say), Arc::clone(&gate));
         let body = move || {
             loop {
-                let (stream, permit) = listen::unix::accept(&listener, &let_in);
+                let (stream, permit) = listen::unix::accept(&socket, &let_in);
                 answer(stream, permit, &say);
             }
         };
         let thread = std::thread::Builder::new().name("control".into());
         thread.spawn(body).context("making a thread")?;
-        let path = path.into();
-        Ok(Listener { path, gate })
+        Ok(Listening { _name: name, gate })
     }
 }
 
@@ -72,9 +96,8 @@ where
     }
 }
 
-impl Drop for Listener {
+impl Drop for Listening {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
         if let Some(told) = self.gate.summary() {
             eprintln!("wire: {told}");
         }

@@ -593,7 +593,7 @@ impl Group {
         over: &Arc<AtomicBool>,
     ) -> anyhow::Result<PortsOutcome> {
         let port = port::open(&self.on, &Options::of_nodes(1))?;
-        confine::ports([&self.on], false)?;
+        confine::member([&self.on], false)?;
         let stop = over.clone();
         let heard = Arc::new(AtomicBool::new(false));
         let (hears, begun) = (heard.clone(), live::clock::now_ns());

@@ -78,7 +78,10 @@ impl Run {
         };
         let opened = Opened::open(&on, &options)?;
         if !registry.runs_programs(&kind) {
-            confine::ports(&on, false)?;
+            match kind.starts_with("paxos-") {
+                true => confine::member(&on, true)?,
+                false => confine::ports(&on, false)?,
+            }
         }
         let failed = notes.clone();
         let verdict = drive_until(

@@ -83,7 +83,7 @@ fn the_lab_that_replaces_an_acceptor_ends_with_the_new_members() {
 }
 
 /// A group of a test's own.
-fn group(test: u8) -> String {
+pub fn group(test: u8) -> String {
     let [.., b, c] = std::process::id().to_be_bytes();
     format!("239.{}.{b}.{c}", 200 + test)
 }
@@ -130,12 +130,12 @@ fn a_group_on_the_loopback_decides_and_a_learner_sees_it() {
 }
 
 /// A shell's functions `start` and `end` (by kill -9) for the members of a group: a0 to a2, c1 and r0.
-fn members(group: &str, on: &str) -> String {
+pub fn members(group: &str, on: &str) -> String {
     members_with(group, on, "")
 }
 
 /// The same, each with more keys.
-fn members_with(group: &str, on: &str, more: &str) -> String {
+pub fn members_with(group: &str, on: &str, more: &str) -> String {
     format!(
         "start() {{
              case $1 in

@@ -7,7 +7,7 @@
 //! once is served, even while many others are silent.
 
 use crate::{Limits, SPARE, pause_after};
-use rustix::process::{Resource, getrlimit};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
@@ -234,9 +234,11 @@ impl Drop for Busy {
 }
 
 impl Gate {
-    /// A gate with `limits`; `name` appears in messages.
+    /// A gate with `limits`; `name` appears in messages. Raises the soft limit of file descriptors by the
+    /// number of connections, as far as the hard limit permits.
     #[must_use]
     pub fn new(name: impl Into<String>, limits: Limits) -> Arc<Gate> {
+        raise_descriptors(limits.connections);
         Arc::new(Gate {
             name: name.into(),
             limits,
@@ -406,6 +408,19 @@ impl Gate {
             eprintln!("wire: {name}: connection refused: {why}; further refusals are only counted");
         }
     }
+}
+
+/// Without descriptors a connection is refused and none is evicted. At the usual soft limit of 1024 that would come before the limits
+/// of a gate, and peers that stay silent could lock out all others.
+fn raise_descriptors(connections: usize) {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    let Some(before) = current else {
+        return;
+    };
+    let wanted = before.saturating_add(connections as u64);
+    let current = Some(maximum.map_or(wanted, |most| wanted.min(most)));
+    // Where it is refused, the limit stays.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current, maximum });
 }
 
 /// Whether enough file descriptors remain after `connection` got its own. The kernel hands out the

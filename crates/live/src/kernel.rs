@@ -16,6 +16,7 @@ pub mod nfqueue;
 pub mod output;
 pub mod page;
 pub mod random;
+pub mod remover;
 pub mod scheduling;
 pub mod signal;
 pub mod statistics;

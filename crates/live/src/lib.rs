@@ -26,6 +26,7 @@
 //! | [`nfqueue`] | queues of netfilter: packets that the kernel holds until they are answered |
 //! | [`output`] | files that are written: whole under their name, or not at all |
 //! | [`page`] | a clock for programs: its time without a system call |
+//! | [`remover`] | a process that removes files in the end |
 //! | [`scheduling`] | real-time priority and cores |
 //! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //! | [`statistics`] | interface statistics, queues, routes and neighbours, for nodes |
@@ -49,5 +50,5 @@ pub mod world;
 
 pub use kernel::{
     bpf, clock, datagram, ebpf, file, filter, interface, netlink, netns, nfqueue, output, page,
-    scheduling, signal, statistics, thread, user,
+    remover, scheduling, signal, statistics, thread, user,
 };

@@ -117,7 +117,7 @@ impl Run {
                     questions,
                     asked: None,
                 }));
-                Some(Listener::open(path, move |line| ask(&sender, line))?)
+                Some(Listener::open(path)?.start(move |line| ask(&sender, line))?)
             }
             None => None,
         };
@@ -126,10 +126,8 @@ impl Run {
             ..Options::of_nodes(on.len())
         };
         let opened = Opened::open(&on, &options)?;
-        if listener.is_none() {
-            // The name of its socket is removed in the end.
-            confine::ports(&on, false)?;
-        }
+        // The name of its socket is removed in the end.
+        confine::ports(&on, listener.is_some())?;
         drive(
             "middlebox",
             Box::new(node),

@@ -3,7 +3,7 @@
 use super::rest::{self, Rest};
 use super::{Keys, reached};
 use crate::Verdict;
-use crate::confine;
+use crate::confine::{self, Service};
 use crate::report::Detail;
 use crate::run::{Opened, report};
 use live::port::ChannelSpec;
@@ -129,7 +129,12 @@ impl Controller {
             }
         }
         let rest = self.rest.open()?;
-        confine::server(&specs, false, self.user.as_deref(), &[])?;
+        let service = Service {
+            user: self.user.as_deref(),
+            accepts: rest.is_some(),
+            ..Service::default()
+        };
+        let _kept = confine::server(&specs, service)?;
         if let Some(answers) = rest.map(rest::Opened::start).transpose()? {
             // First, so that it sees every packet go by.
             apps.insert(0, Box::new(answers) as Box<dyn App>);

@@ -3,7 +3,7 @@
 use super::{Keys, reached};
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine;
+use crate::confine::{self, Service};
 use crate::on::On;
 use crate::report::Detail;
 use crate::run::{Opened, drive};
@@ -129,7 +129,11 @@ impl Switch {
         for told in ports.iter().filter_map(reached) {
             eprintln!("wire: {told}");
         }
-        confine::server(&ports, false, self.user.as_deref(), &[])?;
+        let service = Service {
+            user: self.user.as_deref(),
+            ..Service::default()
+        };
+        let _kept = confine::server(&ports, service)?;
         drive(
             "switch",
             node,

@@ -3,7 +3,7 @@
 use super::control::said;
 use crate::Verdict;
 use crate::complaints::Complaints;
-use crate::confine;
+use crate::confine::{self, Service};
 use crate::control::Listener;
 use crate::report::{begin, put};
 use ::pipeline::control::Control;
@@ -18,7 +18,6 @@ use p4::compile::Compiled;
 use p4runtime::{Device, DeviceError, Running, Settings, serve};
 use std::io;
 use std::net::TcpListener;
-use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xdp::{Counts, Error, Interface, Object, Switch};
@@ -78,7 +77,7 @@ pub fn run(
     environment: &Arc<Environment>,
     compiled: &Compiled,
     on: &[PortSpec],
-    control: Option<&Path>,
+    service: Service<'_>,
     served: Option<Served>,
     report: &Report<'_>,
 ) -> anyhow::Result<Verdict> {
@@ -98,7 +97,9 @@ pub fn run(
     let behind = switch.modes().contains(&Mode::Generic);
     let switch = Arc::new(Mutex::new(switch));
     let own = Control::new(Arc::clone(environment));
-    confine::kernel(control.is_some())?;
+    let control = service.control.map(Listener::open).transpose()?;
+    // Ports in the kernel are not this process's.
+    let _kept = confine::server(std::iter::empty::<&PortSpec>(), service)?;
     let steered = Steered(Arc::clone(&switch));
     let running = served.map(|served| {
         let encrypted = served.settings.tls.is_some();
@@ -114,8 +115,8 @@ pub fn run(
     });
     let running = running.transpose()?;
     let current = running.as_ref().map(Running::current);
-    let listener = control.map(|path| {
-        Listener::open(path, move |line| {
+    let control = control.map(|control| {
+        control.start(move |line| {
             steered.refresh().map_err(|error| error.to_string())?;
             let current = current.as_ref().and_then(|current| current());
             let answer = said(&current.unwrap_or_else(|| own.clone()), line);
@@ -124,7 +125,7 @@ pub fn run(
             answer
         })
     });
-    let _listener = listener.transpose()?;
+    let _control = control.transpose()?;
     let place = if behind {
         "in the kernel, behind the driver"
     } else {

@@ -5,7 +5,7 @@ use super::kernel;
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::{Complaints, Leniency};
-use crate::confine;
+use crate::confine::{self, Service};
 use crate::control::Listener;
 use crate::of::Keys;
 use crate::on::On;
@@ -124,7 +124,16 @@ impl Run {
         let text = std::fs::read(&file)?;
         let listener = self.listener()?;
         // The threads that serve are made with what is left.
-        confine::server(&on, self.control.is_some(), self.user.as_deref(), &[])?;
+        let control = self.control.as_deref().map(Listener::open).transpose()?;
+        let service = Service {
+            user: self.user.as_deref(),
+            control: self.control.as_deref(),
+            accepts: listener.is_some(),
+            // A controller may give it another program.
+            compiles: listener.is_some(),
+            ..Service::default()
+        };
+        let _kept = confine::server(&on, service)?;
         let node: Box<dyn node::Node> = match (listener, &compiled.checked) {
             (Some(listener), Some(checked)) => {
                 let (kind, engines) = (self.engine, engines.clone());
@@ -147,15 +156,12 @@ impl Run {
             _ => Box::new(PipelineNode::new(pipeline, on.len())),
         };
         let current = controlled.as_ref().map(p4runtime::Running::current);
-        let control = move || {
+        let steered = move || {
             let current = current.as_ref().and_then(|current| current());
             current.unwrap_or_else(|| own.clone())
         };
-        let listener = self
-            .control
-            .as_ref()
-            .map(|path| Listener::open(path, move |line| said(&control(), line)));
-        let _listener = listener.transpose()?;
+        let control = control.map(|control| control.start(move |line| said(&steered(), line)));
+        let _control = control.transpose()?;
         let verdict = crate::run::drive(
             &name,
             node,
@@ -225,6 +231,13 @@ impl Run {
             complaints,
         };
         let control = self.control.as_deref();
-        kernel::run(&environment, compiled, on, control, served, &report)
+        let service = Service {
+            user: self.user.as_deref(),
+            control,
+            accepts: served.is_some(),
+            kernel: true,
+            ..Service::default()
+        };
+        kernel::run(&environment, compiled, on, service, served, &report)
     }
 }

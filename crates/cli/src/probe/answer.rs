@@ -6,7 +6,7 @@ use super::intervals::{of_server, served};
 use super::line::Line;
 use super::{Probe, address, word};
 use crate::Verdict;
-use crate::confine;
+use crate::confine::{self, Service};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
 use lab::table::bits;
@@ -63,8 +63,14 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
         port: at.port(),
         listen: true,
     };
-    let user = command.user.as_deref();
-    confine::server([&spec], false, user, &[control.as_fd()])?;
+    let service = Service {
+        user: command.user.as_deref(),
+        shared: &[control.as_fd()],
+        // Each test has a socket of its own.
+        connects: true,
+        ..Service::default()
+    };
+    let _kept = confine::server([&spec], service)?;
     let limits = Limits {
         test_time: u16::try_from(command.max_duration.as_ns() / 1_000_000_000).unwrap_or(u16::MAX),
         rate: command

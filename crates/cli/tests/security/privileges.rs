@@ -3,6 +3,8 @@
 use super::{PORTS, PROGRAM, Running, eventually, free_address};
 use crate::shell::{Place, has, is_root, lines};
 use live::netns::{Namespace, VethEnd, veth};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -110,7 +112,7 @@ fn who_serves_keeps_nothing_in_any_thread() {
     running.told("P4Runtime at ");
     assert!(eventually(|| place.path.join("s.sock").exists()));
     let timed = 1 << 14 | 1 << 23;
-    is_guarded(running.child.id(), WRITES | timed, "p4 run");
+    is_guarded(running.child.id(), timed, "p4 run");
     let script = "exec wire of controller learning --listen ptcp:0 --rest 127.0.0.1:0";
     let mut running = Running::start(&place, script);
     running.told("Bearer ");
@@ -121,6 +123,17 @@ fn who_serves_keeps_nothing_in_any_thread() {
     let script = format!("exec wire of cbench --connect tcp:{host}:{port} --loops 1000");
     let running = Running::start(&place, &script);
     is_guarded(running.child.id(), timed, "of cbench");
+    let switch = "of switch --on udp:127.0.0.1:9 --listen ptcp:0";
+    let answer = format!("probe --answer --on {}", free_address());
+    let group = "multicast:239.255.1.1:57021@127.0.0.1";
+    let keys = "--set group=239.255.1.1 --set state=state";
+    let acceptor = format!("run paxos-acceptor --set id=0 {keys} --on {group}");
+    let replica = format!("run paxos-replica --set id=0 {keys} --on {group}");
+    let learner = format!("paxos learn --on {group}");
+    for command in [switch, &answer, &acceptor, &replica, &learner] {
+        let running = Running::start(&place, &format!("exec wire {command}"));
+        is_guarded(running.child.id(), timed, command);
+    }
 }
 
 #[test]
@@ -195,6 +208,107 @@ fn without_the_guard_all_is_as_it_was() {
             .iter()
             .all(|&(_, _, filtered)| !filtered)
     );
+}
+
+/// The file of a socket belongs to root, which the server is no more: another process removes it, however the server ends.
+#[test]
+fn a_server_with_a_socket_at_a_path_does_not_run_as_root_and_leaves_no_file() {
+    if !is_root("a server gives up root") {
+        return;
+    }
+    let place = Place::new("no-root-paths");
+    let program = format!("p4 run {PROGRAM} {PORTS} --control control.sock");
+    for (command, path) in [
+        (&program[..], "control.sock"),
+        (
+            "of switch --on udp:127.0.0.1:9 --listen punix:listen.sock",
+            "listen.sock",
+        ),
+        (
+            "of controller learning --listen punix:listen.sock",
+            "listen.sock",
+        ),
+    ] {
+        let socket = place.path.join(path);
+        for (option, user) in [("", None), ("--user 1234", Some("1234"))] {
+            for signal in ["TERM", "KILL"] {
+                let (head, rest) = command.split_once(" --").unwrap();
+                let script = format!("exec wire {head} {option} --{rest}");
+                let mut running = Running::start(&place, &script);
+                let id = running.child.id();
+                let wanted = |all: &String| match user {
+                    Some(user) => all.split(' ').all(|one| one == user),
+                    None => !all.split(' ').any(|one| one == "0"),
+                };
+                let settled = || {
+                    let users = users(id);
+                    socket.exists() && !users.is_empty() && users.iter().all(wanted)
+                };
+                assert!(eventually(settled), "{script}: {:?}", users(id));
+                is_guarded(id, 1 << 14 | 1 << 23, command);
+                assert!(UnixStream::connect(&socket).is_ok(), "{script}");
+                let owner = std::fs::metadata(&socket).unwrap().uid().to_string();
+                assert_eq!(owner, user.unwrap_or("0"), "{script}");
+                running.signal(signal);
+                running.child.wait().unwrap();
+                // After a signal that it hears the server waits until the file is gone.
+                let gone = || !socket.exists();
+                assert!(
+                    if signal == "TERM" {
+                        gone()
+                    } else {
+                        eventually(gone)
+                    },
+                    "{script}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn a_server_with_an_interface_over_xdp_does_not_run_as_root() {
+    let test = "a server over XDP gives up root";
+    if !is_root(test) {
+        return;
+    }
+    let place = Place::new("no-root-xdp");
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => return println!("skipped: {test}: {error}"),
+    };
+    let end = |name| VethEnd {
+        namespace: &namespace,
+        name,
+        mac: None,
+    };
+    veth([end("x0"), end("x1")], 1500).unwrap();
+    // CAP_BPF and CAP_PERFMON besides those of a port.
+    let most = PORT | 1 << 38 | 1 << 39;
+    let program = format!(
+        "p4 run {PROGRAM} --engine xdp --on x0 --on x1 --control s.sock --p4runtime 127.0.0.1:0"
+    );
+    for command in ["of switch --on xdp:x0 --listen ptcp:0", &program] {
+        let mut child = super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
+            .args(command.split(' '))
+            .current_dir(&place.path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let id = child.id();
+        let settled = || {
+            let users = users(id);
+            !users.is_empty() && !users.iter().any(|all| all.split(' ').any(|one| one == "0"))
+        };
+        let settled = eventually(settled) || child.try_wait().unwrap().is_some();
+        let guarded = std::panic::catch_unwind(|| is_guarded(id, most, command));
+        let running = child.try_wait().unwrap().is_none();
+        let _ = child.kill();
+        let _ = child.wait();
+        assert!(settled && running && guarded.is_ok(), "{command}");
+    }
 }
 
 /// The users of all threads of a process, real and effective.

@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-fn connect(address: &str) -> TcpStream {
+pub fn connect(address: &str) -> TcpStream {
     let stream = TcpStream::connect(address).unwrap();
     let patience = Some(Duration::from_secs(10));
     stream.set_read_timeout(patience).unwrap();
@@ -46,21 +46,23 @@ fn peers_without_a_token_do_not_lock_the_operator_out_of_rest() {
 }
 
 /// A frame of HTTP/2 (RFC 9113 section 4.1).
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+pub fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = &(payload.len() as u32).to_be_bytes()[1..];
     let head = [length, &[kind, flags], &stream.to_be_bytes()].concat();
     [&head, payload].concat()
 }
 
-const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
+pub const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/// A call of P4Runtime without an argument, as header fields that no table knows (RFC 7541 section 6.2.2).
-fn capabilities() -> Vec<u8> {
+/// The start of a connection with a call of a method of P4Runtime, as header fields that no table knows (RFC 7541 section
+/// 6.2.2).
+pub fn begin(method: &str) -> Vec<u8> {
+    let path = format!("/p4.v1.P4Runtime/{method}");
     let mut block = Vec::new();
     for (name, value) in [
         (":method", "POST"),
         (":scheme", "http"),
-        (":path", "/p4.v1.P4Runtime/Capabilities"),
+        (":path", &path),
         (":authority", "localhost"),
         ("content-type", "application/grpc"),
         ("te", "trailers"),
@@ -71,13 +73,12 @@ fn capabilities() -> Vec<u8> {
             block.extend_from_slice(text.as_bytes());
         }
     }
-    [
-        PREFACE,
-        &frame(4, 0, 0, &[]),
-        &frame(1, 4, 1, &block),
-        &frame(0, 1, 1, &[0; 5]),
-    ]
-    .concat()
+    [PREFACE, &frame(4, 0, 0, &[]), &frame(1, 4, 1, &block)].concat()
+}
+
+/// A call without an argument.
+pub fn capabilities() -> Vec<u8> {
+    [begin("Capabilities"), frame(0, 1, 1, &[0; 5])].concat()
 }
 
 #[test]

@@ -36,6 +36,7 @@ fn one_too_many_is_turned_away_until_another_goes() {
 
 #[test]
 fn the_last_descriptors_are_for_others() {
+    let gate = Gate::new("test", crate::CONTROL);
     let most = getrlimit(Resource::Nofile).current.unwrap();
     struct Number(i32);
     impl AsRawFd for Number {
@@ -46,7 +47,6 @@ fn the_last_descriptors_are_for_others() {
     assert!(spare_after(&Number(3)));
     let last = i32::try_from(most - 1).unwrap();
     assert!(!spare_after(&Number(last)));
-    let gate = Gate::new("test", crate::CONTROL);
     assert!(gate.admit(&Number(last), None).is_none());
     assert_eq!(gate.counts().no_descriptor, 1);
 }

@@ -165,7 +165,8 @@ pub struct Kept {
 
 /// Restricts a server after its ports are open: to its own list of system calls, and to writing no files but those of its
 /// ports. From root it changes to `user`, a name or number, by default to an unused user number. The files of Unix sockets are
-/// then removed by another process. With ports that are files it stays root without `user`, to put them in place.
+/// then removed by another process. Without `user` it stays root with ports that are files, to put them in place, and with
+/// ports that connect to Unix sockets, whose servers believe processes of root.
 ///
 /// # Errors
 /// When there is no such user, or the system refuses.
@@ -183,7 +184,8 @@ pub fn server<'a>(
         let named = service
             .user
             .map(|name| User::find(name).with_context(|| format!("--user {name}")));
-        let dynamic = || all.files.is_empty().then(User::dynamic);
+        let may = all.files.is_empty() && !all.needs.connects_to_path;
+        let dynamic = || may.then(User::dynamic);
         let user = named.transpose()?.or_else(dynamic);
         if let Some(user) = user.filter(|user| user.user != 0) {
             remover = start_remover(&all.sockets);
@@ -205,11 +207,13 @@ pub fn server<'a>(
             user.assume().context("giving up root")?;
         }
     }
-    let mut keep = all.keep;
+    // A socket of AF_XDP that is open needs no call about programs.
+    let mut keep = all.keep.difference(CapabilitySet::BPF);
     if service.kernel {
         keep |= KERNEL;
     }
-    if !all.files.is_empty() || !all.sockets.is_empty() && remover.is_none() {
+    let removes = !all.sockets.is_empty() && remover.is_none();
+    if removes || !all.files.is_empty() || all.needs.connects_to_path {
         keep |= WRITES;
     }
     write_only_at(&all)?;

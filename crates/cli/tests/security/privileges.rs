@@ -1,6 +1,6 @@
 //! What a command may do once it has opened what it needs, as the system tells it.
 
-use super::{PORTS, PROGRAM, Running, eventually, free_address};
+use super::{PORTS, PROGRAM, Running, eventually, free_address, rest};
 use crate::shell::{Place, has, is_root, lines};
 use live::netns::{Namespace, VethEnd, veth};
 use std::os::unix::fs::MetadataExt;
@@ -264,6 +264,29 @@ fn a_server_with_a_socket_at_a_path_does_not_run_as_root_and_leaves_no_file() {
             }
         }
     }
+}
+
+/// A Unix socket is for processes of its user and of root: as another user the switch would not be let in.
+#[test]
+fn a_switch_that_connects_to_a_socket_of_root_stays_root() {
+    if !is_root("a switch stays root to connect to a socket of root") {
+        return;
+    }
+    let place = Place::new("root-connects");
+    let script =
+        "exec wire of controller learning --listen punix:c.sock --rest 127.0.0.1:0 --no-token";
+    let mut controller = Running::start(&place, script);
+    let address = controller.told("metrics on http://");
+    let script = "exec wire of switch --on udp:127.0.0.1:9 --controller unix:c.sock";
+    let switch = Running::start(&place, script);
+    let connected = || {
+        let (_, answer) = rest::ask(&address, "GET /switches", &[rest::HERE], "");
+        answer.contains("\"id\"")
+    };
+    assert!(eventually(connected));
+    is_guarded(switch.child.id(), WRITES | 1 << 14 | 1 << 23, "of switch");
+    let root = |users: Vec<String>| users.iter().all(|all| all.split(' ').all(|one| one == "0"));
+    assert!(root(users(switch.child.id())) && !root(users(controller.child.id())));
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::shell::Place;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-const HERE: &str = "Host: 127.0.0.1";
+pub(super) const HERE: &str = "Host: 127.0.0.1";
 const JSON: &str = "Content-Type: application/json";
 
 /// A controller with REST: its process, its address and its token.
@@ -20,7 +20,7 @@ pub(super) fn start(place: &Place) -> (Running, String, String) {
 }
 
 /// Sends a request as it stands; the status and the whole answer.
-fn ask(address: &str, line: &str, headers: &[&str], body: &str) -> (u16, String) {
+pub(super) fn ask(address: &str, line: &str, headers: &[&str], body: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(address).unwrap();
     let length = format!("Content-Length: {}", body.len());
     let all = [&["Connection: close", &length], headers]

@@ -14,6 +14,7 @@ pub mod learner;
 mod patience;
 pub mod proposer;
 pub mod replica;
+mod waiting;
 
 use crate::command::Command;
 use crate::journal::{Owner, Role};

@@ -382,15 +382,18 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     // One acceptor has no stored state; a second one would lose the quorum. The others are killed and have it.
     let forgetful = random.below(3) as u16;
+    // A mistake about members shows only where they change.
+    let about_members = matches!(mistake, Mistake::UsedBeforeDecided | Mistake::OldQuorum);
     // In a third of the runs the last one is auxiliary.
-    let auxiliaries = usize::from(random.below(3) == 0);
+    let auxiliaries = usize::from(random.below(3) == 0 && !about_members);
     // In half of the runs a switch orders requests for each coordinator, and in some of these it starts again.
-    let has_switches = random.below(2) == 0;
+    let has_switches = random.below(2) == 0 && !about_members;
     // In half of the others the group has a key, which switches have not.
     let key = Key::parse(&"5a".repeat(16)).filter(|_| !has_switches && random.below(2) == 0);
     // In half of the groups without both, the members change; acceptors 3 and 4 are there from the
     // start.
-    let changes = match !has_switches && auxiliaries == 0 && random.below(2) == 0 {
+    let can_change = !has_switches && auxiliaries == 0;
+    let changes = match can_change && (random.below(2) == 0 || about_members) {
         true => changes(&mut random),
         false => Vec::new(),
     };

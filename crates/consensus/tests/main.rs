@@ -2,6 +2,8 @@
 
 #[macro_use]
 mod delegate;
+mod busy;
+mod changes;
 mod faults;
 mod liveness;
 mod memory;

@@ -16,15 +16,16 @@
 //!   `called`: times that auxiliary acceptors were; `leads`, 1 while it leads; `round`.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
+use super::patience::Patience;
+use super::waiting::{Asker, Waiting, asker};
 use super::{Member, check, fault};
 use crate::acceptor::{Set, majority};
-use crate::command::{Command, Value};
+use crate::command::Command;
 use crate::configuration::{Change, Configuration};
 use crate::coordinator::Coordinator;
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
 use crate::key::Key;
 use crate::message::{ACCEPTORS, Instance, Kind, Message, Round};
-use crate::store::OPENS;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -39,9 +40,12 @@ const MAX_REPLICAS: usize = 64;
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
 
-/// How much longer than `retry` it waits at most before it asks again for what is not answered, or
-/// for a lease if that is longer.
+/// It waits at most this many times `retry`, or a lease if that is longer, before it asks again for
+/// what is not answered.
 const LONGEST_PAUSE: u64 = 8;
+
+/// Requests that it holds at most, unless a quarter of the window is more.
+const MAX_HELD: usize = 64;
 
 /// Times that the wait for a leader doubles at most. Two that take over from each other before the
 /// group has decided anything would do so forever: where messages take longer than a lease.
@@ -108,16 +112,6 @@ impl Default for Config {
     }
 }
 
-/// Identifies a request: by its client, and by its value while the client has no number yet.
-type Asker = (u32, Value);
-
-fn asker(command: &Command) -> Asker {
-    match command.client {
-        OPENS => (OPENS, command.value),
-        client => (client, Value::default()),
-    }
-}
-
 /// The node.
 #[derive(Debug)]
 pub struct CoordinatorNode {
@@ -132,15 +126,17 @@ pub struct CoordinatorNode {
     /// The progress of each replica and the time of its last report; the start of this node for those it was configured with.
     delivered: Vec<(Instance, Option<Time>)>,
     replicas: usize,
-    /// When it last heard each acceptor, and from which instance on that remembers.
-    heard: [Option<(Time, Instance)>; ACCEPTORS],
+    /// When it last heard each acceptor.
+    heard: [Option<Time>; ACCEPTORS],
+    /// A change of the members that waits for answers of its new acceptors, and since when.
+    change: Option<(Command, Time)>,
     /// Whether members can change: no switch orders requests, and no acceptor is auxiliary.
     can_change: bool,
     /// In which instance the last command of each client was proposed here: of no more clients than there are instances.
     under_way: BTreeMap<Asker, Instance>,
     window: usize,
-    /// Requests that arrived before it led or while the window was full, at most a batch, and whether its switch was offered them again.
-    held: BTreeMap<Asker, (Command, bool)>,
+    /// Requests that arrived before it led or while the window was full.
+    held: Waiting,
     absence: Time,
     /// Up to where it had acceptors forget, at once, and after how many more it does so again.
     trimmed: Instance,
@@ -166,8 +162,15 @@ pub struct CoordinatorNode {
     takes_over: Time,
     says_so: Time,
     asks_again: Time,
-    /// After how many times `retry` it asks again.
-    pause: u64,
+    /// Time that a decision takes, by which it asks again, and how long it waits now.
+    answers: Patience,
+    pause: Time,
+    /// Retries in a row at which the same waited, and one.
+    asked: u32,
+    /// An instance whose votes it asked for, when, and whether it has asked again since.
+    sample: Option<(Instance, Time, u32)>,
+    /// The last acceptor that it let in, by number and start, and when it said so.
+    let_in: (u16, u16, Time),
     /// Whether nothing waited for an answer at the last retry, so that the next one is a lease later.
     is_idle: bool,
     out: Vec<Message<Command>>,
@@ -226,9 +229,10 @@ impl CoordinatorNode {
                 .collect(),
             replicas: config.replicas,
             heard: [None; ACCEPTORS],
+            change: None,
             can_change: config.switch == 0 && config.auxiliaries == 0,
             under_way: BTreeMap::new(),
-            held: BTreeMap::new(),
+            held: Waiting::new((config.window / 4).max(MAX_HELD)),
             window: config.window,
             absence: config.absence,
             trimmed: 1,
@@ -246,7 +250,11 @@ impl CoordinatorNode {
             takes_over: Time::from_us(1) + patience,
             says_so: Time::MAX,
             asks_again: Time::MAX,
-            pause: 1,
+            answers: Patience::new(config.retry),
+            pause: config.retry,
+            asked: 1,
+            sample: None,
+            let_in: (0, 0, Time::ZERO),
             is_idle: false,
             out: Vec::new(),
             campaigns: 0,
@@ -301,7 +309,7 @@ impl CoordinatorNode {
             }
             Kind::Request if self.coordinator.is_leading() => {
                 if let Some(command) = self.grant(now, message.value) {
-                    self.take_up(command);
+                    self.take_up(now, command);
                 }
             }
             // Phase 1 ends soon.
@@ -360,7 +368,7 @@ impl CoordinatorNode {
                 if matches!(message.kind, Kind::Phase1B | Kind::Phase2B)
                     && let Some(heard) = self.heard.get_mut(usize::from(message.sender))
                 {
-                    *heard = Some((now, message.base));
+                    *heard = Some(now);
                 }
                 self.coordinator.step(message, &mut self.out);
             }
@@ -368,30 +376,29 @@ impl CoordinatorNode {
         if self.coordinator.round() != round {
             self.began(now);
         }
+        self.change_members(now);
         self.propose_held(now);
         self.hand_over(now, false);
     }
 
-    /// Grants a change of the members that the group can carry out. `None`: not now, as a new acceptor does not answer, or
-    /// remembers instances that are not part of the window any more; the client asks again.
+    /// Grants a change of the members that the group can carry out. `None`: not before each new
+    /// acceptor has answered something that it was asked since then. One that answers late is no
+    /// obstacle: it hears in order from where on it must remember.
     fn grant(&mut self, now: Time, command: Command) -> Option<Command> {
         let Some(change) = Change::decode(&command.value).filter(|_| self.can_change) else {
             return Some(command);
         };
-        let known = self.coordinator.configuration().acceptors.bits();
-        let new = Set::of(change.add & !known);
-        let (next, window) = (self.coordinator.next(), self.window as u64);
-        let is_there = |id: u16| {
-            let heard = self.heard[usize::from(id)];
-            heard.is_some_and(|(at, from)| {
-                now <= at + self.absence && next < from.saturating_add(window)
-            })
+        let since = match self.change {
+            Some((known, since)) if known == command && now <= since + self.absence => since,
+            _ => now,
         };
-        if (0..ACCEPTORS as u16).any(|id| new.has(id) && !is_there(id)) {
+        if self.awaits_acceptors(change, since) {
+            self.change = Some((command, since));
             self.coordinator.tell_trim(&mut self.out);
             self.coordinator.probe(&mut self.out);
             return None;
         }
+        self.change = None;
         let granted = Change {
             granted: true,
             ..change
@@ -402,17 +409,35 @@ impl CoordinatorNode {
         })
     }
 
+    /// Whether an acceptor that a change adds has answered nothing since then.
+    fn awaits_acceptors(&self, change: Change, since: Time) -> bool {
+        let known = self.coordinator.configuration().acceptors.bits();
+        let new = Set::of(change.add & !known);
+        let is_there = |id: u16| self.heard[usize::from(id)].is_some_and(|at| at >= since);
+        (0..ACCEPTORS as u16).any(|id| new.has(id) && !is_there(id))
+    }
+
+    /// Has a change decided whose new acceptors have answered. Its client may have gone long since
+    /// where they took longer than `absence`.
+    fn change_members(&mut self, now: Time) {
+        let Some((command, since)) = self.change else {
+            return;
+        };
+        let change = Change::decode(&command.value);
+        let is_over = now > since + self.absence || !self.coordinator.is_leading();
+        if is_over || change.is_none() {
+            self.change = None;
+        } else if self.coordinator.has_room()
+            && !change.is_some_and(|change| self.awaits_acceptors(change, since))
+            && let Some(command) = self.grant(now, command)
+        {
+            self.take_up(now, command);
+        }
+    }
+
     /// Keeps a request that its switch has not taken up: as its window is full, or as it does not lead.
     fn hold(&mut self, command: Command) {
-        let known = self.held.get(&asker(&command));
-        if known.is_some_and(|(known, _)| *known == command) {
-            return;
-        }
-        if known.is_none() && self.held.len() as u64 >= self.lot {
-            self.turned_away += 1;
-        } else {
-            self.held.insert(asker(&command), (command, false));
-        }
+        self.turned_away += u64::from(!self.held.add(command));
     }
 
     /// Has acceptors vote again for a decision that a replica lacks: once in a retry, as several replicas may lack it.
@@ -436,30 +461,27 @@ impl CoordinatorNode {
 
     /// Gives its switch what that has not taken up, once more.
     fn offer(&mut self) {
-        for (command, is_offered) in self.held.values_mut() {
-            if !core::mem::replace(is_offered, true) {
-                self.out.push(Message {
-                    value: *command,
-                    ..Message::new(Kind::Request)
-                });
-            }
-        }
+        let offered = self.held.offer().map(|value| Message {
+            value,
+            ..Message::new(Kind::Request)
+        });
+        self.out.extend(offered);
     }
 
     /// Proposes the requests that it holds, once it leads without a switch and the window has room.
     fn propose_held(&mut self, now: Time) {
         while self.coordinator.has_room()
-            && let Some((_, (command, _))) = self.held.pop_first()
+            && let Some(command) = self.held.pop()
         {
             if let Some(command) = self.grant(now, command) {
-                self.take_up(command);
+                self.take_up(now, command);
             }
         }
     }
 
     /// Has votes asked for a command, unless they are already: votes that were lost are asked for again by the coordinator's own timer, and what clients
     /// ask twice is not to cost twice.
-    fn take_up(&mut self, command: Command) {
+    fn take_up(&mut self, now: Time, command: Command) {
         let known = self.under_way.get(&asker(&command));
         if known.is_some_and(|at| self.coordinator.under_way(*at) == Some(&command)) {
             self.repeated += 1;
@@ -469,6 +491,7 @@ impl CoordinatorNode {
             return self.hold(command);
         };
         self.proposed += 1;
+        self.sample.get_or_insert((instance, now, 1));
         self.under_way.insert(asker(&command), instance);
         if self.under_way.len() > self.window {
             let base = self.coordinator.base();
@@ -505,12 +528,56 @@ impl CoordinatorNode {
         self.campaigns += 1;
         self.says_so = now;
         self.led_since = now;
-        self.pause = 1;
-        self.is_idle = false;
-        self.asks_again = now + self.retry;
+        self.sample = None;
+        self.asks_again_soon(now);
     }
 
-    fn say(&mut self, out: &mut Out) {
+    /// Something waits for an answer that did not before.
+    fn asks_again_soon(&mut self, now: Time) {
+        self.is_idle = false;
+        self.asked = 1;
+        self.pause = self.wait_for_answers();
+        self.asks_again = now + self.pause;
+    }
+
+    /// How long it waits before it asks again: as long as decisions take on this network and these
+    /// machines. Asking again for what still waits in a queue would make the queue longer.
+    fn wait_for_answers(&mut self) -> Time {
+        let longest = self.lease.as_ps().max(LONGEST_PAUSE * self.retry.as_ps());
+        let wait = self.answers.wait(self.asked, self.pause);
+        wait.min(Time::from_ps(longest))
+    }
+
+    /// Learns how long a decision takes.
+    fn measure(&mut self, now: Time) {
+        let Some((instance, at, asked)) = self.sample else {
+            return;
+        };
+        if self.coordinator.under_way(instance).is_none() {
+            if self.coordinator.is_leading() {
+                self.answers.answered(now - at, asked);
+            }
+            self.sample = None;
+        }
+    }
+
+    /// Drops what lets an acceptor in that was let in just before: each message to an acceptor
+    /// without its memory is answered, and each of these answers asks for it.
+    fn let_in_once(&mut self, now: Time) {
+        let (last, retry) = (&mut self.let_in, self.retry);
+        self.out.retain(|message| {
+            let (acceptor, boot, at) = *last;
+            let is_again = (acceptor, boot) == (message.sender, message.boot) && now < at + retry;
+            let is_kept = message.kind != Kind::Admit || !is_again;
+            if message.kind == Kind::Admit && is_kept {
+                *last = (message.sender, message.boot, now);
+            }
+            is_kept
+        });
+    }
+
+    fn say(&mut self, now: Time, out: &mut Out) {
+        self.let_in_once(now);
         if !self.keep() {
             self.out.clear();
         }
@@ -543,11 +610,10 @@ impl Node for CoordinatorNode {
             }
         }
         if self.is_idle && (!self.held.is_empty() || self.coordinator.awaits_answers()) {
-            self.is_idle = false;
-            self.pause = 1;
-            self.asks_again = now + self.retry;
+            self.asks_again_soon(now);
         }
-        self.say(out);
+        self.measure(now);
+        self.say(now, out);
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
@@ -588,18 +654,20 @@ impl Node for CoordinatorNode {
                 let (round, called) = (self.coordinator.round(), self.coordinator.has_called());
                 self.coordinator.retry(&mut self.out);
                 self.called += u64::from(self.coordinator.has_called() && !called);
-                // What is not answered may be slow, not lost.
-                let longest = LONGEST_PAUSE.max(self.lease.as_ps() / self.retry.as_ps());
-                self.pause = match self.coordinator.stands_still() {
-                    true => (2 * self.pause).min(longest),
+                self.asked = match self.coordinator.stands_still() {
+                    true => self.asked.saturating_add(1),
                     false => 1,
                 };
+                self.pause = self.wait_for_answers();
+                if let Some((.., asked)) = &mut self.sample {
+                    *asked = 2;
+                }
                 self.is_idle = self.held.is_empty() && !self.coordinator.awaits_answers();
                 self.asks_again = now
                     + match self.is_idle {
                         // For what it says at each retry: from where on acceptors must remember.
                         true => self.lease,
-                        false => Time::from_ps(self.retry.as_ps() * self.pause),
+                        false => self.pause,
                     };
                 if self.coordinator.round() != round {
                     self.began(now);
@@ -609,7 +677,7 @@ impl Node for CoordinatorNode {
         if !self.coordinator.is_following() {
             self.takes_over = now + self.wait();
         }
-        self.say(out);
+        self.say(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {

@@ -678,7 +678,7 @@ fn requests_wait_for_promises_and_for_room() {
     assert_eq!(count(&mut out, Kind::Phase2A), 0);
     led(&mut node, now, &mut out);
     assert_eq!(count(&mut out, Kind::Phase2A), 1, "at once");
-    (2..=11).for_each(|client| tell(&mut node, now, 0, &request(client), &mut out));
+    (2..=73).for_each(|client| tell(&mut node, now, 0, &request(client), &mut out));
     assert_eq!(count(&mut out, Kind::Phase2A), 7, "the window is full");
     let delivered = Message {
         instance: 3,
@@ -686,7 +686,7 @@ fn requests_wait_for_promises_and_for_room() {
     };
     tell(&mut node, now, 0, &delivered, &mut out);
     assert_eq!(count(&mut out, Kind::Phase2A), 2);
-    // A lot has two instances: the third request too many was turned away.
+    // 64 requests wait: one more was turned away.
     assert_eq!(node.statistics().get("turned_away"), Some(1));
 }
 

@@ -156,6 +156,8 @@ pub struct Context {
     pub asked: Vec<Asked>,
     /// Requests of passes that have ended, not yet carried out.
     pub(crate) updates: Vec<Update>,
+    /// The engine has changed tables by itself.
+    pub(crate) settles: bool,
     /// What the direct meter of the table of `hit` said, if it has one (v1model).
     pub colour: Colour,
     /// Of checksum objects, by [`Object::Checksum`](crate::environment::Object::Checksum)'s number.
@@ -197,6 +199,7 @@ impl Context {
             missed: Missed::default(),
             asked: Vec::new(),
             updates: Vec::new(),
+            settles: false,
             colour: Colour::Green,
             checksums,
             trace: None,

@@ -115,6 +115,32 @@ pub struct Detours {
     pub class: Option<SlotId>,
     /// What the program asks for by externs, or by slots.
     pub asked: Asked,
+    /// Slots of PNA's program.
+    pub nic: Option<Nic>,
+}
+
+/// Slots of PNA's program that depend on how a packet came to the main parser. On the path they have the numbers of a packet that arrives by a port
+/// without a side; an engine that knows the sides ([`Engine::knows_sides`]) gives them others.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Nic {
+    /// 0 to the host, 1 to the network.
+    pub direction: Vec<SlotId>,
+    /// How often the packet was recirculated.
+    pub pass: Vec<SlotId>,
+    /// Whether it came back from the other side.
+    pub looped: Vec<SlotId>,
+    /// The class of service that it was given in the pass before.
+    pub class: Option<SlotId>,
+    /// The class of service that this pass gives it.
+    pub class_given: Option<SlotId>,
+    /// The port that it is sent to, and whether it is dropped.
+    pub port: Option<SlotId>,
+    /// Whether it is dropped.
+    pub drop: Option<SlotId>,
+    /// Whether it is to be recirculated.
+    pub recirculate: Option<SlotId>,
+    /// Of each mirror slot: whether there is a copy, and by which session.
+    pub mirrors: Vec<(SlotId, SlotId)>,
 }
 
 /// Numbers in [`Detours::kind`].
@@ -281,6 +307,17 @@ pub trait Engine: Send {
     ) -> Passed {
         let _ = (port, bytes, cells, packet, tables, context);
         unreachable!("this engine follows no path")
+    }
+
+    /// Whether [`Engine::pass`] knows on which side of a NIC ports are, and gives the slots of [`Nic`] what they should have.
+    fn knows_sides(&self) -> bool {
+        false
+    }
+
+    /// Brings the environment the changes that the engine has made to tables by itself, after a packet for which it has called
+    /// [`Context::settle_later`]. The caller holds no view of the tables.
+    fn settle(&mut self, now: node::Time) {
+        let _ = now;
     }
 
     /// Whether, after [`Engine::prepare`], the engine makes the copies of multicast groups itself: then packets go by [`Engine::pass_all`].

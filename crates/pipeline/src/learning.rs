@@ -6,12 +6,12 @@
 
 use crate::context::{Asked, Context, Hit};
 use crate::environment::Environment;
-use crate::table::{Done, Entry, Form, Table, Update};
+use crate::table::{Done, Entry, Form, Installed, Table, Update};
 use alloc::borrow::ToOwned;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use node::Time;
-use p4::ir::{ActionCall, KeyMatch};
+use p4::ir::{ActionCall, KeyMatch, TableId};
 use p4::value::Bits;
 
 impl Context {
@@ -56,6 +56,16 @@ impl Context {
         }
     }
 
+    /// Has [`Engine::settle`](crate::engine::Engine::settle) called when there is no view.
+    pub fn settle_later(&mut self) {
+        self.settles = true;
+    }
+
+    /// Whether something is to be done before the next packet, without a view.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.settles || !self.updates.is_empty()
+    }
+
     /// Does what the pass asked for as far as that can be done while there is a view. The rest is
     /// for [`Environment::carry_out`].
     pub(crate) fn settle(&mut self, tables: &[Table]) {
@@ -75,7 +85,8 @@ impl Context {
 }
 
 /// The number of an action in its table, by the name that the program calls it by.
-pub(crate) fn action_of(form: &Form, name: &str) -> Option<u32> {
+#[must_use]
+pub fn action_of(form: &Form, name: &str) -> Option<u32> {
     let last = |name: &str| name.rsplit('.').next().unwrap_or(name).to_owned();
     let wanted = last(name);
     let found = form
@@ -95,6 +106,39 @@ impl Environment {
                 self.fresh(update.table(), index as usize);
             }
         }
+    }
+
+    /// An entry that an engine has added by itself, whose time began at `starts`. `None` when a controller was first, with the same key or the last
+    /// room. This thread must not hold a view.
+    pub fn learned(&self, table: TableId, entry: Entry, starts: Time) -> Option<Installed> {
+        let update = Update::Insert(table, entry);
+        let Ok(Done::Inserted { index, handle }) = self.tables.update(&update) else {
+            return None;
+        };
+        self.fresh(table, index as usize);
+        self.tables.view().table(table).restart(index, starts);
+        self.tables.get_handle(table, handle).ok()
+    }
+
+    /// An engine has given an entry another time by itself: it began at `starts`, and is `timeout` long, without an end for `None`. This thread must
+    /// not hold a view.
+    pub fn restarted(
+        &self,
+        table: TableId,
+        installed: &Installed,
+        starts: Time,
+        timeout: Option<Time>,
+    ) {
+        if installed.entry.idle_timeout != timeout {
+            // One that a controller has deleted has no time.
+            let _ = self
+                .tables
+                .update(&Update::Expire(table, installed.handle, timeout));
+        }
+        self.tables
+            .view()
+            .table(table)
+            .restart(installed.index, starts);
     }
 
     /// Deletes the entries whose time has passed, of tables with `idle_timeout_with_auto_delete`.

@@ -20,7 +20,7 @@ pub mod environment;
 pub mod externs;
 pub mod interpreter;
 pub mod layout;
-mod learning;
+pub mod learning;
 pub mod node;
 mod restrictions;
 pub mod state;

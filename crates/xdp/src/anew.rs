@@ -183,7 +183,7 @@ impl Unit<'_> {
     }
 
     /// Runs the program once more: the packet is of this kind, and only the second of each pair of slots has a value, that of the first.
-    fn anew(&mut self, kind: u64, pairs: &[(SlotId, SlotId)]) -> Result<(), Fault> {
+    pub(crate) fn anew(&mut self, kind: u64, pairs: &[(SlotId, SlotId)]) -> Result<(), Fault> {
         const TAIL_CALL: i32 = 12;
         let mut kept = Vec::new();
         for (from, to) in pairs {

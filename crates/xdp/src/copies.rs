@@ -123,8 +123,9 @@ impl Unit<'_> {
         self.a.store(Size::B4, R7, INDEX, R1);
         self.lookup(longest, INDEX);
         self.a.jump_if(Compare::Equal, R0, 0, none);
-        // Copies for ports that are not there.
+        // Copies for ports that are not there, or a session that the kernel does not have.
         self.a.load(Size::B8, R1, R0, 8);
+        self.mirrored_otherwise(other);
         let lost = ENDED + 8 * Code::NoCopy as i32;
         self.a.load(Size::B8, R2, R7, lost);
         self.a.alu(Alu::Add, R2, R1);
@@ -137,8 +138,9 @@ impl Unit<'_> {
         self.a.alu(Alu::Move, R3, BROADCAST | XDP_DROP);
         self.a.call(REDIRECT_MAP);
         self.a.jump(redirected);
-        // A group of nobody.
+        // A group of nobody, or a mirror session.
         self.a.bind(none);
+        self.unmirrored(single);
         self.a.number(R8, Code::Dropped as u64);
         self.a.jump(other);
         self.a.bind(single);

@@ -4,6 +4,7 @@ use crate::frame::{CELLS, CHECKSUM_ERROR, EMITTED, KIND, PORT, POSITION, RESULT}
 use crate::kernel::{Error, Kernel};
 use crate::path::{NO_PATH, path};
 use crate::unit::{BEFORE, Code, Entrance};
+use node::Time;
 use p4::ir::{SectionId, SlotId, Ty};
 use p4::value::Bits;
 use pipeline::context::{Context, Effects, Stop};
@@ -152,6 +153,18 @@ impl Engine for Xdp {
         Ok(true)
     }
 
+    fn knows_sides(&self) -> bool {
+        true
+    }
+
+    fn settle(&mut self, now: Time) {
+        if let Some(kernel) = &mut self.kernel
+            && let Err(error) = kernel.settle(now)
+        {
+            panic!("the kernel does not show what is in its maps: {error}");
+        }
+    }
+
     fn pass(
         &mut self,
         port: u32,
@@ -187,6 +200,7 @@ impl Xdp {
         let given = given(port, context.now.as_ns(), bytes, behind);
         kernel.bring_tables().ok()?;
         kernel.push();
+        kernel.push_flows().ok()?;
         kernel.bring_meters().ok()?;
         let trial = kernel.program.run(&given, BEFORE, 1).ok()?;
         let frame = kernel.last_frame().ok()?;
@@ -200,8 +214,11 @@ impl Xdp {
         if left || is(Code::Beyond) || is(Code::Steps) || is(Code::Passes) {
             // Nothing of it is kept.
             kernel.forget();
+            // What cannot be undone the next packet's entries show.
+            kernel.undo().ok()?;
             return None;
         }
+        context.settle_later();
         kernel.pull();
         kernel.pull_meters().ok()?;
         kernel.hear();

@@ -46,8 +46,15 @@ pub(crate) const ENDED: i32 = 152;
 pub(crate) const CODES: usize = 16;
 /// How many messages there was no room for.
 pub(crate) const LOST: i32 = ENDED + 8 * CODES as i32;
+/// How a packet came to a NIC's main parser: to the network, how often it was recirculated, whether it came back from the other side, its class of
+/// service, and by which port it is to leave then, one more; 0 for none.
+pub(crate) const TO_NET: i32 = LOST + 8;
+pub(crate) const PASS: i32 = LOST + 16;
+pub(crate) const LOOPED: i32 = LOST + 24;
+pub(crate) const CLASS: i32 = LOST + 32;
+pub(crate) const BOUND: i32 = LOST + 40;
 /// A table's key, bytes to hash, or a message.
-pub(crate) const KEY: i32 = LOST + 8;
+pub(crate) const KEY: i32 = LOST + 48;
 pub(crate) const KEY_BYTES: usize = 512;
 /// The first of the cells.
 pub(crate) const CELLS: i32 = KEY + KEY_BYTES as i32;
@@ -65,22 +72,27 @@ pub(crate) struct Frame {
     pub(crate) temporaries: i32,
     /// Checksums that are added up.
     pub(crate) sums: i32,
+    /// The key of the table whose entries have a time that was applied last.
+    pub(crate) timed: i32,
     pub(crate) emit: i32,
     pub(crate) size: usize,
 }
 
 impl Frame {
-    /// `None` when the program has more slots than there is room for.
-    pub(crate) fn new(layout: &Layout, checksums: usize) -> Option<Self> {
+    /// `None` when the program has more slots than there is room for. `timed` is how many cells the keys of tables have at most whose entries have
+    /// a time.
+    pub(crate) fn new(layout: &Layout, checksums: usize, timed: usize) -> Option<Self> {
         let cells = layout.cells();
         let sums = CELLS as usize + 8 * cells;
-        let temporaries = sums + 8 * checksums;
+        let keys = sums + 8 * checksums;
+        let temporaries = keys + 8 * timed;
         let emit = temporaries + TEMPORARY_BYTES;
         let size = emit + EMIT_BYTES;
         (size <= MOST_BYTES).then_some(Frame {
             cells,
             temporaries: temporaries as i32,
             sums: sums as i32,
+            timed: keys as i32,
             emit: emit as i32,
             size,
         })

@@ -216,6 +216,11 @@ impl Assembler {
         self.push(0xDB, to, source.0, offset as i16, 0);
     }
 
+    /// The same, and the register has what was there before.
+    pub(crate) fn fetch_add_atomic(&mut self, to: Register, offset: i32, source: Register) {
+        self.push(0xDB, to, source.0, offset as i16, 1);
+    }
+
     fn jumps_to(&mut self, to: Label) {
         self.labels[to.0].1 = true;
         self.jumps.push((self.code.len(), to));
@@ -322,6 +327,10 @@ impl fmt::Display for Instruction {
             (_, 0x05) => write!(f, "goto {offset:+}"),
             (_, 0xDC) => write!(f, "r{target} = be{value} r{target}"),
             (_, 0x87) => write!(f, "r{target} = -r{target}"),
+            (_, 0xDB) if value == 1 => write!(
+                f,
+                "r{source} = atomic_fetch_add((u64 *)(r{target} {offset:+}), r{source})"
+            ),
             (_, 0xDB) => write!(f, "lock *(u64 *)(r{target} {offset:+}) += r{source}"),
             (1, _) => write!(f, "r{target} = *(u{size} *)(r{source} {offset:+})"),
             (2, _) => write!(f, "*(u{size} *)(r{target} {offset:+}) = {value}"),

@@ -6,14 +6,18 @@ use crate::frame::{CODES, DONE, ENDED, MOST};
 use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
 use crate::meter::{self, Held};
+use crate::nic;
+use crate::rows;
+use crate::timed;
 use crate::unit::{Entrance, compile};
 use live::ebpf::{self, ANY_LENGTH, LoadError, MMAPABLE, Memory, Messages, NO_PREALLOC, Program};
 use node::Time;
-use p4::ir::{KeyMatch, ObjectId, TableId, ValueSetId};
+use p4::ir::{Architecture, KeyMatch, ObjectId, TableId, ValueSetId};
 use pipeline::context::Context;
 use pipeline::engine::{Packet, Path};
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::externs::hash::CrcTable;
+use pipeline::state::nic::Side;
 use pipeline::state::profile::Contents;
 use pipeline::state::{Counter, Register};
 use pipeline::table::{Call, Form, Installed};
@@ -60,10 +64,10 @@ pub(crate) fn failed(doing: &'static str) -> impl Fn(io::Error) -> Error {
 
 /// A loaded program.
 pub(crate) struct Kernel {
-    environment: Arc<Environment>,
+    pub(crate) environment: Arc<Environment>,
     pub(crate) object: Object,
     pub(crate) program: Program,
-    maps: Vec<ebpf::Map>,
+    pub(crate) maps: Vec<ebpf::Map>,
     /// The meters that the maps have, by their maps' numbers.
     meters: BTreeMap<usize, Vec<Held>>,
     /// Of counters and registers, by their maps' numbers.
@@ -76,7 +80,10 @@ pub(crate) struct Kernel {
     /// The rows of each group of a table's action selector.
     choices: BTreeMap<TableId, BTreeMap<u32, Vec<Vec<u8>>>>,
     /// What is in the map of each table, by key.
-    entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub(crate) entries: BTreeMap<TableId, BTreeMap<Vec<u8>, Vec<u8>>>,
+    /// The sides of ports and the expire time profiles that the maps have.
+    sides: Arc<BTreeMap<u32, Side>>,
+    expiry: Option<Arc<BTreeMap<u8, Option<Time>>>>,
     defaults: Vec<Vec<u8>>,
     /// The multicast groups that the maps have: interfaces; the longest frame, and how many copies are for ports that are not there.
     groups: BTreeMap<u32, (Vec<u32>, [u64; 2])>,
@@ -146,6 +153,8 @@ impl Kernel {
             profiles: Vec::new(),
             choices: BTreeMap::new(),
             entries: BTreeMap::new(),
+            sides: Arc::default(),
+            expiry: None,
             members: BTreeMap::new(),
             groups: BTreeMap::new(),
             defaults: vec![Vec::new(); environment.tables.forms().len()],
@@ -163,6 +172,9 @@ impl Kernel {
             .bring_meters()
             .map_err(failed("setting the meters"))?;
         kernel.push();
+        kernel
+            .push_flows()
+            .map_err(failed("setting the number of flows"))?;
         Ok(kernel)
     }
 
@@ -201,7 +213,7 @@ impl Kernel {
     }
 
     /// The number of the map for a purpose, if the program has it.
-    fn number(&self, purpose: Purpose) -> Option<usize> {
+    pub(crate) fn number(&self, purpose: Purpose) -> Option<usize> {
         let mut maps = self.object.maps.iter();
         maps.position(|map| map.purpose == purpose)
     }
@@ -209,7 +221,15 @@ impl Kernel {
     /// Brings the maps of tables and value sets to what the environment has, if that has changed.
     pub(crate) fn bring_tables(&mut self) -> io::Result<()> {
         self.bring_value_sets()?;
+        self.bring_nic()?;
         let environment = Arc::clone(&self.environment);
+        for (id, form) in timed::tables(&environment) {
+            // Their times change without a change of the table.
+            let entries = environment.tables.entries(id);
+            self.bring_entries(id, form, &entries, |entry| {
+                rows::row(&environment, id, entry)
+            })?;
+        }
         let changes = environment.tables.changes();
         let objects = (0..environment.objects.len() as u32).map(ObjectId);
         let profiles = objects.filter_map(|id| Some((id, environment.profile(id)?.contents.get())));
@@ -231,13 +251,17 @@ impl Kernel {
                 .and_then(|profile| profiles.get(&profile));
             let contents: &Contents = profile.unwrap_or(&none);
             let row = |call: &Call, entry| choice::row(&environment, id, contents, call, entry);
+            let of =
+                |installed: &Installed| row(&installed.entry.call, u64::from(installed.index) + 1);
             // A packet sees no entry before its group.
             let calls = entries.iter().map(|installed| &installed.entry.call);
             let groups = self.bring_choices(id, contents, calls.chain(&default))?;
             if let Some(call) = &default {
                 self.bring_default(index, row(call, 0))?;
             }
-            self.bring_entries(id, form, &entries, row)?;
+            if !timed::is_timed(&environment.program, id) {
+                self.bring_entries(id, form, &entries, of)?;
+            }
             self.retain_choices(id, &groups)?;
         }
         self.changes = Some(changes);
@@ -250,7 +274,7 @@ impl Kernel {
         id: TableId,
         form: &Form,
         entries: &[Installed],
-        row: impl Fn(&Call, u64) -> Vec<u8>,
+        row: impl Fn(&Installed) -> Vec<u8>,
     ) -> io::Result<()> {
         let Some(number) = self.number(Purpose::Table(id)) else {
             return Ok(());
@@ -258,8 +282,6 @@ impl Kernel {
         let wanted = self.object.maps[number];
         let map = &self.maps[number];
         let there = self.entries.remove(&id).unwrap_or_default();
-        let row =
-            |installed: &Installed| row(&installed.entry.call, u64::from(installed.index) + 1);
         let mut wants = BTreeMap::new();
         if wanted.kind == Kind::ArrayOfMaps {
             let block = maps::block(form, entries, wanted.value as usize, row);
@@ -276,7 +298,8 @@ impl Kernel {
         }
         // First what goes, so that there is room.
         for key in there.keys().filter(|key| !wants.contains_key(*key)) {
-            map.remove(key)?;
+            // The program itself removes entries whose time has passed.
+            map.discard(key)?;
         }
         for (key, value) in &wants {
             if there.get(key) == Some(value) {
@@ -289,6 +312,59 @@ impl Kernel {
         }
         self.entries.insert(id, wants);
         Ok(())
+    }
+
+    /// Brings the maps the sides of ports and the expire time profiles.
+    fn bring_nic(&mut self) -> io::Result<()> {
+        if let Some(map) = self.map(Purpose::Sides) {
+            let sides = self.environment.nic.sides.get();
+            for port in self.sides.keys().filter(|port| !sides.contains_key(port)) {
+                map.discard(&port.to_ne_bytes())?;
+            }
+            for (port, side) in &*sides {
+                if self.sides.get(port) != Some(side) {
+                    map.set(&port.to_ne_bytes(), &nic::number(*side).to_ne_bytes())?;
+                }
+            }
+            self.sides = sides;
+        }
+        if let Some(map) = self.map(Purpose::Expiry) {
+            let expiry = self.environment.nic.expiry.get();
+            if self
+                .expiry
+                .as_ref()
+                .is_none_or(|there| !Arc::ptr_eq(there, &expiry))
+            {
+                for profile in 0..=u8::MAX {
+                    let time = expiry.get(&profile).copied().flatten();
+                    let time = time.map_or(0, Time::as_ns);
+                    map.set(&u32::from(profile).to_ne_bytes(), &time.to_ne_bytes())?;
+                }
+                self.expiry = Some(expiry);
+            }
+        }
+        Ok(())
+    }
+
+    /// How many numbers of flows the kernel has given, if the program asks for any.
+    pub(crate) fn flows(&self) -> io::Result<Option<u32>> {
+        let Some(map) = self.map(Purpose::Flows) else {
+            return Ok(None);
+        };
+        let value = map.get(&0u32.to_ne_bytes(), 1)?;
+        let first = value.first_chunk().map(|bytes| u64::from_ne_bytes(*bytes));
+        Ok(first.map(|given| given as u32))
+    }
+
+    /// Has the kernel give numbers of flows from that of the environment on.
+    pub(crate) fn push_flows(&self) -> io::Result<()> {
+        match self.map(Purpose::Flows) {
+            Some(map) => {
+                let given = u64::from(self.environment.nic.flows());
+                map.set(&0u32.to_ne_bytes(), &given.to_ne_bytes())
+            }
+            None => Ok(()),
+        }
     }
 
     /// Makes the arrays of the groups that calls name, and gives their numbers.
@@ -345,10 +421,19 @@ impl Kernel {
         else {
             return Ok(());
         };
-        let wanted = self.environment.replication.get();
+        let wanted = match self.environment.program.architecture {
+            Architecture::PnaNic => nic::groups(&self.environment, interfaces.len()),
+            _ => {
+                let groups = self.environment.replication.get();
+                let groups = groups.multicast.iter();
+                let groups = groups.map(|(number, all)| (*number, (all.clone(), None)));
+                groups.collect()
+            }
+        };
         let mut there = BTreeMap::new();
-        for (number, replicas) in &wanted.multicast {
+        for (number, (replicas, otherwise)) in &wanted {
             let (ports, absent) = members(replicas, interfaces.len());
+            let absent = otherwise.unwrap_or(absent);
             let most = ports.iter().map(|port| interfaces[*port].1).min();
             let all: Vec<u32> = ports.iter().map(|port| interfaces[*port].0).collect();
             let limits = [most.unwrap_or(u64::MAX), absent];

@@ -22,6 +22,9 @@
 //! | `meter` | meters |
 //! | `anew` | packets that begin anew, or are cut |
 //! | `choice` | members of action profiles and selectors |
+//! | `nic` | the ways of packets through a NIC: sides, mirrors |
+//! | `learning` | entries that packets add, and their times |
+//! | `timed`, `rows`, `settle` | the rows of such entries, and how the environment comes to have them |
 //! | `hash` | hashes and checksums |
 //! | `copies` | multicast |
 //! | `maps` | the maps, and what entries are in them |
@@ -40,15 +43,20 @@ mod frame;
 mod hash;
 mod instruction;
 mod kernel;
+mod learning;
 mod maps;
 mod meter;
+mod nic;
 mod packet;
 mod path;
 mod requests;
+mod rows;
 mod select;
+mod settle;
 mod statement;
 mod switch;
 mod table;
+mod timed;
 mod unit;
 mod wide;
 

@@ -1,8 +1,9 @@
 //! The kernel's maps of a program: what is in them, and how the tables' entries become their keys and values.
 
 use crate::instruction::Instruction;
+use crate::timed;
 use core::fmt;
-use p4::ir::{KeyMatch, ObjectId, TableId, Ty, ValueSetId};
+use p4::ir::{KeyMatch, ObjectId, Program, TableId, Ty, ValueSetId};
 use p4::value::Bits;
 use pipeline::externs::Call;
 use pipeline::externs::hash::Crc;
@@ -44,6 +45,12 @@ pub enum Purpose {
     LongestOf,
     /// Calls that the process carries out.
     Messages,
+    /// By port of a NIC: on which side it is, 1 of the network and 2 of the host.
+    Sides,
+    /// By expire time profile: nanoseconds, 0 for ever.
+    Expiry,
+    /// How many numbers of flows are given.
+    Flows,
 }
 
 /// A kind of map, by the kernel's name.
@@ -181,13 +188,13 @@ pub(crate) fn trie_bytes(form: &Form) -> u32 {
 }
 
 /// The map of a table's entries, if it has any.
-pub(crate) fn table_map(table: TableId, form: &Form) -> Option<Map> {
+pub(crate) fn table_map(program: &Program, table: TableId, form: &Form) -> Option<Map> {
     let (kind, key, value, entries) = match Matching::of(form) {
         Matching::Never => return None,
         Matching::Exact => (
             Kind::Hash,
             8 * form.key_cells() as u32,
-            row_bytes(form),
+            row_bytes(form) + timed::bytes(program, table),
             form.size,
         ),
         Matching::Prefix(_) => (

@@ -59,8 +59,9 @@ pub(crate) fn state(words: &[u64]) -> ([u64; 2], u64) {
 }
 
 impl Unit<'_> {
-    /// Runs the meter with the index in `R1`, and leaves the colour in `R1` of a packet that had the one at `before` in the frame.
-    fn meter(&mut self, object: ObjectId, before: i32) -> Result<(), Fault> {
+    /// Runs the meter with the index in `R1`, and leaves the colour in `R1` of a packet that had the one at `before` in the frame
+    /// and counts with the length at `bytes`.
+    fn meter(&mut self, object: ObjectId, before: i32, bytes: i32) -> Result<(), Fault> {
         const SPIN_LOCK: i32 = 93;
         const SPIN_UNLOCK: i32 = 94;
         let (colour, cost) = (self.take(1)?, self.take(1)?);
@@ -73,7 +74,7 @@ impl Unit<'_> {
         let unit = self.environment.meter(object).map(|meter| meter.unit);
         self.a.number(R1, TOKEN);
         if unit != Some(counter::Unit::Packets) {
-            self.a.load(Size::B8, R2, R7, LENGTH);
+            self.a.load(Size::B8, R2, R7, bytes);
             self.a.alu(Alu::Multiply, R1, R2);
         }
         self.a.store(Size::B8, R7, cost, R1);
@@ -191,13 +192,13 @@ impl Unit<'_> {
         &mut self,
         call: &Call,
         results: &[LValue],
-        object: ObjectId,
-        index: usize,
+        (object, index): (ObjectId, usize),
         (before, code): (Option<usize>, ColourCode),
+        bytes: i32,
     ) -> Result<(), Fault> {
         let before = self.before(Some(call), before, code)?;
         self.scalar(&call.inputs[index].value, 0)?;
-        self.meter(object, before)?;
+        self.meter(object, before, bytes)?;
         self.written(code);
         self.give(call, results)
     }
@@ -208,13 +209,14 @@ impl Unit<'_> {
         results: &[LValue],
         object: ObjectId,
         (before, code): (Option<usize>, ColourCode),
+        bytes: i32,
     ) -> Result<(), Fault> {
         let before = self.before(Some(call), before, code)?;
         let (miss, end) = (self.a.label(), self.a.label());
         self.a.load(Size::B8, R1, R7, HIT);
         self.a.jump_if(Compare::Equal, R1, 0, miss);
         self.a.alu(Alu::Subtract, R1, 1);
-        self.meter(object, before)?;
+        self.meter(object, before, bytes)?;
         self.a.jump(end);
         self.a.bind(miss);
         self.a.load(Size::B8, R1, R7, before);
@@ -232,7 +234,7 @@ impl Unit<'_> {
         self.a.load(Size::B8, R1, R7, HIT);
         self.a.jump_if(Compare::Equal, R1, 0, end);
         self.a.alu(Alu::Subtract, R1, 1);
-        self.meter(object, before)?;
+        self.meter(object, before, LENGTH)?;
         self.a.store(Size::B8, R7, COLOUR, R1);
         self.a.bind(end);
         Ok(())

@@ -62,7 +62,7 @@ fn begins_anew(program: &Program, path: &Path) -> bool {
         )
     };
     match path.detours.asked {
-        Asked::Not => false,
+        Asked::Not => path.detours.nic.is_some(),
         Asked::ByExterns { .. } => recirculates(program) || calls(program, resubmits),
         Asked::BySlots { .. } => true,
     }

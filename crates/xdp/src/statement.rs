@@ -141,17 +141,16 @@ impl Unit<'_> {
             Operation::Count {
                 object,
                 index,
-                bytes: None,
+                bytes,
             } => {
+                let bytes = self.bytes(call, *bytes)?;
                 self.scalar(&call.inputs[*index].value, 0)?;
-                self.count(*object);
+                self.count(*object, bytes);
                 Ok(())
             }
-            Operation::CountDirect {
-                object,
-                bytes: None,
-            } => {
-                self.count_direct(*object);
+            Operation::CountDirect { object, bytes } => {
+                let bytes = self.bytes(call, *bytes)?;
+                self.count_direct(*object, bytes);
                 Ok(())
             }
             Operation::RegisterRead { object, index } => {
@@ -310,15 +309,21 @@ impl Unit<'_> {
                 object,
                 index,
                 before,
-                bytes: None,
+                bytes,
                 code,
-            } => self.execute_meter(call, results, *object, *index, (*before, *code)),
+            } => {
+                let bytes = self.bytes(call, *bytes)?;
+                self.execute_meter(call, results, (*object, *index), (*before, *code), bytes)
+            }
             Operation::ExecuteDirectMeter {
                 object,
                 before,
-                bytes: None,
+                bytes,
                 code,
-            } => self.execute_direct_meter(call, results, *object, (*before, *code)),
+            } => {
+                let bytes = self.bytes(call, *bytes)?;
+                self.execute_direct_meter(call, results, *object, (*before, *code), bytes)
+            }
             Operation::ReadDirectMeter => {
                 let hit = self.a.label();
                 self.a.load(Size::B8, R1, R7, COLOUR);
@@ -374,6 +379,16 @@ impl Unit<'_> {
                 self.a.store_number(Size::B8, R7, sum, 0);
                 Ok(())
             }
+            Operation::AddEntry {
+                action,
+                arguments,
+                profile,
+            } => self.add_entry(call, results, action, arguments, *profile),
+            Operation::AllocateFlowId => {
+                self.allocate_flow();
+                self.give(call, results)
+            }
+            Operation::RestartEntry { profile } => self.restart_entry(call, *profile),
             Operation::PsaQuestion(question) => self.question(call, results, question),
             operation => {
                 let mend = match operation {
@@ -487,24 +502,43 @@ impl Unit<'_> {
         self.a.call(LOOKUP);
     }
 
-    /// Counts the packet at the index in `R1`.
-    fn count(&mut self, object: ObjectId) {
+    /// Where the length is that a packet is counted with: its own, or one that it is given.
+    fn bytes(&mut self, call: &Call, given: Option<usize>) -> Result<i32, Fault> {
+        given.map_or(Ok(LENGTH), |index| self.input(call, index))
+    }
+
+    /// Counts the packet at the index in `R1`, with the length at `bytes` in the frame.
+    fn count(&mut self, object: ObjectId, bytes: i32) {
         let end = self.a.label();
         self.element(Purpose::Counter(object), end);
-        self.a.alu(Alu::Move, R1, 1);
-        self.a.add_atomic(R8, 0, R1);
-        self.a.load(Size::B8, R1, R7, LENGTH);
-        self.a.add_atomic(R8, 8, R1);
+        self.count_at(0, bytes);
         self.a.bind(end);
     }
 
+    /// Counts the packet in two cells, so many bytes behind `R8`.
+    fn count_at(&mut self, at: i32, bytes: i32) {
+        self.a.alu(Alu::Move, R1, 1);
+        self.a.add_atomic(R8, at, R1);
+        self.a.load(Size::B8, R1, R7, bytes);
+        self.a.add_atomic(R8, at + 8, R1);
+    }
+
     /// Counts the packet for the entry that was hit, if one was.
-    pub(crate) fn count_direct(&mut self, object: ObjectId) {
+    pub(crate) fn count_direct(&mut self, object: ObjectId, bytes: i32) {
         let end = self.a.label();
         self.a.load(Size::B8, R1, R7, HIT);
         self.a.jump_if(Compare::Equal, R1, 0, end);
-        self.a.alu(Alu::Subtract, R1, 1);
-        self.count(object);
+        match self.timed_counter(object) {
+            // Those of entries that have a time are in their rows.
+            Some(at) => {
+                self.timed_row(end);
+                self.count_at(at, bytes);
+            }
+            None => {
+                self.a.alu(Alu::Subtract, R1, 1);
+                self.count(object, bytes);
+            }
+        }
         self.a.bind(end);
     }
 

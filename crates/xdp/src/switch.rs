@@ -4,8 +4,10 @@ use crate::frame::CODES;
 use crate::kernel::{Error, Kernel, failed};
 use crate::maps::Purpose;
 use crate::path::path;
+use crate::timed;
 use crate::unit::{Code, Entrance};
 use live::ebpf::Mode;
+use node::Time;
 use pipeline::environment::Environment;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -197,6 +199,23 @@ impl Switch {
         self.kernel.bring_meters()?;
         self.kernel.push_changes(&mut self.same);
         Ok(())
+    }
+
+    /// Brings the environment the entries that packets have added, and both what time has passed for; `now` is the time of the kernel's clock.
+    ///
+    /// # Errors
+    /// When the kernel does not show its tables, or a map has no room.
+    pub fn tick(&mut self, now: Time) -> io::Result<()> {
+        let environment = Arc::clone(&self.kernel.environment);
+        if timed::key_cells(&environment) == 0 {
+            return Ok(());
+        }
+        self.kernel.settle(now)?;
+        environment.expire(now);
+        for idle in environment.tables.idle(now) {
+            environment.idles.push(idle);
+        }
+        self.kernel.bring_tables()
     }
 
     /// Brings the environment what the program has said: digests.

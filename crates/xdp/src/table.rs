@@ -1,13 +1,13 @@
 //! Tables: keys, look-ups, and the code of their actions.
 
-use crate::copies::GROUPS;
-use crate::frame::{HIT, INDEX, KEY, KEY_BYTES};
+use crate::frame::{HIT, INDEX, KEY, KEY_BYTES, LENGTH};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R4, R5, R7, R8, R9, R10, Size};
 use crate::maps::{
     self, Matching, Purpose, Tried, pattern_bytes, row_bytes, set_map, table_map, trie_bytes,
     trie_order,
 };
 use crate::meter;
+use crate::timed;
 use crate::unit::{Code, End, Fault, LOOKUP, Unit};
 use p4::ir::{Extern, Library, TableId, Ty, ValueSetId};
 use pipeline::layout::limbs;
@@ -43,6 +43,7 @@ impl Unit<'_> {
         self.a.bind(found);
         self.a.load(Size::B8, R2, R8, 8);
         self.a.store(Size::B8, R7, HIT, R2);
+        self.applied = timed::is_timed(program, id).then_some(id);
         self.choose(id)?;
         self.a.load(Size::B8, R1, R8, 0);
         if let Some(slot) = table.action_run {
@@ -66,7 +67,7 @@ impl Unit<'_> {
                 self.a.store(Size::B8, R10, ROW, R8);
                 match meters {
                     true => self.meter_hit(*object)?,
-                    false => self.count_direct(*object),
+                    false => self.count_direct(*object, LENGTH),
                 }
                 self.a.load(Size::B8, R8, R10, ROW);
                 self.a.load(Size::B8, R1, R8, 0);
@@ -89,6 +90,7 @@ impl Unit<'_> {
             self.body(&action.body, End::Action { next, exit });
             self.a.bind(other);
         }
+        self.applied = None;
         self.a.jump(next);
         Ok(())
     }
@@ -96,11 +98,7 @@ impl Unit<'_> {
     fn check_table(&mut self, id: TableId, form: &Form) -> Result<(), Fault> {
         let table = &self.program.tables[id.index()];
         let name = &table.name;
-        if table.idle_timeout {
-            return Err(self.fault(&format!(
-                "table `{name}` has `support_timeout`: when an entry was last hit is not kept in the kernel"
-            )));
-        }
+        self.check_timed(id, form)?;
         let parameters = form.actions.iter().flat_map(|action| &action.parameters);
         let types = form.keys.iter().map(|key| key.ty);
         let mut types = types.chain(parameters.map(|(_, ty)| *ty));
@@ -149,7 +147,7 @@ impl Unit<'_> {
         miss: Label,
         found: Label,
     ) -> Result<(), Fault> {
-        let Some(wanted) = table_map(id, form) else {
+        let Some(wanted) = table_map(self.program, id, form) else {
             return Ok(());
         };
         let keys = &self.program.tables[id.index()].keys;
@@ -158,6 +156,10 @@ impl Unit<'_> {
             places.push(self.place(&keys[key.index].value)?);
         }
         let map = self.map_of(wanted);
+        if timed::is_timed(self.program, id) {
+            self.look_up_timed(form, &places, map, miss, found);
+            return Ok(());
+        }
         match Matching::of(form) {
             Matching::Never => {}
             Matching::Exact | Matching::Linear => {
@@ -328,8 +330,11 @@ impl Unit<'_> {
             Purpose::Crc(_) => (maps::Kind::Array, 4, 8 * 256, 1),
             Purpose::PortOf | Purpose::Longest => (maps::Kind::Hash, 4, 8, 1024),
             Purpose::Interfaces => (maps::Kind::DevMapHash, 4, 4, 1024),
-            Purpose::Groups => (maps::Kind::HashOfMaps, 4, 4, GROUPS),
-            Purpose::LongestOf => (maps::Kind::Hash, 4, 16, GROUPS),
+            Purpose::Groups => (maps::Kind::HashOfMaps, 4, 4, self.groups()),
+            Purpose::LongestOf => (maps::Kind::Hash, 4, 16, self.groups()),
+            Purpose::Sides => (maps::Kind::Hash, 4, 8, 1024),
+            Purpose::Expiry => (maps::Kind::Array, 4, 8, 256),
+            Purpose::Flows => (maps::Kind::Array, 4, 8, 1),
             Purpose::Messages => (maps::Kind::RingBuffer, 0, 0, RING_BYTES),
             // Their maps are made by `table_map`, `groups_map` and `set_map`.
             Purpose::Table(_) | Purpose::Choices(_) | Purpose::ValueSet(_) => {

@@ -9,9 +9,9 @@ use crate::instruction::{
 };
 use crate::maps::{Map, Object, Purpose};
 use crate::requests::Requests;
+use crate::timed;
 use p4::ir::{
-    Architecture, Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind,
-    Terminator,
+    Block, BlockId, Body, ParserError, Program, Section, SlotId, StatementKind, TableId, Terminator,
 };
 use p4::source::Span;
 use pipeline::engine::{Detours, Path, Source, Step};
@@ -101,6 +101,8 @@ pub(crate) struct Unit<'a> {
     section: Option<&'a Section>,
     /// The slot with a packet's multicast group, where the kernel may make the copies, and where egress begins.
     group: Option<(SlotId, Label)>,
+    /// The table whose action the code is for, if its entries have a time.
+    pub(crate) applied: Option<TableId>,
     /// Where a parser goes on after an error.
     failing: Option<Label>,
     /// The step that the code is for.
@@ -126,7 +128,11 @@ pub fn compile(
             "programs for the kernel are made on machines with little-endian numbers only".into(),
         ]);
     }
-    let Some(frame) = Frame::new(&environment.layout, environment.checksums) else {
+    let Some(frame) = Frame::new(
+        &environment.layout,
+        environment.checksums,
+        timed::key_cells(environment),
+    ) else {
         let cells = environment.layout.cells();
         return Err(vec![
             format!("the program has {cells} cells of fields and variables, more than the 32 KiB of a map's value hold").into(),
@@ -145,6 +151,7 @@ pub fn compile(
         is_egress: false,
         section: None,
         group: None,
+        applied: None,
         failing: None,
         step: 0,
         span: None,
@@ -206,18 +213,12 @@ impl<'a> Unit<'a> {
 
     fn path(&mut self, path: &Path) {
         self.begin();
-        if self.program.architecture == Architecture::PnaNic {
-            self.faults.push(self.fault(
-                "programs for PNA do not run in the kernel; run this one with `--engine fast`",
-            ));
-            return self.finish();
-        }
         if self.entrance == Entrance::Attached {
             let group = self.alike(path);
             self.group = group.map(|slot| (slot, self.a.label()));
         }
         let of_time = |step: &Step| matches!(step, Step::Set(_, Source::Now | Source::Nanoseconds));
-        if path.steps.iter().any(of_time) {
+        if path.steps.iter().any(of_time) || timed::key_cells(self.environment) > 0 {
             self.tell_time();
         }
         for (number, step) in path.steps.iter().enumerate() {
@@ -241,6 +242,7 @@ impl<'a> Unit<'a> {
                 }
                 Step::Set(slot, source) => {
                     match source {
+                        Source::Number(_) if self.came(slot) => {}
                         // What the path has here is the kind of a packet that arrives.
                         Source::Number(_) if self.has_kind(slot) => {
                             self.a.load(Size::B8, R1, R7, KIND);
@@ -269,6 +271,7 @@ impl<'a> Unit<'a> {
                         self.copies(slot, egress);
                     }
                 }
+                Step::LeaveIf(slot) if self.goes_on(slot) => {}
                 Step::LeaveIf(slot) => {
                     let at = self.cell(slot);
                     let on = self.a.label();
@@ -307,6 +310,7 @@ impl<'a> Unit<'a> {
                     self.a.load(Size::B8, R1, R7, at);
                     self.a.number(R2, value);
                     self.a.jump_if(Compare::NotEqual, R1, R2, on);
+                    self.unless_dropped(slot, on);
                     self.leave(Code::Dropped);
                     self.a.bind(on);
                 }
@@ -317,6 +321,7 @@ impl<'a> Unit<'a> {
                 }
                 Step::Send => {
                     self.or_fault(Self::recirculate);
+                    self.or_fault(Self::end_in_nic);
                     self.send(true);
                     self.truncate(Code::NoRoom);
                     self.leave(Code::Sent);
@@ -401,6 +406,7 @@ impl<'a> Unit<'a> {
                 self.a.store(Size::B8, R7, FROM, R1);
             }
         }
+        self.arrive_in_nic();
         self.a.bind(anew);
     }
 
@@ -501,7 +507,7 @@ impl<'a> Unit<'a> {
 
     /// Gives the packet to the interface of its port.
     fn redirect(&mut self, redirected: Label, other: Label) {
-        if self.group.is_some() {
+        if self.group.is_some() || self.mirrors() {
             self.broadcast(redirected, other);
         }
         let (longest, interfaces) = (self.map(Purpose::Longest), self.map(Purpose::Interfaces));
@@ -700,6 +706,21 @@ fn fails_again(body: &Body, block: BlockId) -> bool {
             return true;
         }
         left.extend(targets(&block.terminator));
+    }
+    false
+}
+
+/// Whether a block may come behind itself.
+pub(crate) fn reaches(body: &Body, block: usize) -> bool {
+    let mut seen = vec![false; body.blocks.len()];
+    let mut left = targets(&body.blocks[block].terminator);
+    while let Some(next) = left.pop() {
+        if next.index() == block {
+            return true;
+        }
+        if !std::mem::replace(&mut seen[next.index()], true) {
+            left.extend(targets(&body.blocks[next.index()].terminator));
+        }
     }
     false
 }

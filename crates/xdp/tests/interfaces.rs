@@ -11,7 +11,7 @@ use std::time::Duration;
 use xdp::{Interface, Switch};
 
 /// UDP to a port from 198.18.0.1 to 198.18.0.2.
-fn datagram(port: u16) -> Vec<u8> {
+pub(crate) fn datagram(port: u16) -> Vec<u8> {
     let mut frame = b"\x02\0\0\0\0\x02\x02\0\0\0\0\x01\x08\0".to_vec();
     frame.extend(b"\x45\0\0\x1e\0\x01\0\0\x40\x11\xee\xa6\xc6\x12\0\x01\xc6\x12\0\x02\xc0\0");
     frame.extend(port.to_be_bytes());
@@ -26,7 +26,7 @@ fn found(name: &str) -> interface::Interface {
 }
 
 /// The interface of a name, for programs that the kernel runs behind the driver.
-fn as_generic(name: &str) -> Interface {
+pub(crate) fn as_generic(name: &str) -> Interface {
     let found = found(name);
     Interface {
         index: found.index,
@@ -36,7 +36,7 @@ fn as_generic(name: &str) -> Interface {
 }
 
 /// A namespace in which the switch's interfaces, `s0` and so on, each have a host's, `h0` and so on, at their other end.
-fn hosts<const N: usize>(interfaces: [&'static str; N]) -> Namespace {
+pub(crate) fn hosts<const N: usize>(interfaces: [&'static str; N]) -> Namespace {
     let space = Namespace::new().expect("root can make a namespace");
     for (here, there) in interfaces.into_iter().zip(["h0", "h1", "h2"]) {
         let end = |name| VethEnd {
@@ -50,7 +50,7 @@ fn hosts<const N: usize>(interfaces: [&'static str; N]) -> Namespace {
 }
 
 /// What arrives until nothing has for a while.
-fn arrivals(port: &mut Port) -> Vec<Vec<u8>> {
+pub(crate) fn arrivals(port: &mut Port) -> Vec<Vec<u8>> {
     let mut all = Vec::new();
     loop {
         let mut some = Vec::new();

@@ -4,5 +4,6 @@ mod agreement;
 mod beside;
 mod corpus;
 mod interfaces;
+mod nic;
 #[path = "../../jit/tests/random/mod.rs"]
 mod random;

@@ -22,6 +22,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xdp::{Counts, Error, Interface, Object, Switch};
 
+/// After so many looks the entries are looked at that packets add, and whose time passes.
+const LOOKS_AT_ENTRIES: u32 = 5;
+
 /// What is said of the run.
 pub struct Report<'a> {
     pub name: &'a str,
@@ -50,9 +53,9 @@ impl Device for Steered {
     }
 
     fn refresh(&self) -> Result<(), DeviceError> {
-        lock(&self.0)
-            .read()
-            .map_err(|error| format!("the kernel did not tell its state: {error}").into())
+        let mut switch = lock(&self.0);
+        let read = switch.tick(self.now()).and_then(|()| switch.read());
+        read.map_err(|error| format!("the kernel did not tell its state: {error}").into())
     }
 
     fn settle(&self) -> Result<(), DeviceError> {
@@ -155,6 +158,11 @@ pub fn run(
         }
         // Digests wait in a ring that has an end.
         lock(&switch).hear();
+        if looks % LOOKS_AT_ENTRIES == 0 {
+            lock(&switch)
+                .tick(Time::from_ns(now_ns()))
+                .context("bringing the entries that packets added")?;
+        }
     }
     if let Some(told) = running.as_ref().and_then(Running::summary) {
         eprintln!("wire: {told}");

@@ -13,6 +13,9 @@ const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_MAP_DELETE_ELEM: libc::c_int = 3;
 const BPF_PROG_LOAD: libc::c_int = 5;
 const BPF_PROG_TEST_RUN: libc::c_int = 10;
+/// So many elements are asked for at once.
+const BATCH: u32 = 4096;
+const BPF_MAP_LOOKUP_BATCH: libc::c_int = 24;
 const BPF_BTF_LOAD: libc::c_int = 18;
 const BPF_LINK_CREATE: libc::c_int = 28;
 const BPF_LINK_UPDATE: libc::c_int = 29;
@@ -223,6 +226,65 @@ impl Map {
     /// When the key is not as long as the map's.
     pub fn remove(&self, key: &[u8]) -> io::Result<()> {
         self.element(BPF_MAP_DELETE_ELEM, key, std::ptr::null_mut())
+    }
+
+    /// Removes a key, if it is there.
+    ///
+    /// # Errors
+    /// When the kernel does not remove it.
+    ///
+    /// # Panics
+    /// When the key is not as long as the map's.
+    pub fn discard(&self, key: &[u8]) -> io::Result<()> {
+        match self.remove(key) {
+            Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
+            done => done,
+        }
+    }
+
+    /// All keys of a hash map with their values. A key that is set or removed meanwhile may be missing, or be there twice.
+    ///
+    /// # Errors
+    /// When the kernel has no batches for this kind of map (Linux 5.6), or there is no memory.
+    pub fn all(&self) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
+        // Where to go on, which the kernel fills in and reads: four bytes for hash maps.
+        let (mut from, mut next) = (None, [0u8; 8]);
+        let mut room = BATCH.min(self.entries.max(1));
+        let mut all = Vec::new();
+        loop {
+            let mut keys = vec![0u8; self.key * room as usize];
+            let mut values = vec![0u8; self.value * room as usize];
+            // in_batch; out_batch; keys; values; count, map_fd; elem_flags; flags.
+            let mut attributes = [
+                from.as_ref()
+                    .map_or(0, |from: &[u8; 8]| from.as_ptr() as u64),
+                next.as_mut_ptr() as u64,
+                keys.as_mut_ptr() as u64,
+                values.as_mut_ptr() as u64,
+                pair(room, self.number() as u32),
+                0,
+                0,
+            ];
+            let done = bpf(BPF_MAP_LOOKUP_BATCH, &mut attributes);
+            let is = |error: &io::Error, number| error.raw_os_error() == Some(number);
+            match &done {
+                // More have the same hash than there is room for.
+                Err(error) if is(error, libc::ENOSPC) => {
+                    room *= 2;
+                    continue;
+                }
+                Err(error) if !is(error, libc::ENOENT) => return done.map(|_| all),
+                _ => {}
+            }
+            let count = (attributes[4] as u32).min(room) as usize;
+            let keys = keys.chunks_exact(self.key).take(count);
+            let pairs = keys.zip(values.chunks_exact(self.value));
+            all.extend(pairs.map(|(key, value)| (key.to_vec(), value.to_vec())));
+            if done.is_err() {
+                return Ok(all);
+            }
+            from = Some(next);
+        }
     }
 
     /// The value at a key; of a map with a copy for each processor all of them, each filled up to 8 bytes.

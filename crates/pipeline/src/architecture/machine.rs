@@ -139,6 +139,18 @@ impl Machine {
         Some(engine.pass(port, bytes, cells, packet, tables, context))
     }
 
+    /// Whether [`Self::pass`] takes packets while ports have sides.
+    pub(super) fn knows_sides(&self) -> bool {
+        self.path && self.engine.knows_sides()
+    }
+
+    /// Lets the engine bring the environment what it has changed by itself.
+    pub(super) fn settle(&mut self) {
+        if core::mem::take(&mut self.context.settles) {
+            self.engine.settle(self.context.now);
+        }
+    }
+
     /// Lets a packet that comes in go along the path with all its copies, if the engine makes them itself.
     #[inline]
     pub(super) fn pass_all(

@@ -219,10 +219,11 @@ impl Pipeline {
             }
             self.architecture
                 .process(&mut self.machine, view.tables(), port, bytes, out);
-            while !self.machine.context.updates.is_empty() {
+            while self.machine.context.is_unsettled() {
                 drop(view);
                 let updates = &mut self.machine.context.updates;
                 self.environment.carry_out(updates);
+                self.machine.settle();
                 view = tables.view();
                 self.architecture
                     .resume(&mut self.machine, view.tables(), out);

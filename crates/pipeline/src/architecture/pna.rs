@@ -7,7 +7,7 @@
 
 use super::fields::{self, Field, Transfer};
 use super::{Cause, Drop, Egress, Job, Machine, Output};
-use crate::engine::{Ended, Passed, Path, Source, Step};
+use crate::engine::{Detours, Ended, Nic, Passed, Path, Source, Step};
 use crate::environment::{Environment, Unsupported};
 use crate::learning;
 use crate::state::nic::Side;
@@ -215,8 +215,36 @@ impl Pna {
         steps.push(Step::Send);
         Some(Path {
             steps,
+            detours: Detours {
+                nic: Some(self.slots()),
+                ..Detours::default()
+            },
             ..Path::default()
         })
+    }
+
+    /// The slots that depend on how a packet came.
+    fn slots(&self) -> Nic {
+        let pre = self.pre.as_ref().map(|pre| &pre.inputs);
+        let inputs = [Some(&self.parser_inputs), pre, Some(&self.main_inputs)];
+        let of = |field: fn(&Inputs) -> Field| {
+            let fields = inputs.iter().flatten().map(|inputs| field(inputs));
+            fields.filter_map(Field::slot).collect()
+        };
+        let mirrors = self.mirrors.iter();
+        Nic {
+            direction: of(|inputs| inputs.direction),
+            pass: of(|inputs| inputs.pass),
+            looped: of(|inputs| inputs.loopedback),
+            class: self.class_of_service.slot(),
+            class_given: self.output_class.slot(),
+            port: self.port.slot(),
+            drop: self.drop.slot(),
+            recirculate: self.recirculate.slot(),
+            mirrors: mirrors
+                .filter_map(|(on, session)| on.slot().zip(session.slot()))
+                .collect(),
+        }
     }
 
     /// Lets a packet that came in pass, up to where it has asked for something that must be done
@@ -230,7 +258,8 @@ impl Pna {
         out: &mut dyn Output,
     ) {
         let sides = machine.context.sides();
-        if sides.is_empty() {
+        let way = Way::arriving(sides.get(&port).copied());
+        if sides.is_empty() || machine.knows_sides() {
             let dropped = |_| Drop::Program;
             if machine.pass_all(port, bytes, &mut |end| end.tell(out, dropped)) {
                 return;
@@ -240,16 +269,15 @@ impl Pna {
                 Some(Passed::Dropped(_)) => out.drop(Drop::Program),
                 Some(Passed::Stopped) => out.drop(machine.reason()),
                 Some(Passed::Left(..)) => {
-                    let job = machine.left(port, bytes, 0);
+                    let job = machine.left(port, bytes, way.0);
                     self.after_main(machine, tables, job, out);
                 }
                 Some(Passed::Beside) | None => {
-                    let job = machine.arrive(port, bytes, 0);
+                    let job = machine.arrive(port, bytes, way.0);
                     self.pass(machine, tables, job, out);
                 }
             }
         } else {
-            let way = Way::arriving(sides.get(&port).copied());
             let job = machine.arrive(port, bytes, way.0);
             self.pass(machine, tables, job, out);
         }
@@ -259,7 +287,7 @@ impl Pna {
 
     /// Goes on with what is left of a packet that came in.
     pub(super) fn resume(&self, machine: &mut Machine, tables: &[Table], out: &mut dyn Output) {
-        while machine.context.updates.is_empty()
+        while !machine.context.is_unsettled()
             && let Some(job) = machine.queue.pop_front()
         {
             self.pass(machine, tables, job, out);

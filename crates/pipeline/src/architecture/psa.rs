@@ -239,6 +239,7 @@ impl Psa {
             instance: slots(&[self.egress_instance]),
             group: Some(group),
             class: self.egress_class.slot(),
+            nic: None,
             asked: Asked::BySlots {
                 clone: (clone, session),
                 resubmit,

@@ -250,6 +250,7 @@ impl V1Model {
                 metadata,
                 headers,
             },
+            nic: None,
         }
     }
 

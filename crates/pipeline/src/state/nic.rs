@@ -41,6 +41,17 @@ impl Default for Nic {
 }
 
 impl Nic {
+    /// How many numbers of flows are given, modulo 2^32.
+    #[must_use]
+    pub fn flows(&self) -> u32 {
+        self.flows.load(Ordering::Relaxed)
+    }
+
+    /// For an engine that gives numbers of flows by itself.
+    pub fn set_flows(&self, given: u32) {
+        self.flows.store(given, Ordering::Relaxed);
+    }
+
     /// A number that no other flow has, until all are given.
     pub(crate) fn allocate_flow(&self) -> u32 {
         self.flows.fetch_add(1, Ordering::Relaxed)

@@ -258,6 +258,150 @@ action go() {{ resubmit(l); }}
     assert_eq!(errors, ["6:1 field-list"]);
 }
 
+/// Warnings and errors of a program, as they are shown.
+fn told(text: &str) -> (Vec<String>, Vec<String>) {
+    let (program, sources, mut diagnostics) = read(text);
+    if !diagnostics.failed() {
+        let _ = p4::check::check(program, &mut diagnostics);
+    }
+    let of = |severity| rendered(&sources, &diagnostics, severity);
+    (of(Severity::Warning), of(Severity::Error))
+}
+
+/// The parts that paper 002 leaves out of its listings 3.1, 3.14 and 3.15.
+const LEFT_OUT: &str = "header_type eth_t { fields { dst : 48; src : 48; ty : 16; } }
+header eth_t eth;
+header_type ipv4_t { fields { a : 160; } }
+header ipv4_t ipv4;
+header_type paxos_t { fields { msgtype : 16; inst : INST_SIZE; rnd : 8; vrnd : 8; swid : 64; value : VALUE_SIZE; } }
+header paxos_t paxos;
+action _drop() { drop(); }
+action _nop() { no_op(); }
+";
+
+fn listing(text: &str) -> String {
+    let text = format!("{LEFT_OUT}{text}");
+    let sizes = [
+        ("INST_SIZE", "32"),
+        ("VALUE_SIZE", "256"),
+        ("NUM_INST", "1024"),
+        ("PAXOS_2A", "3"),
+        ("PAXOS_1B", "2"),
+        ("PAXOS_2B", "4"),
+    ];
+    let named = |text: String, (name, value): (&str, &str)| text.replace(name, value);
+    sizes.into_iter().fold(text, named)
+}
+
+#[test]
+fn listing_3_1_is_read_with_the_words_of_its_draft() {
+    let (warnings, errors) = told(&listing(
+        "header_type udp_t { fields { srcPort : 16; dstPort : 16; length : 16; checksum : 16; } }
+header udp_t udp;
+parser start { extract(eth); extract(ipv4); return parse_udp; }
+parser parse_udp { extract(udp); return ingress; }
+counter c1 {
+    type: packet;
+    numPackets : 32;
+}
+action count_c1() { count(c1, 1); }
+table table_count {
+    reads { udp.dstPort : exact; }
+    actions { count_c1; _drop; } }
+control ingress {
+    if (valid(eth)) { if (valid(ipv4)) { if (valid(udp)) { apply(table_count); } } }
+}",
+    ));
+    assert!(errors.is_empty(), "{errors:?}");
+    for words in [
+        "`packet` is a word of a draft of P4_14: it is read as `packets`",
+        "`numPackets` is a word of a draft of P4_14: it is read as `instance_count`; if the width of each cell is meant, the word is `min_width`",
+    ] {
+        let is = |warning: &String| warning.contains(words);
+        assert!(warnings.iter().any(is), "{words}: {warnings:?}");
+    }
+}
+
+#[test]
+fn listing_3_14_is_read_with_the_words_of_its_draft() {
+    let (warnings, errors) = told(&listing(
+        "parser start { extract(paxos); return ingress; }
+register reg_inst { width : INST_SIZE; inst_count : 1; }
+action handle_request() {
+    modify_field(paxos.msgtype, PAXOS_2A);
+    modify_field(paxos.rnd, 0);
+    register_read(paxos.inst, reg_inst, 0);
+    add_to_field(paxos.inst, 1);
+    register_write(reg_inst, 0, paxos.inst);
+}
+table tbl_sequence {
+    reads { paxos.msgtype : exact; }
+    actions { handle_request; _nop; }
+    size : 1;
+}
+control ingress { if (valid(paxos)) { apply(tbl_sequence); } }",
+    ));
+    assert!(errors.is_empty(), "{errors:?}");
+    let words = "`inst_count` is a word of a draft of P4_14: it is read as `instance_count`";
+    let is = |warning: &String| warning.contains(words);
+    assert_eq!(warnings.iter().filter(|w| is(w)).count(), 1, "{warnings:?}");
+}
+
+/// The listing declares the register `swid` and reads `switch_id`.
+#[test]
+fn listing_3_15_names_a_register_that_it_does_not_declare() {
+    let text = listing(
+        "parser start { extract(paxos); return ingress; }
+header_type paxos_metadata_t { fields { rnd : 8; } }
+metadata paxos_metadata_t meta_paxos;
+register swid { width : 64; inst_count : 1; }
+register rnds { width : 8; inst_count : NUM_INST; }
+register vrnds { width : 8; inst_count : NUM_INST; }
+register values { width : VALUE_SIZE; inst_count : NUM_INST; }
+action read_rnd() { register_read(meta_paxos.rnd, rnds, paxos.inst); }
+action handle_1a() {
+    modify_field(paxos.msgtype, PAXOS_1B);
+    register_read(paxos.vrnd, vrnds, paxos.inst);
+    register_read(paxos.value, values, paxos.inst);
+    register_read(paxos.swid, switch_id, 0);
+    register_write(rnds, paxos.inst, paxos.rnd);
+}
+action handle_2a() {
+    modify_field(paxos.msgtype, PAXOS_2B);
+    register_read(paxos.swid, switch_id, 0);
+    register_write(rnds, paxos.inst, paxos.rnd);
+    register_write(vrnds, paxos.inst, paxos.rnd);
+    register_write(values, paxos.inst, paxos.value);
+}
+table tbl_rnd { actions { read_rnd; } }
+table tbl_acceptor {
+    reads { paxos.msgtype : exact; }
+    actions { handle_1a; handle_2a; _drop; }
+}
+table tbl_drop { actions { _drop; } }
+control ingress {
+    if (valid(paxos)) {
+        apply(tbl_rnd);
+        if (paxos.rnd > meta_paxos.rnd) { apply(tbl_acceptor); } else apply(tbl_drop);
+    }
+}",
+    );
+    let (warnings, errors) = told(&text);
+    assert_eq!(errors.len(), 2, "{errors:?}");
+    for error in &errors {
+        assert!(
+            error.contains("there is no register `switch_id`"),
+            "{error}"
+        );
+        let others = "the program has registers `swid`, `rnds`, `vrnds`, `values`";
+        assert!(error.contains(others), "{error}");
+    }
+    let draft = |warning: &&String| warning.contains("`inst_count`");
+    assert_eq!(warnings.iter().filter(draft).count(), 4, "{warnings:?}");
+    let (_, errors) = told(&text.replace("switch_id", "swid"));
+    assert!(errors.is_empty(), "{errors:?}");
+}
+
 #[test]
 fn deep_and_long_input_is_refused_and_not_followed() {
     let deep = format!(

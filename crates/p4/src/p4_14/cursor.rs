@@ -144,6 +144,17 @@ impl<'a> Cursor<'a> {
         Ok(names)
     }
 
+    /// Warns of a word of a draft of the language, and names the one that the language has.
+    pub fn draft(&mut self, found: &Name, word: &str, otherwise: &str) {
+        let message = format!(
+            "`{}` is a word of a draft of P4_14: it is read as `{word}`{otherwise}",
+            found.text
+        );
+        let warning = Diagnostic::warning("draft", found.span, message);
+        let help = format!("write `{word}`");
+        self.diagnostics.push(warning.help(help));
+    }
+
     pub fn name(&mut self, what: &str) -> Read<Name> {
         let Some(token) = self.token() else {
             return Err(self.expected(what));

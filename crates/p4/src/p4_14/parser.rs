@@ -396,7 +396,18 @@ fn stateful(c: &mut Cursor<'_>, start: Span) -> Read<Stateful> {
         let property = c.name("a property")?;
         let bound = object.direct.is_some() || object.fixed.is_some();
         match &*property.text {
-            "type" => object.unit = Some(c.property(|c| c.name("a type"))?),
+            "type" => {
+                let mut unit = c.property(|c| c.name("a type"))?;
+                if let Some(word) = match &*unit.text {
+                    "packet" => Some("packets"),
+                    "byte" => Some("bytes"),
+                    _ => None,
+                } {
+                    c.draft(&unit, word, "");
+                    unit.text = word.into();
+                }
+                object.unit = Some(unit);
+            }
             "direct" => {
                 once(c, bound, property.span, "direct");
                 object.direct = Some(c.property(|c| c.name("a table"))?);
@@ -406,6 +417,16 @@ fn stateful(c: &mut Cursor<'_>, start: Span) -> Read<Stateful> {
                 object.fixed = Some(c.property(|c| c.name("a table"))?);
             }
             "instance_count" => object.count = Some(c.property(Cursor::expression)?),
+            // Words of drafts, as papers print them.
+            "inst_count" => {
+                c.draft(&property, "instance_count", "");
+                object.count = Some(c.property(Cursor::expression)?);
+            }
+            "numPackets" => {
+                let other = "; if the width of each cell is meant, the word is `min_width`";
+                c.draft(&property, "instance_count", other);
+                object.count = Some(c.property(Cursor::expression)?);
+            }
             "width" => object.width = Some(c.property(Cursor::expression)?),
             "layout" => object.layout = Some(c.property(|c| c.name("a header type"))?),
             "result" => object.result = Some(c.property(Cursor::reference)?),

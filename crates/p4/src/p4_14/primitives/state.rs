@@ -5,6 +5,7 @@ use super::super::scope::Ty;
 use super::super::translate::{Translator, field_name};
 use super::super::tree::{Expr, ExprKind, Primitive};
 use crate::ast::{Expression, ExpressionKind, Statement, StatementKind};
+use crate::diagnostic::Diagnostic;
 use crate::source::Span;
 use alloc::boxed::Box;
 use alloc::format;
@@ -48,13 +49,20 @@ impl Translator<'_, '_> {
                 .map(|n| (&tree.registers[*n], self.names.registers[*n].clone(), *n)),
         };
         let Some((declaration, output, n)) = found else {
-            let kind = match text {
-                "count" => "counter",
-                "execute_meter" => "meter",
-                _ => "register",
+            let (kind, all) = match text {
+                "count" => ("counter", &tree.counters),
+                "execute_meter" => ("meter", &tree.meters),
+                _ => ("register", &tree.registers),
             };
-            let at = super::super::build::name(object_name.clone(), object.span);
-            return self.unknown(kind, &at);
+            let message = format!("there is no {kind} `{object_name}`");
+            let error = Diagnostic::error("unknown-name", object.span, message);
+            let names = all.iter().map(|object| format!("`{}`", object.name.text));
+            let names: Vec<_> = names.collect();
+            let error = match names.is_empty() {
+                true => error,
+                false => error.help(format!("the program has {kind}s {}", names.join(", "))),
+            };
+            return self.diagnostics.push(error);
         };
         if declaration.direct.is_some() {
             let message = format!(

@@ -176,7 +176,7 @@ pub fn server<'a>(
 ) -> anyhow::Result<Kept> {
     let mut all = Ports::of(specs);
     all.sockets.extend(service.control);
-    let mut remover = None;
+    let (mut remover, mut removes) = (None, !all.sockets.is_empty());
     if is_off() {
         return Ok(Kept { _remover: None });
     }
@@ -189,6 +189,7 @@ pub fn server<'a>(
         let user = named.transpose()?.or_else(dynamic);
         if let Some(user) = user.filter(|user| user.user != 0) {
             remover = start_remover(&all.sockets);
+            removes = false;
             // Sockets share a port with those of the same user only.
             let (own, group) = (Uid::from_raw(user.user), Gid::from_raw(user.group));
             for socket in service.shared {
@@ -212,7 +213,6 @@ pub fn server<'a>(
     if service.kernel {
         keep |= KERNEL;
     }
-    let removes = !all.sockets.is_empty() && remover.is_none();
     if removes || !all.files.is_empty() || all.needs.connects_to_path {
         keep |= WRITES;
     }
@@ -242,6 +242,9 @@ pub fn member<'a>(
     let mut keep = all.keep;
     if !all.files.is_empty() {
         keep |= WRITES;
+    }
+    if !state {
+        write_only_at(&all)?;
     }
     let needs = Needs {
         writes: all.needs.writes || state,

@@ -132,10 +132,15 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl Place {
+    fn is_unidentified(&self) -> bool {
+        !self.slot.known.load(Ordering::Relaxed)
+    }
+}
+
 impl Places {
     fn unidentified(&self) -> impl Iterator<Item = &Place> {
-        let unidentified = |place: &&Place| !place.slot.known.load(Ordering::Relaxed);
-        self.taken.values().filter(unidentified)
+        self.taken.values().filter(|place| place.is_unidentified())
     }
 
     /// Evicts the oldest connection that `may` be evicted, of the address that has the most of these.
@@ -264,6 +269,11 @@ impl Gate {
     ) -> Option<Permit> {
         let counters = &self.counters;
         if !spare_after(connection) {
+            // The peer finds room when it tries again, though others stay silent.
+            let gone = lock(&self.places).give_way(Place::is_unidentified);
+            if let Some(gone) = gone {
+                self.end(gone);
+            }
             self.refuse(
                 &counters.no_descriptor,
                 "hardly any descriptor is left (ulimit -n)",
@@ -322,11 +332,10 @@ impl Gate {
                 format!("the limit of {per_address} connections per address is reached")
             })?);
         }
-        if places.unidentified().count() >= unidentified {
-            let unidentified = |place: &Place| !place.slot.known.load(Ordering::Relaxed);
-            if let Some(gone) = places.give_way(unidentified) {
-                self.end(gone);
-            }
+        if places.unidentified().count() >= unidentified
+            && let Some(gone) = places.give_way(Place::is_unidentified)
+        {
+            self.end(gone);
         }
         if places.taken.len() >= connections {
             let gone = places.give_way(|_| true);
@@ -410,8 +419,8 @@ impl Gate {
     }
 }
 
-/// Without descriptors a connection is refused and none is evicted. At the usual soft limit of 1024 that would come before the limits
-/// of a gate, and peers that stay silent could lock out all others.
+/// Without descriptors a connection is refused, and only its next attempt is admitted. At the usual soft limit of 1024 that would come
+/// before the limits of a gate.
 fn raise_descriptors(connections: usize) {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     let Some(before) = current else {

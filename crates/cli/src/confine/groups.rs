@@ -151,7 +151,11 @@ pub const READERS: &[i64] = &[
 
 /// New files, and those that get a name.
 pub const NEW_FILES: &[i64] = &[
+    #[cfg(not(target_arch = "aarch64"))]
     libc::SYS_renameat,
+    // Its name is missing in the crate.
+    #[cfg(target_arch = "aarch64")]
+    38,
     libc::SYS_renameat2,
     libc::SYS_linkat,
     libc::SYS_mkdirat,

@@ -145,7 +145,10 @@ fn switch(place: &Place, more: &str) -> (Running, String) {
 fn answers(address: &str) -> bool {
     let mut stream = connect(address);
     let asks = [message(0, &[]), message(2, b"here")].concat();
-    stream.write_all(&asks).unwrap();
+    // A refused connection is closed at once.
+    if stream.write_all(&asks).is_err() {
+        return false;
+    }
     let (mut answer, mut piece) = (Vec::new(), [0; 4096]);
     while let Ok(read @ 1..) = stream.read(&mut piece) {
         answer.extend_from_slice(&piece[..read]);
@@ -179,26 +182,36 @@ fn bundles_do_not_exhaust_a_switch() {
     let grown = peak(&running) - before;
     assert!((40..130).contains(&grown), "{grown} MiB");
     let _ = stream.shutdown(std::net::Shutdown::Both);
-    hears.join().unwrap().unwrap();
+    // The switch may have reset the connection, since not all was read.
+    let _ = hears.join().unwrap();
 }
 
-/// More silent connections than a process may have descriptors by default.
+/// Whether one of a few attempts is answered.
+fn answers_in_the_end(address: &str) -> bool {
+    (0..5).any(|_| answers(address))
+}
+
 #[test]
 fn connections_that_only_say_hello_do_not_lock_a_controller_out() {
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
     let current = maximum;
     setrlimit(Resource::Nofile, Rlimit { current, maximum }).unwrap();
     let place = Place::new("openflow-places");
-    let (_running, address) = switch(&place, "ulimit -Sn 1024;");
-    let mut silent = Vec::new();
-    for number in 0..1_300 {
-        let Ok(mut stream) = TcpStream::connect(&address) else {
-            panic!("connection {number}");
-        };
-        let _ = stream.write_all(&message(0, &[]));
-        silent.push(stream);
-        if number % 100 == 99 {
-            assert!(answers(&address), "after {number}");
+    for (limit, count, served) in [
+        // More than the process may have descriptors by default: it raises the limit.
+        ("ulimit -Sn 1024;", 1_300, answers as fn(&str) -> bool),
+        // Where it cannot, a refused controller is served when it tries again.
+        ("ulimit -n 100;", 150, answers_in_the_end),
+    ] {
+        let (_running, address) = switch(&place, limit);
+        let mut silent = Vec::new();
+        for number in 0..count {
+            let mut stream = TcpStream::connect(&address).unwrap();
+            let _ = stream.write_all(&message(0, &[]));
+            silent.push(stream);
+            if number % 50 == 49 {
+                assert!(served(&address), "{limit} after {number}");
+            }
         }
     }
 }

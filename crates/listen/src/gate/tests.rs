@@ -49,6 +49,16 @@ fn the_last_descriptors_are_for_others() {
     assert!(!spare_after(&Number(last)));
     assert!(gate.admit(&Number(last), None).is_none());
     assert_eq!(gate.counts().no_descriptor, 1);
+    // A silent connection makes room for the next attempt; one that is known does not.
+    let gate = Gate::new("test", LIMITS);
+    let [known, silent] =
+        ["10.0.0.1", "10.0.0.2"].map(|at| gate.admit(&Number(3), from(at)).unwrap());
+    known.visitor().know();
+    for _ in 0..2 {
+        assert!(gate.admit(&Number(last), from("10.0.0.3")).is_none());
+        assert_eq!((known.gave_way(), silent.gave_way()), (false, true));
+    }
+    assert!(gate.admit(&Number(3), from("10.0.0.3")).is_some());
 }
 
 #[test]

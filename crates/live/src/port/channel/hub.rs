@@ -545,14 +545,15 @@ impl Hub {
             match listener.accept() {
                 Ok((socket, _)) if !socket.is_own() => self.gate.other_user(),
                 Ok((socket, peer)) => {
-                    // One too many is closed at once.
-                    let Some(permit) = self.gate.admit(&socket, socket.far_address()) else {
-                        continue;
-                    };
+                    let permit = self.gate.admit(&socket, socket.far_address());
                     let ended = self.gate.counts().gave_way;
                     if std::mem::replace(&mut self.gave_way, ended) != ended {
                         self.end_those_that_gave_way();
                     }
+                    // One too many is closed at once.
+                    let Some(permit) = permit else {
+                        continue;
+                    };
                     let id = self.free_id();
                     let key = self.enter(id, socket, Stage::Handshake, peer);
                     if let Some(connection) = self.connections.get_mut(&key) {

@@ -268,3 +268,106 @@ fn the_page_of_the_book_answers_as_it_says() {
         assert_eq!(place.run(command).good(), answer, "{command}");
     }
 }
+
+/// Two devices with DTP; what comes of `a`'s second beacon interval is seen by its counters.
+const CLOCKS: &str = "\
+[default.link]
+level = 'block'
+[node]
+a = { kind = 'sink', ports = 1, oscillator = 50, dtp = { commands = [{ at = '2 ms', run = 'set_beacon_interval 0 20000' }] } }
+b = { kind = 'sink', ports = 1, oscillator = -50, dtp = {} }
+[[link]]
+ends = ['a.0', 'b.0']
+delay = '280 ns'
+[lab]
+duration = '10 ms'
+";
+
+#[test]
+fn dtp_is_asked_and_set_while_it_runs_by_the_papers_names() {
+    let place = Place::new("shell-dtp");
+    let commands = "run until 1 ms
+dtp a read_state 0
+dtp a read_delay 0
+dtp a read_beacon_interval 0
+dtp a set_cnt 5000000000
+step 10 us
+dtp b dtp_read_global_cnt
+dtp b set_mode nic
+dtp b get_mode
+run until 3 ms
+dtp a read_beacon_interval 0
+dtp a debug_sent_msg 0
+run until 4 ms
+dtp a debug_sent_msg 0
+dtp a reset
+dtp a read_state 0
+step 10 us
+dtp a read_state 0
+";
+    let out = told(&place, CLOCKS, commands).good();
+    let said: Vec<&str> = out
+        .lines()
+        .filter(|line| !line.contains(" passed: "))
+        .collect();
+    let [
+        state,
+        delay,
+        interval,
+        joined,
+        mode,
+        later,
+        sent,
+        again,
+        resets,
+        synced,
+    ] = said[..]
+    else {
+        panic!("{out}");
+    };
+    assert_eq!(
+        (state, interval, mode, later),
+        ("SYNC", "200", "nic", "20000"),
+        "{out}"
+    );
+    let delay: u64 = delay.parse().unwrap();
+    assert!((42..=45).contains(&delay), "{out}");
+    // 10 us are 1,562 ticks of 6.4 ns.
+    let joined: u64 = joined.parse().unwrap();
+    assert!((5_000_001_500..5_000_001_600).contains(&joined), "{out}");
+    let count = |text: &str| text.parse::<u64>().unwrap();
+    // 156,250 ticks in a millisecond.
+    assert!((7..=9).contains(&(count(again) - count(sent))), "{out}");
+    assert_eq!((resets, synced), ("INIT", "SYNC"), "{out}");
+}
+
+#[test]
+fn commands_that_dtp_cannot_do_say_why() {
+    let place = Place::new("shell-dtp-bad");
+    for (command, why) in [
+        (
+            "dtp a read_delay 7",
+            "there is no port 7: there are 1, from 0",
+        ),
+        (
+            "dtp a set_beacon_interval 0 1",
+            "beacons are 2 to 1000000 ticks apart",
+        ),
+        (
+            "dtp a fly",
+            "`fly` is no command of DTP: reset, set_cnt COUNTER",
+        ),
+        ("dtp a", "is no command of DTP"),
+        ("dtp x read_state 0", "there is no node `x`"),
+    ] {
+        let ended = told(&place, CLOCKS, &format!("{command}\n"));
+        assert!(ended.err.contains(why), "{command}: {}", ended.err);
+    }
+    let ended = told(&place, ROW, "dtp h1 read_state 0\n");
+    assert!(ended.err.contains("`h1` has no sublayer"), "{}", ended.err);
+    let wrong = CLOCKS.replace("set_beacon_interval 0 20000", "set_beacon_interval 3 20000");
+    place.write("wrong.toml", &wrong);
+    let ended = place.run("wire lab --check wrong.toml");
+    assert_eq!(ended.code, Some(2), "{}", ended.err);
+    assert!(ended.err.contains("there is no port 3"), "{}", ended.err);
+}

@@ -4,6 +4,7 @@ use crate::fault::Fault;
 use crate::file::{ENOUGH, Reader};
 use crate::plan::{Lab, LinkPlan};
 use node::{GraphError, Level, Rate};
+use nodes::dtp::Device;
 use std::path::Path;
 
 /// The most ports of all nodes together.
@@ -78,7 +79,14 @@ impl Reader<'_> {
             self.faults.push(Fault::new(span, error.to_string()));
         }
         for (node, plan) in lab.nodes.iter().enumerate() {
-            let Some((_, span)) = &plan.dtp else { continue };
+            let Some((config, span)) = &plan.dtp else {
+                continue;
+            };
+            // Its commands name ports.
+            if let Err(error) = Device::new(config, plan.planned.properties.ports) {
+                self.faults
+                    .push(Fault::new(span.clone(), error.to_string()));
+            }
             let own = |link: &LinkPlan| link.link.ends.iter().any(|end| end.node.0 == node);
             let blocks = |link: &LinkPlan| link.link.channels[0].level != Level::Frame;
             if !lab.links.iter().any(|link| own(link) && blocks(link)) {

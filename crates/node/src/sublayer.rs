@@ -8,6 +8,8 @@
 
 use crate::random::Random;
 use crate::{Port, Probability, Statistics};
+use alloc::format;
+use alloc::string::String;
 
 /// A sublayer of all ports of a node. The world calls it with ticks that never go back.
 ///
@@ -31,6 +33,15 @@ pub trait Sublayer: Send {
 
     /// Its counters.
     fn statistics(&self) -> Statistics;
+
+    /// Does at a tick what somebody who looks on asks for, and tells what there is to tell. Behind it the world asks anew when
+    /// each port is [due](Sublayer::due).
+    ///
+    /// # Errors
+    /// When the line is no command of this sublayer.
+    fn command(&mut self, _tick: u64, line: &str) -> Result<String, String> {
+        Err(format!("`{line}`: this sublayer has no commands"))
+    }
 }
 
 /// The seed of a FIFO's lots, apart from that of a link's wrong bits and other impairments.

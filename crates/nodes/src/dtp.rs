@@ -2,7 +2,7 @@
 //! (paper 002 section 4.5).
 //!
 //! - **Ports:** those of the node above, on links at the level of blocks.
-//! - **Parameters:** `rule`, maximum; `slew`, 500 ppm; `alpha`, 3, or 0 where the rule is another; `beacon`, 200 ticks; `log`, none; `start`, 0; `fault`, none.
+//! - **Parameters:** `rule`, maximum; `slew`, 500 ppm; `alpha`, 3, or 0 where the rule is another; `beacon`, 200 ticks; `log`, none; `start`, 0; `fault`, none; `commands`, none.
 //! - **Counters:** see [`Device`]'s `statistics`.
 //!
 //! A [`Device`] is algorithm 4: its counter goes up by one with each tick of its oscillator, and is never behind that of one of its
@@ -17,6 +17,7 @@
 //! - What to do about a clock that is faulty and fast: see [`Rule`].
 //! - Between a local counter and the global one no time passes (T5 takes no tick).
 
+mod command;
 mod fault;
 mod hearing;
 pub mod message;
@@ -24,11 +25,14 @@ pub mod network;
 mod port;
 mod rule;
 
+pub use command::{At, Command, CommandError, Mode};
 pub use fault::Fault;
 pub use rule::Rule;
 
 use crate::ConfigError;
+use alloc::collections::VecDeque;
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use node::sublayer::Sublayer;
 use node::{Port, Statistics};
@@ -63,6 +67,8 @@ pub struct Config {
     pub start: u64,
     /// What is wrong with the clock.
     pub fault: Option<Fault>,
+    /// Commands at times of the run: see [`Command`]. Default none.
+    pub commands: Vec<At>,
 }
 
 impl Default for Config {
@@ -75,6 +81,7 @@ impl Default for Config {
             log: None,
             start: 0,
             fault: None,
+            commands: Vec::new(),
         }
     }
 }
@@ -93,6 +100,14 @@ impl Config {
         1_000_000 / u64::from(self.slew)
     }
 
+    /// The most ticks from one beacon to the next.
+    fn longest_beacon(&self) -> u32 {
+        match self.rule {
+            Rule::Maximum => 1_000_000,
+            Rule::Gradient | Rule::Average => self.look_every() as u32,
+        }
+    }
+
     /// Checks the ranges.
     ///
     /// # Errors
@@ -107,14 +122,15 @@ impl Config {
                 }
             };
         within("slew", self.slew, 101, 10_000, "ppm")?;
-        let most = match self.rule {
-            Rule::Maximum => 1_000_000,
-            Rule::Gradient | Rule::Average => self.look_every() as u32,
-        };
+        let most = self.longest_beacon();
         let within = |key, value, least, most| within(key, value, least, most, "ticks");
         within("alpha", self.alpha().into(), 0, 8)?;
         within("beacon", self.beacon, 2, most)?;
         self.fault.as_ref().map_or(Ok(()), Fault::check)?;
+        for command in &self.commands {
+            // Which ports there are is not known here.
+            command.read(usize::MAX, most)?;
+        }
         within("log", self.log.unwrap_or(2), 2, 1_000_000_000)
     }
 }
@@ -163,6 +179,11 @@ pub struct Device {
     steps: [u64; 2],
     /// Whether a link is up: else the counter stands.
     running: bool,
+    mode: Mode,
+    /// The most ticks from one beacon to the next that a command may set.
+    longest_beacon: u32,
+    /// What is to be done, and at which ticks of the oscillator, in order.
+    commands: VecDeque<(u64, Command)>,
     sides: Vec<Side>,
 }
 
@@ -173,6 +194,11 @@ impl Device {
     /// When a value is out of its range.
     pub fn new(config: &Config, ports: usize) -> Result<Device, ConfigError> {
         config.check()?;
+        let longest_beacon = config.longest_beacon();
+        let commands = config.commands.iter();
+        let commands = commands.map(|command| command.read(ports, longest_beacon));
+        let mut commands = commands.collect::<Result<Vec<_>, _>>()?;
+        commands.sort_by_key(|(tick, _)| *tick);
         let side = Side::new(config);
         Ok(Device {
             rule: config.rule,
@@ -185,6 +211,9 @@ impl Device {
             look_every: config.look_every(),
             steps: [0; 2],
             running: false,
+            mode: Mode::Switch,
+            longest_beacon,
+            commands: commands.into(),
             sides: (0..ports).map(|_| side.clone()).collect(),
         })
     }
@@ -211,8 +240,17 @@ impl Device {
             self.began = (tick, self.global);
         }
         let leads = local.ahead_of(self.began.1) as i64;
-        if !self.sides[port.index()].charge(tick, leads) {
+        if self.follows(port) && !self.sides[port.index()].charge(tick, leads) {
             self.raise(local);
+        }
+    }
+
+    /// Moves the global counter, and those of the ports; all but one that it came by tell it on.
+    fn move_to(&mut self, tick: u64, counter: Base, from: Option<usize>) {
+        (self.global, self.held_at) = (counter, None);
+        self.began = (tick, counter);
+        for (port, side) in self.sides.iter_mut().enumerate() {
+            side.join(tick, counter, from != Some(port));
         }
     }
 
@@ -248,7 +286,8 @@ impl Device {
 
     /// Whether it does as its oscillator and algorithm 4 say.
     fn is_plain(&self) -> bool {
-        self.rule == Rule::Maximum && self.fault.is_none()
+        let commanded = !self.commands.is_empty() || self.mode != Mode::Switch;
+        self.rule == Rule::Maximum && self.fault.is_none() && !commanded
     }
 
     /// The delay that a port has measured, ticks; `None` as long as it has not.
@@ -259,6 +298,7 @@ impl Device {
 
 impl Sublayer for Device {
     fn link(&mut self, tick: u64, port: Port, up: bool) {
+        self.run_due(tick);
         let tick = self.counted(tick);
         let Some(side) = self.sides.get_mut(port.index()) else {
             return;
@@ -278,13 +318,16 @@ impl Sublayer for Device {
 
     fn due(&self, port: Port) -> Option<u64> {
         let due = self.sides.get(port.index())?.due()?;
-        Some(match &self.fault {
+        let due = match &self.fault {
             Some(fault) => fault.tick_of(due),
             None => due,
-        })
+        };
+        let command = self.commands.front().map(|(tick, _)| *tick);
+        Some(command.map_or(due, |tick| due.min(tick)))
     }
 
     fn fill(&mut self, tick: u64, port: Port) -> u64 {
+        self.run_due(tick);
         let tick = self.counted(tick);
         let global = self.global(tick);
         let side = self.sides.get_mut(port.index());
@@ -293,6 +336,7 @@ impl Sublayer for Device {
     }
 
     fn take(&mut self, tick: u64, port: Port, bits: u64) {
+        self.run_due(tick);
         let tick = self.counted(tick);
         let (index, global) = (port.index(), self.global(tick));
         if self.began.0 != tick {
@@ -304,15 +348,11 @@ impl Sublayer for Device {
         };
         match side.take(tick, [global, began], bits) {
             Heard::Nothing => {}
-            Heard::Local(local) => self.raise(local),
-            Heard::Estimate => self.follow(tick),
-            Heard::Join(counter) => {
-                (self.global, self.held_at) = (counter, None);
-                self.began = (tick, counter);
-                for (other, side) in self.sides.iter_mut().enumerate() {
-                    side.join(tick, counter, other != index);
-                }
-            }
+            Heard::Local(local) if self.follows(port) => self.raise(local),
+            Heard::Estimate if self.follows(port) => self.follow(tick),
+            Heard::Join(counter) if self.follows(port) => self.move_to(tick, counter, Some(index)),
+            // As a network card it has no other port's counter.
+            Heard::Local(_) | Heard::Estimate | Heard::Join(_) => {}
         }
     }
 
@@ -324,6 +364,11 @@ impl Sublayer for Device {
             }
             false => 0,
         }
+    }
+
+    fn command(&mut self, tick: u64, line: &str) -> Result<String, String> {
+        self.run_due(tick);
+        self.obey(tick, line)
     }
 
     /// `dtp_beacons_sent`, `dtp_beacons_heard`; `dtp_jumps`: beacons that moved a local counter, and `dtp_greatest_jump`, ticks;

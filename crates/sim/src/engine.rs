@@ -273,6 +273,12 @@ impl Sim {
         self.parts[part].members[member].driver.statistics()
     }
 
+    /// Gives the sublayer of a member of the graph a command, and has its answer; `None` where there is no sublayer.
+    pub fn command(&mut self, member: NodeId, line: &str) -> Option<Result<String, String>> {
+        let (part, member) = self.places[member.0];
+        self.parts[part].command(member, line)
+    }
+
     /// The tables of a member of the graph.
     pub fn tables(&self, member: NodeId) -> Vec<Table> {
         let (part, member) = self.places[member.0];

@@ -11,6 +11,15 @@ const BETA: f64 = 0.7;
 /// reduction, where the RFC goes on with 1: at 1 % loss and 20 ms that makes a fifth more goodput.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const C: f64 = 0.4;
+/// Linux computes Cubic's growth anew when the window has grown by a segment, and otherwise after this time (tcp_cubic.c, HZ/32): over
+/// paths shorter than that a window grows hardly at all until then, so that with losses Cubic has less than Reno there.
+const RECOMPUTE_AFTER: Time = Time::from_us(31_250);
+/// Before the first loss a window grows by a segment for so many acknowledged ones at the least, and never by more than one for two
+/// (tcp_cubic.c; RFC 9438 section 4.4 has the latter as 1.5 windows a round trip).
+const MAX_COUNT_BEFORE_LOSS: f64 = 20.0;
+const MIN_COUNT: f64 = 2.0;
+/// On the flat part of the curve, in windows.
+const FLAT_COUNT: f64 = 100.0;
 /// Segments by which one acknowledgement may grow the window in slow start (RFC 9406 section 4.3).
 const MAX_GROWTH: f64 = 8.0;
 /// RFC 9406 section 4.3.
@@ -33,13 +42,21 @@ pub(super) struct Control {
 /// State of Cubic since the last reduction.
 #[derive(Clone, Copy, Default)]
 struct Cubic {
-    /// W_max.
+    /// W_max; 0 before the first loss.
     most: f64,
+    /// Where the curve is flat: W_max, or the window if that is greater.
+    origin: f64,
     /// Begin of the epoch; `None` until the window grows.
     since: Option<Time>,
     k: f64,
     /// W_est.
     friendly: f64,
+    /// Bytes acknowledged since W_est was computed.
+    acknowledged: f64,
+    /// Acknowledged bytes for each by which the window grows; when that was computed, and at how many whole segments.
+    count: f64,
+    computed: Time,
+    segments: f64,
 }
 
 /// A round of the initial slow start.
@@ -178,24 +195,46 @@ impl Control {
             self.window = self.window.min(self.threshold);
             return;
         }
-        let reno = mss * bytes / self.window;
         if self.kind != Congestion::Cubic {
-            self.window += reno;
+            self.window += mss * bytes / self.window;
             return;
         }
+        self.cubic.acknowledged += bytes;
+        let segments = libm::floor(self.window / mss);
+        let waited = now - self.cubic.computed;
+        if self.cubic.since.is_none() || self.cubic.segments != segments || waited > RECOMPUTE_AFTER
+        {
+            (self.cubic.segments, self.cubic.computed) = (segments, now);
+            self.compute_count(now, bytes, round_trip.unwrap_or(Time::ZERO));
+        }
+        self.window += bytes / self.cubic.count;
+    }
+
+    /// How many acknowledged bytes Cubic's window needs for each by which it grows.
+    fn compute_count(&mut self, now: Time, bytes: f64, rtt: Time) {
+        let (mss, window) = (self.mss, self.window);
         let cubic = &mut self.cubic;
         let since = *cubic.since.get_or_insert_with(|| {
-            cubic.friendly = self.window;
-            cubic.most = cubic.most.max(self.window);
-            cubic.k = libm::cbrt((cubic.most - self.window) / (C * mss));
+            cubic.friendly = window;
+            cubic.acknowledged = bytes;
+            cubic.origin = cubic.most.max(window);
+            cubic.k = libm::cbrt((cubic.origin - window) / (C * mss));
             now
         });
-        let rtt = round_trip.unwrap_or(Time::ZERO);
         let t = (now - since + rtt).as_secs_f64() - cubic.k;
-        let target = (C * mss * t * t * t + cubic.most).clamp(self.window, 1.5 * self.window);
-        cubic.friendly += ALPHA * reno;
-        self.window += (target - self.window) * bytes / self.window;
-        self.window = self.window.max(cubic.friendly);
+        let above = C * mss * t * t * t + cubic.origin - window;
+        cubic.count = match above > 0.0 {
+            true => window / above,
+            false => FLAT_COUNT * window / mss,
+        };
+        if cubic.most == 0.0 {
+            cubic.count = cubic.count.min(MAX_COUNT_BEFORE_LOSS);
+        }
+        cubic.friendly += ALPHA * mss * core::mem::take(&mut cubic.acknowledged) / window;
+        if cubic.friendly > window {
+            cubic.count = cubic.count.min(window / (cubic.friendly - window));
+        }
+        cubic.count = cubic.count.max(MIN_COUNT);
     }
 
     /// Watches the round trips of Cubic's initial slow start, which ends when they grow, before a queue overflows (RFC 9406).

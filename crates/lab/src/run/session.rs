@@ -102,6 +102,12 @@ pub enum SessionError {
     /// No link between two nodes.
     #[error("no link leads from `{0}` to `{1}`; `links` shows all")]
     NoLink(String, String),
+    /// A node without a sublayer.
+    #[error("`{0}` has no sublayer: DTP is a table `[node.{0}.dtp]`")]
+    NoSublayer(String),
+    /// What a sublayer says of a command.
+    #[error("{0}")]
+    Command(String),
     /// Nothing would end a run.
     #[error("nothing bounds the run: {0}; give a time to run until")]
     Endless(String),
@@ -289,6 +295,18 @@ impl<'a> Session<'a> {
         match count {
             0 => Err(SessionError::NoLink(a.into(), b.into())),
             _ => Ok((count, lost)),
+        }
+    }
+
+    /// Gives the sublayer of a node, such as DTP, a command; what it answers.
+    ///
+    /// # Errors
+    /// When the node has no sublayer, or that has no such command.
+    pub fn command(&mut self, node: &str, line: &str) -> Result<String, SessionError> {
+        let member = self.node(node)?;
+        match self.sim.command(NodeId(member), line) {
+            None => Err(SessionError::NoSublayer(node.into())),
+            Some(said) => said.map_err(SessionError::Command),
         }
     }
 

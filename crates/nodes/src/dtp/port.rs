@@ -173,6 +173,44 @@ impl Side {
         (self.state == State::Sync).then_some(self.delay)
     }
 
+    /// By the names of figure D.26.
+    pub fn state(&self) -> &'static str {
+        match self.state {
+            State::Down => "DOWN",
+            State::Init => "INIT",
+            State::Sent(_) => "SENT",
+            State::Sync => "SYNC",
+            State::GivenUp => "GIVEN UP",
+        }
+    }
+
+    /// From one beacon to the next, from now on.
+    pub fn set_interval(&mut self, tick: u64, interval: u64) {
+        self.interval = interval;
+        self.beacon_at = self.beacon_at.min(tick + interval);
+    }
+
+    /// The local counter.
+    pub fn local(&self, tick: u64) -> u128 {
+        self.hearing.local.at(tick)
+    }
+
+    pub fn heard(&self) -> u64 {
+        self.hearing.heard
+    }
+
+    pub fn sent(&self) -> u64 {
+        self.counters.beacons_sent
+    }
+
+    pub fn out_of_range(&self) -> u64 {
+        self.hearing.out_of_range
+    }
+
+    pub fn damaged(&self) -> u64 {
+        self.counters.damaged
+    }
+
     pub fn down(&mut self) {
         self.state = State::Down;
         (self.answer, self.joining) = (None, Joining::No);

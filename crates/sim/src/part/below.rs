@@ -35,6 +35,16 @@ impl Part {
         }
     }
 
+    /// Gives a member's sublayer a command; `None` where it has none.
+    pub fn command(&mut self, member: usize, line: &str) -> Option<Result<String, String>> {
+        let (member, network) = (&mut self.members[member], &mut self.network);
+        let lower = member.lower.as_mut()?;
+        let tick = lower.ticks.at(network.now);
+        let said = lower.sublayer.command(tick, line);
+        network.ask_for_idle_blocks(lower, &member.ports);
+        Some(said)
+    }
+
     /// Lets happen what is due at one of the sources that are for sublayers: a look at the clocks, an idle block of a sender, a message
     /// for a receiver.
     pub(super) fn below(&mut self, source: usize) {

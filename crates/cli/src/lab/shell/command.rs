@@ -6,7 +6,7 @@ use node::Time;
 use std::fmt::Write;
 
 /// What can be typed, and what it does.
-const COMMANDS: [(&str, &str); 15] = [
+const COMMANDS: [(&str, &str); 16] = [
     ("help", "this list"),
     ("nodes", "the nodes: kinds, ports, addresses"),
     (
@@ -35,6 +35,10 @@ const COMMANDS: [(&str, &str); 15] = [
     (
         "link A B down|up",
         "take the links between two nodes down, or bring them up",
+    ),
+    (
+        "dtp NODE COMMAND",
+        "ask or set DTP of a node: read_state 0, set_beacon_interval 0 1000; without COMMAND all of them",
     ),
     (
         "step [TIME|N events]",
@@ -74,6 +78,8 @@ pub(super) enum Command<'a> {
     Ping(&'a str, &'a str),
     PingAll,
     Link(&'a str, &'a str, bool),
+    /// The node, and what to say to its DTP.
+    Dtp(&'a str, &'a str),
     StepEvents(u64),
     StepTime(Time),
     /// To the end, or until a time.
@@ -105,6 +111,10 @@ impl<'a> Command<'a> {
             ["ping", from, to] | [from, "ping", to] => Command::Ping(from, to),
             ["link", a, b, "down"] => Command::Link(a, b, false),
             ["link", a, b, "up"] => Command::Link(a, b, true),
+            ["dtp", node, ..] => {
+                let (_, rest) = line.split_once(node).unwrap_or_default();
+                Command::Dtp(node, rest.trim())
+            }
             ["step"] => Command::StepEvents(1),
             ["step", count, "events" | "event"] => Command::StepEvents(events(count)?),
             ["step", ref by @ ..] => Command::StepTime(step(&by.join(" "))?),
@@ -159,6 +169,14 @@ impl<'a> Command<'a> {
                 };
                 format!("{what} {}{lost}\n", if up { "up" } else { "down" })
             }),
+            Command::Dtp(node, line) => {
+                session
+                    .command(node, line)
+                    .map(|said| match said.is_empty() {
+                        true => said,
+                        false => said + "\n",
+                    })
+            }
             Command::StepEvents(count) => {
                 moving(session, |session| session.step(count).map(|_| ()))
             }

@@ -4,6 +4,7 @@ mod bench;
 mod check;
 mod compile;
 mod control;
+mod counters;
 mod format;
 mod graph;
 mod info;
@@ -40,6 +41,7 @@ pub struct P4 {
 enum Action {
     Check(check::Check),
     Compile(compile::Compile),
+    Counters(counters::Counters),
     #[command(name = "fmt")]
     Format(format::Format),
     Graph(graph::Graph),
@@ -87,6 +89,7 @@ impl P4 {
         match self.action {
             Action::Check(command) => command.run(),
             Action::Compile(command) => command.run(),
+            Action::Counters(command) => command.run(engines),
             Action::Format(command) => command.run(),
             Action::Graph(command) => command.run(),
             Action::Lsp(command) => command.run(),

@@ -350,9 +350,17 @@ const BUILD: verilog::Options<'static> = verilog::Options {
 
 /// What Verilator and Yosys say of a program's Verilog with words of so many bits, which should be nothing.
 fn lint(program: &Path, width: u32, folder: &Path) -> Result<String, String> {
+    lint_with(program, &verilog::Options { width, ..BUILD }, folder)
+}
+
+/// The same of Verilog with other options.
+fn lint_with(
+    program: &Path,
+    options: &verilog::Options<'_>,
+    folder: &Path,
+) -> Result<String, String> {
     let environment = environment(program)?;
-    let options = verilog::Options { width, ..BUILD };
-    let design = verilog::Design::of(&environment, &options).map_err(|e| e.to_string())?;
+    let design = verilog::Design::of(&environment, options).map_err(|e| e.to_string())?;
     let _ = std::fs::remove_dir_all(folder);
     std::fs::create_dir_all(folder).expect("a folder");
     for (name, text) in cosim::p4::files(&design) {
@@ -397,6 +405,60 @@ fn lint(program: &Path, width: u32, folder: &Path) -> Result<String, String> {
 }
 
 #[test]
+fn exact_matches_in_a_cam_are_those_of_the_interpreter() {
+    if !tools() {
+        return;
+    }
+    let text = ONE_TABLE.replace("size = 40", "size = 12");
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint-cam");
+    let cam = verilog::Options { cam: true, ..BUILD };
+    assert_eq!(
+        lint_with(&own("matches.p4"), &cam, &folder),
+        Ok(String::new())
+    );
+    let environment = of_text(&text);
+    let engine = Box::new(Rtl::new(&environment).with_cam());
+    let config = Config::default();
+    let mut hardware = Pipeline::new(&environment, engine, &config).expect("it is hardware");
+    let same = of_text(&text);
+    let interpreter = Box::new(Interpreter::new(&same).expect("it runs"));
+    let mut asked = Pipeline::new(&same, interpreter, &config).expect("it runs");
+    let controls = [Control::new(environment), Control::new(same)];
+    let say = |line: &str| {
+        let answers = controls.each_ref().map(|control| control.say(line).is_ok());
+        assert_eq!(answers[0], answers[1], "{line}");
+        answers[0]
+    };
+    // Keys that differ in each part of nine bits, and in one alone.
+    let key_of = |number: u64| (number % 6) * 0x0804_0201 + (number / 6) * 0x0010_0000;
+    let mut random = node::random::Random::new(5);
+    let (mut there, mut hits) = (std::collections::BTreeSet::new(), 0);
+    for _ in 0..400 {
+        let key = key_of(random.below(30));
+        let port = 1 + random.below(8);
+        match random.below(4) {
+            0 if say(&format!("table add t {key} do to {port}")) => {
+                there.insert(key);
+            }
+            1 if there.remove(&key) => assert!(say(&format!("table rm t {key}"))),
+            2 if there.contains(&key) => {
+                assert!(say(&format!("table set t {key} do to {port}")));
+            }
+            _ => {}
+        }
+        let packet = (key_of(random.below(30)) as u32).to_be_bytes();
+        let [one, two] = [&mut hardware, &mut asked].map(|pipeline| {
+            let mut out = Collected::default();
+            pipeline.process(node::Time::ZERO, 0, &packet, &mut out);
+            out
+        });
+        assert_eq!(one, two, "{packet:02x?}");
+        hits += usize::from(one.packets[0].0 != 0);
+    }
+    assert!(hits > 50, "{hits}");
+}
+
+#[test]
 fn no_tool_warns_of_what_is_made() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint-sample");
     for (name, width) in [
@@ -417,6 +479,17 @@ fn no_tool_warns_of_what_is_made() {
             lint(&own(name), width, &folder),
             Ok(String::new()),
             "{name}"
+        );
+    }
+    let counting = verilog::Options {
+        performance: true,
+        ..BUILD
+    };
+    for name in ["unused.p4", "matches.p4", "psa_copies.p4"] {
+        assert_eq!(
+            lint_with(&own(name), &counting, &folder),
+            Ok(String::new()),
+            "{name} with counters"
         );
     }
 }
@@ -464,6 +537,11 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 
 /// A program that is valid, by its text.
 pub fn of_text(text: &str) -> Arc<Environment> {
+    of_text_with(text, Default::default())
+}
+
+/// The same on a device that chooses otherwise.
+pub fn of_text_with(text: &str, options: pipeline::environment::Options) -> Arc<Environment> {
     let compiled = compile(
         "one_table.p4",
         text,
@@ -471,7 +549,7 @@ pub fn of_text(text: &str) -> Arc<Environment> {
         &Options::default(),
     );
     let program = Arc::new(compiled.program.expect("it is valid"));
-    Arc::new(Environment::new(program, Default::default()).expect("it is small"))
+    Arc::new(Environment::new(program, options).expect("it is small"))
 }
 
 /// Such a table with another kind of match, and with other sizes.

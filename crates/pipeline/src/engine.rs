@@ -320,6 +320,11 @@ pub trait Engine: Send {
         let _ = now;
     }
 
+    /// Performance counters of hardware since its reset, by name; none unless the environment's options ask for them.
+    fn performance(&mut self) -> Vec<(alloc::sync::Arc<str>, u64)> {
+        Vec::new()
+    }
+
     /// Whether, after [`Engine::prepare`], the engine makes the copies of multicast groups itself: then packets go by [`Engine::pass_all`].
     fn makes_copies(&self) -> bool {
         false

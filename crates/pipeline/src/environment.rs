@@ -34,6 +34,8 @@ pub struct Options {
     pub cpu_port: Option<u32>,
     /// What externs do that the program declares itself.
     pub externs: Registry,
+    /// Whether hardware has performance counters: see [`Engine::performance`](crate::engine::Engine::performance).
+    pub performance: bool,
 }
 
 impl Default for Options {
@@ -42,6 +44,7 @@ impl Default for Options {
             drop_port: 511,
             cpu_port: None,
             externs: Registry::default(),
+            performance: false,
         }
     }
 }

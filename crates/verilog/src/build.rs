@@ -54,6 +54,7 @@ impl<'a> Build<'a> {
             let map = self.table(source);
             self.map.tables.push(map);
         }
+        self.map.performance = self.performance_names();
         self.map.places = self.walk.split.is_some();
         self.map.digests = self.walk.digests.clone();
         for access in &self.walk.accesses {
@@ -144,6 +145,8 @@ impl<'a> Build<'a> {
             "job_taken",
             "none_under_way",
             "unused_copy",
+            "events",
+            "unused_counted",
         ] {
             self.writer.reserve(reserved);
         }
@@ -162,12 +165,14 @@ impl<'a> Build<'a> {
                 self.writer.want(id, stage);
             }
         }
+        self.want_counted();
         self.writer.settle();
         let (answers, randoms) = (self.answers(), self.randoms());
         let logic = self.writer.write();
         let (tables, cells) = (self.tables(), self.cells());
         let (reads, writes) = (self.reads(), self.writes());
         let digests = self.digests();
+        let (events, counted) = self.events();
         let (entry, control) = self.control();
         let mut used_inputs = [false; Input::COUNT];
         for (index, node) in self.walk.graph.nodes.iter().enumerate() {
@@ -215,6 +220,9 @@ impl<'a> Build<'a> {
         if self.walk.split.is_some() {
             text += "    input  wire result_taken,\n    output wire job_taken,\n    output wire none_under_way,\n";
         }
+        if !events.is_empty() {
+            let _ = writeln!(text, "    output wire [{}:0] events,", events.len() - 1);
+        }
         text += "    output wire out_valid\n);\n";
         if along.is_some() {
             text += "    wire unused_along = &{1'b0, along};\n";
@@ -258,6 +266,13 @@ impl<'a> Build<'a> {
             }
         }
         let _ = writeln!(text, "    assign out_valid = valid_s{};", last.0);
+        for (number, event) in events.iter().enumerate() {
+            let _ = writeln!(text, "    assign events[{number}] = {event};");
+        }
+        if !counted.is_empty() {
+            let counted = counted.join(", ");
+            let _ = writeln!(text, "    wire unused_counted = &{{1'b0, {counted}}};");
+        }
         let holes = self.writer.window_holes();
         let holes = holes
             .iter()

@@ -20,8 +20,12 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
-pub const LIBRARY: [(&str, &str); 12] = [
+pub const LIBRARY: [(&str, &str); 14] = [
     ("p4_again.v", include_str!("../../../rtl/p4/rtl/p4_again.v")),
+    (
+        "p4_cam_table.v",
+        include_str!("../../../rtl/p4/rtl/p4_cam_table.v"),
+    ),
     (
         "p4_deparser.v",
         include_str!("../../../rtl/p4/rtl/p4_deparser.v"),
@@ -37,6 +41,10 @@ pub const LIBRARY: [(&str, &str); 12] = [
         include_str!("../../../rtl/p4/rtl/p4_gather.v"),
     ),
     ("p4_loop.v", include_str!("../../../rtl/p4/rtl/p4_loop.v")),
+    (
+        "p4_performance.v",
+        include_str!("../../../rtl/p4/rtl/p4_performance.v"),
+    ),
     (
         "p4_prefix_table.v",
         include_str!("../../../rtl/p4/rtl/p4_prefix_table.v"),
@@ -201,7 +209,9 @@ impl Design {
                 clones_raw: anew.clones_raw,
             });
         }
-        let roots: Vec<Id> = outputs.iter().map(|(_, id)| *id).collect();
+        let roots = outputs.iter().map(|(_, id)| *id);
+        let counted = walk.counted(false).chain(walk.counted(true));
+        let roots: Vec<Id> = roots.chain(counted).collect();
         let schedule = Schedule::new(&walk, &roots);
         let mut build = Build::new(environment, &walk, &schedule, window);
         build.objects()?;

@@ -649,6 +649,7 @@ impl<'a> Walk<'a> {
             source: Source::Groups,
             keys: alloc::vec![key],
             result,
+            when: None,
             latency: 2,
             second: false,
         });
@@ -668,6 +669,7 @@ impl<'a> Walk<'a> {
             source: Source::Sessions,
             keys: alloc::vec![number],
             result,
+            when: None,
             latency: 2,
             second: false,
         });

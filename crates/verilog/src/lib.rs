@@ -35,6 +35,7 @@ mod meters;
 mod names;
 mod objects;
 mod packet;
+mod performance;
 mod registers;
 mod schedule;
 mod state;
@@ -60,6 +61,10 @@ pub struct Options<'a> {
     pub levels: u32,
     /// What is done so that the hardware is smaller or faster.
     pub optimise: Optimise,
+    /// Tables of exact keys are a binary CAM in memories, in place of hashes.
+    pub cam: bool,
+    /// Whether the parser, the tables and the deparser count what passes: see [`map::Map::performance`].
+    pub performance: bool,
     /// The place of a span in the program, for comments.
     pub place: &'a dyn Fn(Span) -> Option<alloc::string::String>,
 }
@@ -72,6 +77,8 @@ impl Options<'static> {
         window: 1024,
         levels: 6,
         optimise: Optimise::ALL,
+        cam: false,
+        performance: false,
         place: &|_| None,
     };
 }

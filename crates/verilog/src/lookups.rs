@@ -29,7 +29,7 @@ impl Build<'_> {
                 TableMap {
                     source,
                     name: form.name.clone(),
-                    kind: crate::tables::kind(form, table.0),
+                    kind: crate::tables::kind(form, table.0, self.walk.options.cam),
                     keys: form
                         .keys
                         .iter()
@@ -165,6 +165,14 @@ impl Build<'_> {
                         text,
                         "    p4_exact_table #(.KEY_W({key}), .DATA_W({data}), .INDEX_W({index}), .SPARE({spare}), .HASHES({{\n        {}}})) {instance} (\n        {ports}\n    );",
                         masks.join(",\n        ")
+                    );
+                }
+                TableKind::Cam { rows } => {
+                    let _ = writeln!(
+                        text,
+                        "    p4_cam_table #(.KEY_W({}), .DATA_W({data}), .ROWS({rows}), .ROW_W({})) {instance} (\n        {ports}\n    );",
+                        table.key(),
+                        bits_for(rows - 1)
                     );
                 }
                 TableKind::Prefix { levels } => {

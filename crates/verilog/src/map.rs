@@ -25,6 +25,8 @@ pub mod address {
     pub const WRITTEN: u16 = 0x3000;
     /// For each queue of messages 64 words: how many messages were lost, above 1 if one is there; and behind it the words of the first.
     pub const DIGESTS: u16 = 0x4000;
+    /// The performance counters: two words each, of which the lower is read first.
+    pub const PERFORMANCE: u16 = 0xE000;
     /// Takes the first message off the queue with this number.
     pub const TAKE: u16 = 0x1002;
     /// The row of a table's default.
@@ -118,6 +120,11 @@ pub enum TableKind {
         /// So many rows from 4 * 2^`index` on are all compared at once: for entries that find no place in the four ways.
         spare: u32,
     },
+    /// A binary CAM: rows of exact keys, each anywhere. Between two writes of rows are [`CAM_CYCLES`] cycles at least.
+    Cam {
+        /// How many.
+        rows: u32,
+    },
     /// Rows of value and mask, of which the first that matches wins; in banks if there are many.
     Ternary {
         /// How many.
@@ -131,6 +138,9 @@ pub enum TableKind {
     },
 }
 
+/// So many cycles a row of a CAM takes to be written.
+pub const CAM_CYCLES: u32 = 6;
+
 /// So many rows of a ternary table are a bank, as a power of two: with more, the way from all of them to the first would set the clock.
 pub(crate) const BANK: u32 = 8;
 
@@ -141,6 +151,7 @@ impl TableKind {
         match self {
             TableKind::Default => 0,
             TableKind::Exact { .. } => 2,
+            TableKind::Cam { .. } => 3,
             // First in each bank, then among the banks.
             TableKind::Ternary { rows } => 2 + u32::from(*rows > 1 << BANK),
             TableKind::Prefix { levels } => levels + 1,
@@ -191,7 +202,7 @@ impl TableMap {
     pub fn entry(&self) -> u32 {
         match self.kind {
             TableKind::Default => self.result.data(),
-            TableKind::Exact { .. } => 1 + self.key() + self.result.data(),
+            TableKind::Exact { .. } | TableKind::Cam { .. } => 1 + self.key() + self.result.data(),
             TableKind::Ternary { .. } => 1 + 2 * self.key() + self.result.data(),
             TableKind::Prefix { .. } => self.key().max(1 + self.result.data()),
         }
@@ -242,6 +253,8 @@ pub struct Map {
     pub places: bool,
     /// Queues of messages, by their numbers: see [`address::DIGESTS`].
     pub digests: Vec<DigestMap>,
+    /// Names of the performance counters, from [`address::PERFORMANCE`] on; none unless they are asked for.
+    pub performance: Vec<Arc<str>>,
 }
 
 impl Map {
@@ -289,6 +302,9 @@ impl Map {
                     format!("\"kind\": \"prefix\", \"levels\": {levels}")
                 }
                 TableKind::Ternary { rows } => format!("\"kind\": \"ternary\", \"rows\": {rows}"),
+                TableKind::Cam { rows } => format!(
+                    "\"kind\": \"cam\", \"rows\": {rows}, \"cycles_between_writes\": {CAM_CYCLES}"
+                ),
             };
             let pairs = |pairs: &[Part]| {
                 let pairs = pairs
@@ -340,6 +356,14 @@ impl Map {
             );
         }
         text += "\n  ]";
+        if !self.performance.is_empty() {
+            let counters = self.performance.iter().enumerate().map(|(number, name)| {
+                let at = usize::from(address::PERFORMANCE) + 2 * number;
+                format!("{{\"address\": {at}, \"name\": {name:?}}}")
+            });
+            let counters: Vec<String> = counters.collect();
+            let _ = write!(text, ",\n  \"performance\": [{}]", counters.join(", "));
+        }
         if self.places {
             let _ = write!(
                 text,
@@ -383,6 +407,11 @@ impl Map {
             define(&format!("{of}_OBJECT"), (self.tables.len() + number) as u64);
             define(&format!("{of}_BITS"), memory.width.into());
             define(&format!("{of}_CELLS"), memory.size as u64);
+        }
+        for (number, name) in self.performance.iter().enumerate() {
+            let name = identifier(name).to_ascii_uppercase();
+            let at = u64::from(address::PERFORMANCE) + 2 * number as u64;
+            define(&format!("PERFORMANCE_{name}"), at);
         }
         if self.places {
             define(

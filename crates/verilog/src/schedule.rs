@@ -103,7 +103,10 @@ impl Schedule {
                     .iter()
                     .zip(&schedule.accesses)
                     .filter(|(access, _)| !access.second);
+                let counted = walk.counted(false);
+                let counted = counted.filter_map(|id| schedule.stages[id.index()]);
                 let latest = ends
+                    .chain(counted)
                     .chain(writes.map(|(_, stage)| *stage))
                     .max()
                     .unwrap_or_default();

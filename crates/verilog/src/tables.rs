@@ -17,6 +17,9 @@ const FEW: u32 = 32;
 /// A table that compares its rows at once may have so many flip-flops: those of the largest chips.
 const MOST_REGISTERS: u64 = 1 << 23;
 
+/// A CAM of more bits of memory is no hardware for any chip.
+const MOST_CAM: u64 = 1 << 26;
+
 /// With more than these it is told.
 const MANY_REGISTERS: u64 = 1 << 19;
 
@@ -44,6 +47,7 @@ impl<'a> Walk<'a> {
             source: Source::ValueSet(set),
             keys,
             result,
+            when: None,
             latency,
             second: self.split.is_some(),
         });
@@ -67,6 +71,13 @@ impl<'a> Walk<'a> {
                 }
                 if registers > MANY_REGISTERS {
                     self.warnings.push(alloc::format!("{told}, more than most chips have; a smaller `size`, or matches that are exact or of the longest prefix, take less"));
+                }
+                u64::from(*rows)
+            }
+            TableKind::Cam { rows } => {
+                let bits = u64::from(*rows) * 512 * u64::from(key.div_ceil(9));
+                if bits > MOST_CAM {
+                    return self.cannot(alloc::format!("table `{name}`: a CAM of {rows} rows of {key} bits takes {bits} bits of memory, more than the {MOST_CAM} of the largest chips; give the table a smaller `size`, or leave out `--exact cam`"));
                 }
                 u64::from(*rows)
             }
@@ -102,11 +113,13 @@ impl<'a> Walk<'a> {
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         let name = &table.name;
         let key = keys.iter().map(|key| self.graph.width(*key)).sum();
-        let latency = self.latency(name, &kind(form, id.0), key)?;
+        let kind = kind(form, id.0, self.options.cam);
+        let latency = self.latency(name, &kind, key)?;
         self.lookups.push(Lookup {
             source: Source::Table(id),
             keys,
             result,
+            when: Some(when),
             latency,
             second: self.split.is_some(),
         });
@@ -242,6 +255,7 @@ impl Walk<'_> {
             source: Source::Choices(table),
             keys: alloc::vec![number],
             result,
+            when: None,
             latency: 2,
             second: self.split.is_some(),
         });
@@ -271,7 +285,7 @@ pub(crate) fn hit_of(walk: &Walk<'_>) -> Option<(Id, Id)> {
 }
 
 /// How a table is built.
-pub(crate) fn kind(form: &Form, seed: u32) -> TableKind {
+pub(crate) fn kind(form: &Form, seed: u32, cam: bool) -> TableKind {
     if form.keys.is_empty() {
         return TableKind::Default;
     }
@@ -288,6 +302,11 @@ pub(crate) fn kind(form: &Form, seed: u32) -> TableKind {
     }
     if !form.keys.iter().all(is_exact) {
         return ternary(form.size);
+    }
+    if cam {
+        return TableKind::Cam {
+            rows: form.size.max(2),
+        };
     }
     let width: u32 = form.keys.iter().map(|key| key.ty.width()).sum();
     exact(width, form.size, seed)

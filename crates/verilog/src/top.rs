@@ -109,6 +109,25 @@ impl Design {
             false => String::new(),
         };
         let unused = sink.join(", ");
+        let names = &self.map.performance;
+        let counts = !names.is_empty();
+        let tables = match has("events") {
+            true => pipeline.matches("    assign events[").count(),
+            false => 0,
+        };
+        let mut read_wire = String::new();
+        if counts {
+            read_wire += "    wire [31:0] pipeline_read;\n";
+        }
+        let mut events = "";
+        if tables > 0 {
+            let _ = writeln!(read_wire, "    wire [{}:0] events;", tables - 1);
+            events = " .events(events),";
+        }
+        let performance = match counts {
+            true => crate::performance::instance(names),
+            false => String::new(),
+        };
         format!(
             "// {name}: packets in by an AXI stream, packets out by another. tuser is the number of the port.
 //
@@ -199,10 +218,10 @@ module {name} (
     wire [7:0] out_reason;
     wire [15:0] out_port, out_header_bytes, out_payload;
     wire [31:0] out_limit;
-{header_wire}    {name}_pipeline pipeline (
+{header_wire}{read_wire}    {name}_pipeline pipeline (
         .clk(clk), .rst(rst),
         .in_valid(window_valid), .window(window), .window_bytes(window_bytes),
-{connect}{pins}        .ctl_write(ctl_write), .ctl_address(ctl_address), .ctl_data(ctl_data), .ctl_read(ctl_read),
+{connect}{pins}        .ctl_write(ctl_write), .ctl_address(ctl_address), .ctl_data(ctl_data), .ctl_read({read}),{events}
 {copies}{header_port}        .out_reason(out_reason), .out_port(out_port), .out_header_bytes(out_header_bytes),
         .out_payload(out_payload), .out_limit(out_limit), .out_valid(out_valid)
     );
@@ -247,11 +266,12 @@ module {name} (
         .out_valid(leaves_valid), .out_ready(leaves_ready),
         .drop_valid(dropped), .drop_reason(dropped_reason), .more(more), .holds(holds)
     );
-{back_again}    wire unused = &{{1'b0, {unused}}};
+{back_again}{performance}    wire unused = &{{1'b0, {unused}}};
 endmodule
 
 `resetall
 ",
+            read = if counts { "pipeline_read" } else { "ctl_read" },
             stages = self.stages,
             flight_bits = flight_log2 + 1,
             queue_log2 = QUEUE_LOG2,

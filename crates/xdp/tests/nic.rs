@@ -337,7 +337,10 @@ fn a_nic_on_interfaces_learns_mirrors_and_lets_packets_come_back() {
             );
             assert_eq!(counts(&control)[0][..2], [2, 120]);
             // Forgotten when its time has passed, by the program at once and then by the process.
-            std::thread::sleep(Duration::from_millis(2100));
+            let over = now() + Time::from_ms(2100);
+            while now() < over {
+                std::thread::park_timeout(Duration::from_millis(20));
+            }
             h0.tx.send(&[&of(0)]).expect("sent");
             assert!(arrivals(&mut h1).is_empty());
             // A controller deletes what packets have learned.

@@ -46,6 +46,12 @@ pub struct Compile {
         hide_possible_values = true
     )]
     without: Vec<Optimisation>,
+    /// How tables of exact keys are built: four hashes, or a binary CAM in memories, which compares all rows
+    #[arg(long, value_enum, value_name = "KIND", default_value_t = Exact::Hash)]
+    exact: Exact,
+    /// Performance counters of parser, tables and deparser on the register bus
+    #[arg(long)]
+    counters: bool,
     #[command(flatten)]
     reading: Reading,
 }
@@ -66,6 +72,15 @@ enum Optimisation {
     Shared,
     /// The parser's logic is cut into cycles
     CutParser,
+}
+
+/// How a table of exact keys is built.
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Exact {
+    /// Four hashes and memories
+    Hash,
+    /// A binary CAM in memories
+    Cam,
 }
 
 /// What a program is compiled to.
@@ -112,6 +127,8 @@ impl Compile {
                 shared: !self.without.contains(&Optimisation::Shared),
                 cut_parser: !self.without.contains(&Optimisation::CutParser),
             },
+            cam: matches!(self.exact, Exact::Cam),
+            performance: self.counters,
             place: &place,
         };
         let told = |unsupported| anyhow!(describe(&unsupported, &compiled));

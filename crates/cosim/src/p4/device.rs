@@ -119,6 +119,13 @@ impl Device {
         self.write(address::COMMIT, (object as u32) << 24 | row);
     }
 
+    /// Lets so many cycles pass.
+    pub fn wait(&mut self, cycles: u32) {
+        for _ in 0..cycles {
+            self.idle(0);
+        }
+    }
+
     /// Reads a cell of a memory, as words.
     pub fn fetch(&mut self, object: usize, row: u32, words: usize) -> Vec<u32> {
         self.write(address::FETCH, (object as u32) << 24 | row);

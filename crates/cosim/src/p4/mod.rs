@@ -23,8 +23,8 @@ use pipeline::table::Table;
 use rows::Rows;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use verilog::map::address::{DEFAULT_ROW, DIGESTS, TAKE, WRITTEN};
-use verilog::map::{DigestMap, Source, TableKind, meter};
+use verilog::map::address::{DEFAULT_ROW, DIGESTS, PERFORMANCE, TAKE, WRITTEN};
+use verilog::map::{CAM_CYCLES, DigestMap, Source, TableKind, meter};
 use verilog::{Design, Optimise, Options, reason};
 
 fn no_path() -> Unsupported {
@@ -36,6 +36,7 @@ pub struct Rtl {
     environment: Arc<Environment>,
     width: u32,
     optimise: Optimise,
+    cam: bool,
     /// Made when the path is known.
     running: Option<Running>,
 }
@@ -70,6 +71,7 @@ impl Rtl {
             environment: Arc::clone(environment),
             width: Options::DEFAULT.width,
             optimise: Options::DEFAULT.optimise,
+            cam: Options::DEFAULT.cam,
             running: None,
         }
     }
@@ -84,6 +86,12 @@ impl Rtl {
     #[must_use]
     pub fn with_optimise(self, optimise: Optimise) -> Rtl {
         Rtl { optimise, ..self }
+    }
+
+    /// With tables of exact keys as CAMs.
+    #[must_use]
+    pub fn with_cam(self) -> Rtl {
+        Rtl { cam: true, ..self }
     }
 
     /// What the hardware is like, when the path has been told.
@@ -161,6 +169,10 @@ impl Running {
             shadow.seen = Some(generation);
             let words = map.entry().div_ceil(32) as usize;
             let prefix = matches!(map.kind, TableKind::Prefix { .. });
+            let rest = match map.kind {
+                TableKind::Cam { .. } => CAM_CYCLES,
+                _ => 0,
+            };
             if prefix {
                 // The other half is written, and then turned to.
                 std::mem::swap(&mut shadow.rows, &mut shadow.hidden);
@@ -170,6 +182,7 @@ impl Running {
                 // The default has no halves.
                 if shadow.rows.get(row) != Some(bits) || (prefix && *row == DEFAULT_ROW) {
                     self.device.commit(object, *row, &words_of(bits, words));
+                    self.device.wait(rest);
                 }
             }
             let gone = shadow.rows.keys().filter(|row| !rows.contains_key(row));
@@ -177,6 +190,7 @@ impl Running {
                 // A boundary that is not used is beyond all keys.
                 let fill = if prefix { u32::MAX } else { 0 };
                 self.device.commit(object, *row, &vec![fill; words]);
+                self.device.wait(rest);
             }
             if prefix {
                 self.device.commit(object, 0, &[]);
@@ -422,10 +436,27 @@ impl Engine for Rtl {
         let options = Options {
             width: self.width,
             optimise: self.optimise,
+            cam: self.cam,
+            performance: self.environment.options.performance,
             ..Options::DEFAULT
         };
         self.running = Some(Running::new(&self.environment, path, &options)?);
         Ok(true)
+    }
+
+    fn performance(&mut self) -> Vec<(Arc<str>, u64)> {
+        let Some(running) = &mut self.running else {
+            return Vec::new();
+        };
+        let names = running.design.map.performance.iter();
+        let addresses = (PERFORMANCE..).step_by(2);
+        let device = &mut running.device;
+        let counters = names.zip(addresses).map(|(name, at)| {
+            // The lower word first, which keeps the upper one.
+            let (low, high) = (device.read(at), device.read(at + 1));
+            (name.clone(), u64::from(high) << 32 | u64::from(low))
+        });
+        counters.collect()
     }
 
     fn makes_copies(&self) -> bool {

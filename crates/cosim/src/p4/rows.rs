@@ -31,6 +31,14 @@ pub(crate) fn rows(environment: &Environment, map: &TableMap) -> (Rows, usize) {
     let mut left = 0;
     match &map.kind {
         TableKind::Default => {}
+        TableKind::Cam { rows: most } => {
+            for entry in installed.iter().filter(|entry| entry.index < *most) {
+                let (key, _) = joined(&entry.entry.keys, map);
+                let bits = valid(map.key(), &key, map.result.data());
+                rows.insert(entry.index, bits | data(environment, map, entry));
+            }
+            left = installed.len() - rows.len();
+        }
         TableKind::Exact {
             index,
             hashes,

@@ -144,6 +144,11 @@ impl Machine {
         self.path && self.engine.knows_sides()
     }
 
+    /// The engine's performance counters.
+    pub(super) fn performance(&mut self) -> Vec<(Arc<str>, u64)> {
+        self.engine.performance()
+    }
+
     /// Lets the engine bring the environment what it has changed by itself.
     pub(super) fn settle(&mut self) {
         if core::mem::take(&mut self.context.settles) {

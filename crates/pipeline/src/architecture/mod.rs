@@ -253,6 +253,11 @@ impl Pipeline {
         Ok(())
     }
 
+    /// Performance counters of hardware since its reset, by name: see [`Engine::performance`].
+    pub fn performance(&mut self) -> Vec<(Arc<str>, u64)> {
+        self.machine.performance()
+    }
+
     /// What happened since tracing began, or since this was last asked.
     pub fn take_trace(&mut self) -> Trace {
         match &mut self.machine.context.trace {

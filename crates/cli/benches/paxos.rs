@@ -1,8 +1,11 @@
 //! Paxos processes on one machine, with and without state files, compared with the disk's own fdatasync rate in one run.
 //!
 //! Three acceptors, a coordinator and a replica talk over the loopback. PAXOS_BENCH_CLIENTS is how many clients ask in a closed loop (default 128),
-//! PAXOS_BENCH_COUNT how many operations each asks for (default 200), PAXOS_BENCH_STATE where the files are (default target/tmp), WIRE the program
-//! (default the one that cargo built).
+//! PAXOS_BENCH_COUNT how many operations each asks for (default 200), PAXOS_BENCH_ROUNDS how many rounds there are (default 7), PAXOS_BENCH_STATE
+//! where the files are (default target/tmp), WIRE the program (default the one that cargo built).
+//!
+//! A round has both kinds, in turns the one or the other first, and what the disk does in that second: other work on the machine, which changes
+//! from minute to minute, bears on both. The ratio is the median of those of the rounds.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::fs::{self, File};
@@ -10,9 +13,6 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
-
-/// Number of runs of each kind; the report shows medians.
-const RUNS: usize = 3;
 
 fn main() {
     // `cargo test --benches` only wants to know that it starts.
@@ -28,28 +28,43 @@ fn main() {
         text("PAXOS_BENCH_CLIENTS", "128"),
         text("PAXOS_BENCH_COUNT", "200"),
     ];
+    let rounds: usize = text("PAXOS_BENCH_ROUNDS", "7")
+        .parse()
+        .expect("a number of rounds");
     let (mut syncs, mut with, mut without) = (Vec::new(), Vec::new(), Vec::new());
-    for run in 0..RUNS {
+    for round in 0..rounds {
         syncs.push(syncs_a_second(&folder.join("syncs")));
-        with.push(rate(&wire, &folder.join(run.to_string()), true, &load));
-        without.push(rate(
-            &wire,
-            &folder.join(format!("{run}-without")),
-            false,
-            &load,
-        ));
+        let keeps_first = round % 2 == 0;
+        for keeps in [keeps_first, !keeps_first] {
+            let rate = rate(
+                &wire,
+                &folder.join(format!("{round}-{keeps}")),
+                keeps,
+                &load,
+            );
+            match keeps {
+                true => with.push(rate),
+                false => without.push(rate),
+            }
+        }
+        let [disk, with, without] = [&syncs, &with, &without].map(|rates| rates[round]);
+        println!("round {round}: disk {disk:.0}, without {without:.0}, with {with:.0}");
     }
+    let ratios = with
+        .iter()
+        .zip(&without)
+        .map(|(with, without)| with / without);
+    let ratio = median(ratios.collect());
     let [syncs, with, without] = [syncs, with, without].map(median);
     println!(
-        "{} clients, files in {}, median of {RUNS}",
+        "{} clients, files in {}, medians of {rounds} rounds",
         load[0],
         parent.display()
     );
     println!("the disk alone    {syncs:>8.0} appends with fdatasync a second");
     println!("without files     {without:>8.0} operations a second");
     println!(
-        "with files        {with:>8.0} operations a second: {:.2} of without, {:.1} for each fdatasync that the disk could do",
-        with / without,
+        "with files        {with:>8.0} operations a second: {ratio:.2} of without, {:.1} for each fdatasync that the disk could do",
         with / syncs
     );
     fs::remove_dir_all(folder).expect("the folder goes");

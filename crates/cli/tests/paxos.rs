@@ -153,6 +153,47 @@ pub fn members_with(group: &str, on: &str, more: &str) -> String {
     )
 }
 
+/// Members of a group that has nothing to decide wake up for leases, reports and trims alone. The
+/// least of five intervals counts: other work on the machine only adds to it.
+#[test]
+fn a_group_that_has_nothing_to_do_hardly_wakes_up() {
+    let place = Place::new("paxos-idle");
+    let group = group(9);
+    let on = format!("--on multicast:{group}:57021@127.0.0.1");
+    let script = format!(
+        "start() {{ wire run paxos-$1 $2 --set state=state --set group={group} {on} > /dev/null 2>&1 & }}
+         switches() {{ cat /proc/$1/task/*/status | awk '/^voluntary/ {{ n += $2 }} END {{ print n }}'; }}
+         for id in 0 1 2; do start acceptor --set=id=$id; a=$!; done
+         start coordinator --set=replicas=1; c=$!; start coordinator --set=identity=2; d=$!
+         start replica --set=id=0; r=$!
+         wire paxos kv put 1 1 {on} --duration 60s; sleep 2
+         for interval in 1 2 3 4 5; do
+             for pid in $a $c $d $r; do switches $pid; done > before; sleep 2
+             for pid in $a $c $d $r; do switches $pid; done > after
+             paste before after | awk '{{ printf \"%d \", ($2 - $1) / 2 }} END {{ print \"\" }}'
+         done
+         kill $(jobs -p); wait"
+    );
+    let ended = place.run(&script);
+    let mut lines = ended.out.lines();
+    assert_eq!(lines.next(), Some("written"), "{}", ended.err);
+    let intervals: Vec<Vec<u64>> = lines
+        .map(|line| line.split(' ').filter_map(|n| n.parse().ok()).collect())
+        .collect();
+    assert_eq!(intervals.len(), 5, "{}{}", ended.out, ended.err);
+    for (place, member) in ["acceptor", "leader", "follower", "replica"]
+        .iter()
+        .enumerate()
+    {
+        let least = intervals.iter().map(|rates| rates[place]).min();
+        // None would be a member that does not run.
+        assert!(
+            least > Some(0) && least < Some(50),
+            "{member}: {intervals:?}"
+        );
+    }
+}
+
 /// The test kills and restarts each acceptor in turn, and then all members at once. All writes
 /// are there.
 #[test]

@@ -195,7 +195,7 @@ pub fn replica(id: u16, window: usize) -> Process {
         id,
         window,
         report: Time::from_ms(10),
-        idle_report: Time::from_ms(200),
+        idle_report: Time::from_ms(500),
         ..Default::default()
     };
     let disk = Disk::default();

@@ -180,16 +180,18 @@ fn changes(random: &mut Random) -> Vec<Value> {
         0 => (1 << random.below(3), 0b01000),
         _ => (0b111 & !(1 << random.below(3)), 0b11000),
     };
-    let change = |add, remove| Change {
-        add,
-        remove,
+    // All of them, so that one that is refused leaves no smaller set behind.
+    let to = |acceptors: u8| Change {
+        add: acceptors,
+        remove: !acceptors,
         ..Change::default()
     };
+    let first = 0b111;
     let all = [
-        change(new, old),
-        change(old, new),
-        change(new, 0),
-        change(0, new),
+        to(first & !old | new),
+        to(first),
+        to(first | new),
+        to(first),
     ];
     all[..2 + random.below(3) as usize]
         .iter()

@@ -128,7 +128,7 @@ pub struct CoordinatorNode {
     replicas: usize,
     /// When it last heard each acceptor.
     heard: [Option<Time>; ACCEPTORS],
-    /// A change of the members that waits for answers of its new acceptors, and since when.
+    /// A change of the members that waits, and since when.
     change: Option<(Command, Time)>,
     /// Whether members can change: no switch orders requests, and no acceptor is auxiliary.
     can_change: bool,
@@ -381,9 +381,8 @@ impl CoordinatorNode {
         self.hand_over(now, false);
     }
 
-    /// Grants a change of the members that the group can carry out. `None`: not before each new
-    /// acceptor has answered something that it was asked since then. One that answers late is no
-    /// obstacle: it hears in order from where on it must remember.
+    /// Grants a change of the members that the group can carry out; `None`: not now. It is held
+    /// until then.
     fn grant(&mut self, now: Time, command: Command) -> Option<Command> {
         let Some(change) = Change::decode(&command.value).filter(|_| self.can_change) else {
             return Some(command);
@@ -392,43 +391,59 @@ impl CoordinatorNode {
             Some((known, since)) if known == command && now <= since + self.absence => since,
             _ => now,
         };
-        if self.awaits_acceptors(change, since) {
+        let granted = Change {
+            granted: true,
+            ..change
+        };
+        if self.is_early(granted, since) {
             self.change = Some((command, since));
             self.coordinator.tell_trim(&mut self.out);
             self.coordinator.probe(&mut self.out);
             return None;
         }
         self.change = None;
-        let granted = Change {
-            granted: true,
-            ..change
-        };
         Some(Command {
             value: granted.encode(),
             ..command
         })
     }
 
-    /// Whether an acceptor that a change adds has answered nothing since then.
-    fn awaits_acceptors(&self, change: Change, since: Time) -> bool {
-        let known = self.coordinator.configuration().acceptors.bits();
-        let new = Set::of(change.add & !known);
+    /// Whether a change that was asked for at `since` has to wait.
+    ///
+    /// - For each new acceptor to answer something that it was asked since then: before that it may
+    ///   have lost its memory. One that answers late is no obstacle, as it hears in order from where
+    ///   on it must remember.
+    /// - For all replicas to have delivered what comes before the last change applies. From there on
+    ///   coordinators know the acceptors of an instance once this one is decided, and have nothing
+    ///   before it voted for again; so acceptors may forget it.
+    fn is_early(&self, change: Change, since: Time) -> bool {
+        let known = self.coordinator.configuration();
+        let changed = known.changed(change, self.coordinator.next(), self.window as u64);
+        if !changed.is_ok_and(|changed| changed.version > known.version) {
+            // Nothing changes, and replicas say why.
+            return false;
+        }
+        let new = Set::of(change.add & !known.acceptors.bits());
         let is_there = |id: u16| self.heard[usize::from(id)].is_some_and(|at| at >= since);
-        (0..ACCEPTORS as u16).any(|id| new.has(id) && !is_there(id))
+        let is_missing = (0..ACCEPTORS as u16).any(|id| new.has(id) && !is_there(id));
+        is_missing || self.coordinator.base() < known.from
     }
 
-    /// Has a change decided whose new acceptors have answered. Its client may have gone long since
-    /// where they took longer than `absence`.
+    /// Has a change decided that need not wait any more. Its client may have gone long since where
+    /// that took longer than `absence`.
     fn change_members(&mut self, now: Time) {
         let Some((command, since)) = self.change else {
             return;
         };
-        let change = Change::decode(&command.value);
-        let is_over = now > since + self.absence || !self.coordinator.is_leading();
-        if is_over || change.is_none() {
+        let change = Change::decode(&command.value).unwrap_or_default();
+        let granted = Change {
+            granted: true,
+            ..change
+        };
+        if now > since + self.absence || !self.coordinator.is_leading() {
             self.change = None;
         } else if self.coordinator.has_room()
-            && !change.is_some_and(|change| self.awaits_acceptors(change, since))
+            && !self.is_early(granted, since)
             && let Some(command) = self.grant(now, command)
         {
             self.take_up(now, command);
@@ -457,6 +472,11 @@ impl CoordinatorNode {
     fn wait(&self) -> Time {
         let doubled = self.lease.as_ps() << self.in_vain.min(MAX_DOUBLED);
         Time::from_ps(doubled) + self.patience
+    }
+
+    /// How often it says that it leads.
+    fn lease_third(&self) -> Time {
+        Time::from_ps(self.lease.as_ps() / 3)
     }
 
     /// Gives its switch what that has not taken up, once more.
@@ -643,7 +663,7 @@ impl Node for CoordinatorNode {
                     instance: self.coordinator.next(),
                     ..Message::new(Kind::Lease)
                 });
-                self.says_so = now + Time::from_ps(self.lease.as_ps() / 3);
+                self.says_so = now + self.lease_third();
                 if self.coordinator.is_leading() && now >= self.led_since + self.lease {
                     self.in_vain = 0;
                 }
@@ -663,12 +683,13 @@ impl Node for CoordinatorNode {
                     *asked = 2;
                 }
                 self.is_idle = self.held.is_empty() && !self.coordinator.awaits_answers();
-                self.asks_again = now
-                    + match self.is_idle {
-                        // For what it says at each retry: from where on acceptors must remember.
-                        true => self.lease,
-                        false => self.pause,
-                    };
+                let third = self.lease_third();
+                self.asks_again = match self.is_idle {
+                    // For what it says at each retry: from where on acceptors must remember.
+                    // Once a lease, when it wakes up to say that it leads.
+                    true => (self.says_so + third + third).max(now + third),
+                    false => now + self.pause,
+                };
                 if self.coordinator.round() != round {
                     self.began(now);
                 }

@@ -782,3 +782,65 @@ fn a_coordinator_grants_a_change_once_the_new_acceptor_answers() {
     let asked = said(&mut out).remove(0).1;
     assert_eq!(asked.value.value, change.encode(), "not granted");
 }
+
+/// A coordinator that learns the next change has nothing before it voted for again, so each replica
+/// has to have delivered that: one may lose its store, and the others lack it.
+#[test]
+fn a_coordinator_holds_a_change_until_replicas_have_come_to_where_the_last_one_applies() {
+    let config = coordinator::Config {
+        window: 8,
+        ..Default::default()
+    };
+    let mut node = coordinator::CoordinatorNode::new(config).unwrap();
+    let (mut out, now) = (Out::default(), Time::from_ms(1));
+    node.wake(now, &mut out);
+    led(&mut node, now, &mut out);
+    let change = |add, remove| crate::Change {
+        granted: true,
+        add,
+        remove,
+        ..Default::default()
+    };
+    let first = crate::Configuration::of(3);
+    let applies_at_11 = first.changed(change(0b1000, 0b0100), 3, 8).unwrap();
+    let delivered = |below| Message {
+        instance: below,
+        value: Command {
+            value: applies_at_11.encode(),
+            ..Command::default()
+        },
+        ..Message::new(Kind::Delivered)
+    };
+    tell(&mut node, now, 0, &delivered(10), &mut out);
+    for (instance, sender) in [(1, 0), (1, 1), (10, 0), (10, 1)] {
+        let promise = Message {
+            sender,
+            boot: 1,
+            instance,
+            round: node.coordinator.round(),
+            base: 10,
+            high: 10,
+            ..Message::new(Kind::Phase1B)
+        };
+        tell(&mut node, now, 0, &promise, &mut out);
+    }
+    assert!(node.coordinator.is_leading());
+    assert_eq!((node.coordinator.base(), node.coordinator.next()), (10, 11));
+    said(&mut out);
+    let request = Message {
+        value: Command {
+            client: 1,
+            sequence: 1,
+            value: change(0, 0b1000).encode(),
+        },
+        ..Message::new(Kind::Request)
+    };
+    tell(&mut node, now, 0, &request, &mut out);
+    assert_eq!(count(&mut out, Kind::Phase2A), 0, "10 is not delivered");
+    tell(&mut node, now, 0, &delivered(11), &mut out);
+    assert_eq!(
+        count(&mut out, Kind::Phase2A),
+        1,
+        "it need not be asked for again"
+    );
+}

@@ -33,7 +33,7 @@ const COORDINATOR_ON_HOSTS: &Defaults<coordinator::Config> = &[
 ];
 const REPLICA_ON_HOSTS: &Defaults<replica::Config> = &[
     ("report", Time::from_ms(10), |config| &mut config.report),
-    ("idle_report", Time::from_ms(200), |config| {
+    ("idle_report", Time::from_ms(500), |config| {
         &mut config.idle_report
     }),
 ];

@@ -244,13 +244,14 @@ impl<'a> Runner<'a> {
         if now < self.next_poll {
             return false;
         }
-        let (mut any, mut all_up) = (false, true);
+        let (mut any, mut all_up, mut has_wires) = (false, true, false);
         for index in 0..self.ports.len() {
             let port = &mut self.ports[index];
             let real = port.from.is_none() && !port.real && port.open;
             let Some(link) = real.then(|| port.rx.link()).flatten() else {
                 continue;
             };
+            has_wires = true;
             all_up &= link.up;
             // Between two looks it may have been lost for a moment.
             let lost = std::mem::replace(&mut port.downs, link.downs) < link.downs;
@@ -261,6 +262,11 @@ impl<'a> Runner<'a> {
         }
         if all_up || any {
             self.changed = now;
+        }
+        if !has_wires {
+            // No interface of its own, as with sockets: nothing to look at.
+            self.next_poll = Time::MAX;
+            return any;
         }
         let rarely = all_up || now - self.changed > DOWN_FOR_LONG;
         self.next_poll = now + if rarely { POLL } else { POLL_DOWN };

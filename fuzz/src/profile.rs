@@ -10,6 +10,7 @@ pub fn target(data: &[u8]) {
         rate: Some(Rate::TEN_GIGABIT),
         burst: None,
         window: data.first().map(|byte| Time::from_ps(u64::from(*byte))),
+        energy: true,
     };
     let mut profile = Profile::new(config);
     let mut comparison = Comparison::new(compare::Config {
@@ -35,6 +36,8 @@ pub fn target(data: &[u8]) {
     }
     assert_eq!(profile.packets(), given);
     assert!(profile.windows().1.len() <= MOST_WINDOWS && profile.samples().len() <= SAMPLES);
+    let octaves = profile.energy().unwrap_or_default();
+    assert!(octaves.iter().all(|found| found.energy.is_finite()));
     let (by_probe, by_content) = comparison.found();
     let found = by_probe + by_content;
     let (ahead, tail) = comparison.outside();

@@ -158,7 +158,7 @@ pub fn members_with(group: &str, on: &str, more: &str) -> String {
 #[test]
 fn a_group_that_has_nothing_to_do_hardly_wakes_up() {
     let place = Place::new("paxos-idle");
-    let group = group(9);
+    let group = group(15);
     let on = format!("--on multicast:{group}:57021@127.0.0.1");
     let script = format!(
         "start() {{ wire run paxos-$1 $2 --set state=state --set group={group} {on} > /dev/null 2>&1 & }}

@@ -324,7 +324,8 @@ fn an_acceptor_is_replaced_by_a_decided_change_that_outlives_kill_9() {
              for name in a0 a1 a2 c1 r0; do start $name; done
              kv put 7 1; members
              wire paxos members --add acceptor:3 {on} --duration 500ms; echo $?
-             start a3; members --add acceptor:3 --remove acceptor:2
+             # A change is held for 2 s, and would apply once acceptor 3 answers.
+             sleep 3; start a3; members --add acceptor:3 --remove acceptor:2
              end a2; end a0; kv put 7 2; kv get 7
              for name in a1 a3 c1 r0; do end $name; done
              for name in a1 a3 c1 r0; do start $name; done

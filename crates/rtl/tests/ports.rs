@@ -76,7 +76,7 @@ fn two_processes_have_the_ends_of_a_link_and_a_third_delays_between_them() {
     let sent = ended(start(&["gen", &to, "--count", "20", "--gap", "10ms"]));
     let (out, told) = sent.unwrap();
     assert!(
-        out.contains("20 packets sent, departures exact to 0 s"),
+        out.contains("20 packets sent at ") && out.contains(", departures exact to 0 s"),
         "{out}"
     );
     assert!(told.contains("cycles of ports in Verilog"), "{told}");

@@ -137,7 +137,7 @@ impl<'a> Ports<'a> {
     }
 }
 
-/// What a server does besides serving its ports.
+/// The other duties of a server beside its ports.
 #[derive(Clone, Copy, Default)]
 pub struct Service<'a> {
     /// The user to change to, by name or number; by default an unused number.

@@ -248,7 +248,7 @@ pub struct Seen {
 }
 
 impl Seen {
-    /// What the clients saw from `calm` to `end`.
+    /// The clients' history from `calm` to `end`.
     pub fn of(clients: &Process, entries: &Mutex<Vec<Entry>>, (calm, end): (Time, Time)) -> Seen {
         let statistics = clients.node.statistics();
         let seen = entries.lock().unwrap();

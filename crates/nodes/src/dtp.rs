@@ -128,7 +128,7 @@ impl Config {
         within("beacon", self.beacon, 2, most)?;
         self.fault.as_ref().map_or(Ok(()), Fault::check)?;
         for command in &self.commands {
-            // Which ports there are is not known here.
+            // The number of ports is not known here.
             command.read(usize::MAX, most)?;
         }
         within("log", self.log.unwrap_or(2), 2, 1_000_000_000)
@@ -182,7 +182,7 @@ pub struct Device {
     mode: Mode,
     /// The most ticks from one beacon to the next that a command may set.
     longest_beacon: u32,
-    /// What is to be done, and at which ticks of the oscillator, in order.
+    /// Commands that wait, by the oscillator's tick at which they are due.
     commands: VecDeque<(u64, Command)>,
     sides: Vec<Side>,
 }

@@ -12,7 +12,7 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What the top counts, and when, in the names of its wires. Waits are cycles in which a word is there and is not taken.
+/// The events that the top counts, in the names of its wires. Waits are cycles in which a word is there and is not taken.
 const AT_STREAMS: [(&str, &str); 10] = [
     ("cycles", "1'b1"),
     (

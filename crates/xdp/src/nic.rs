@@ -95,7 +95,7 @@ impl Unit<'_> {
         self.entrance == Entrance::Attached && nic.is_some_and(|nic| !nic.mirrors.is_empty())
     }
 
-    /// What a packet is that arrives.
+    /// The metadata of a packet that arrives.
     pub(crate) fn arrive_in_nic(&mut self) {
         if self.detours.nic.is_none() {
             return;

@@ -237,7 +237,7 @@ fn a_nic_s_objects_are_the_same_in_the_kernel() {
     assert_eq!(all.interpreter, 0);
 }
 
-/// What the packet's type says becomes of it; the last byte of its source is for the test.
+/// The packet's type decides what happens to it; the last byte of its source is for the test.
 const TYPES: &str = "#include <core.p4>
 #include <pna.p4>
 header ethernet_t { bit<48> to; bit<40> from; bit<8> tag; bit<16> kind; }

@@ -211,7 +211,7 @@ const OPEN: i64 = libc::SYS_open;
 #[cfg(not(target_arch = "x86_64"))]
 const OPEN: i64 = libc::SYS_openat;
 
-/// What a terminal is and how wide, what waits in a pipe, and not to block.
+/// Requests about a terminal and its width, about bytes that wait in a pipe, and for calls that do not block.
 const IOCTLS: [u64; 5] = [
     libc::TCGETS,
     0x802c_542a, // TCGETS2

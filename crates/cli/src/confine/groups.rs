@@ -27,7 +27,7 @@ pub const THREADS: &[i64] = &[
     libc::SYS_arch_prctl,
 ];
 
-/// What the process knows of itself and of the system.
+/// Facts about the process and the system.
 pub const STATE: &[i64] = &[
     libc::SYS_getpid,
     libc::SYS_getppid,

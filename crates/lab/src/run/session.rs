@@ -105,7 +105,7 @@ pub enum SessionError {
     /// A node without a sublayer.
     #[error("`{0}` has no sublayer: DTP is a table `[node.{0}.dtp]`")]
     NoSublayer(String),
-    /// What a sublayer says of a command.
+    /// A command that a sublayer refuses, and why.
     #[error("{0}")]
     Command(String),
     /// Nothing would end a run.

@@ -11,7 +11,7 @@ use node::{Port, Time};
 /// A tick of 10GBASE-R.
 const PS_A_TICK: u64 = 6_400;
 
-/// What a device takes for its counter.
+/// The ports whose counters a device follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The greatest of all ports' counters: algorithm 4.

@@ -20,7 +20,7 @@ fn serial(bytes: &[u8]) -> u32 {
     !crc
 }
 
-/// What eight bits do to the rest, and to what is up to seven bytes behind it.
+/// The effect of eight bits on the remainder, up to seven bytes later.
 const TABLES: [[u32; 256]; 8] = {
     let mut tables = [[0; 256]; 8];
     let mut at = 0;

@@ -45,7 +45,7 @@ impl Links {
             .position(|entry| entry.parent == parent && entry.name == name)
     }
 
-    /// What is in a folder, in the order given: names and places.
+    /// The entries of a folder in the order given: names and places.
     pub fn children(&self, parent: Option<usize>) -> impl Iterator<Item = (String, usize)> {
         let entries = self.0.iter().enumerate();
         entries

@@ -1,6 +1,6 @@
 #!/bin/bash
 # Captures by `cat` from a port's file and by tcpdump beside each other (figures 6.2 to 6.4 of the thesis, 001 figure 7): a train of 10,000 packets at 1 Gb/s
-# over a veth pair, of 64 and of 1,518 bytes. Prints how many each has, and how even its times are; draws packets over time into out/capture-64.svg, out/capture-64-first.svg
+# over a veth pair, of 64 and of 1,518 bytes. Prints the packets of each and the spread of their intervals; draws packets over time into out/capture-64.svg, out/capture-64-first.svg
 # (the first 1,000) and out/capture-1518.svg (the first 200). Needs root.
 # usage: capture.sh [COUNT]
 set -euo pipefail

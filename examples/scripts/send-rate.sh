@@ -1,6 +1,6 @@
 #!/bin/bash
-# The most packets of 64 bytes that a second sends, by threads (figure 6.1 of the thesis): over a veth pair whose far end drops them, by packet sockets and by AF_XDP, and to a
-# port without a wire (`dummy`), which shows what making and pacing packets costs without the kernel. Writes out/send-rate.svg. Needs root.
+# Maximum rate of 64-byte packets by number of threads (figure 6.1 of the thesis): over a veth pair whose far end drops them, by packet sockets and by AF_XDP, and to a
+# port without a wire (`dummy`), which shows the cost of generation and pacing without the kernel. Writes out/send-rate.svg. Needs root.
 # usage: send-rate.sh [COUNT [THREADS]]: packets a measurement, one to THREADS threads (default: as many as processors, four at least)
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)

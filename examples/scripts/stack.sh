@@ -13,7 +13,7 @@ for end in 0 1; do
     # Not `ip netns exec`: the mount would be in a mount namespace of its own.
     inside=(nsenter "--net=/run/netns/${names[end]}")
     "${inside[@]}" ip link set wire up
-    # The file's own stack must not answer for the interface beside it.
+    # The namespace's own IPv6 stack must not send on either interface.
     "${inside[@]}" sysctl -qw net.ipv6.conf.all.disable_ipv6=1
     "${inside[@]}" wire mount "$work/$end" --on wire tap:pipe0 2>"$work/log$end" & jobs+=($!)
 done

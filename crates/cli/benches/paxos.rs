@@ -4,8 +4,8 @@
 //! PAXOS_BENCH_COUNT how many operations each asks for (default 200), PAXOS_BENCH_ROUNDS how many rounds there are (default 7), PAXOS_BENCH_STATE
 //! where the files are (default target/tmp), WIRE the program (default the one that cargo built).
 //!
-//! A round has both kinds, in turns the one or the other first, and what the disk does in that second: other work on the machine, which changes
-//! from minute to minute, bears on both. The ratio is the median of those of the rounds.
+//! A round measures both kinds, in alternating order, and the disk: other work on the machine, which changes from minute to
+//! minute, affects them alike. The ratio is the median over the rounds.
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
 use std::fs::{self, File};

@@ -4,8 +4,8 @@
 //! socket or no file to write, and has no rights of root. Three kinds of guard, since commands differ in what can be known:
 //!
 //! - a command that reads files ([`reader`]) makes system calls out of a short list; all others end it;
-//! - a server that unauthenticated peers can reach ([`server`], [`member`]) has a list of its own, by its ports and what else it does. It also
-//!   changes to an unprivileged user, and the kernel denies it files to write (Landlock);
+//! - a server that unauthenticated peers can reach ([`server`], [`member`]) has a list of its own, according to its ports and
+//!   options. It also changes to an unprivileged user, and the kernel denies it files to write (Landlock);
 //! - other commands with ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs
 //!   ends them: starting programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
@@ -137,7 +137,7 @@ impl<'a> Ports<'a> {
     }
 }
 
-/// The other duties of a server beside its ports.
+/// Options of a server that decide on its user and its system calls.
 #[derive(Clone, Copy, Default)]
 pub struct Service<'a> {
     /// The user to change to, by name or number; by default an unused number.
@@ -253,7 +253,7 @@ pub fn member<'a>(
     guard(keep, || calls::server(needs))
 }
 
-/// Starts the process that removes the files of sockets. Without one they stay, as those of a killed process do.
+/// Starts the process that removes the files of sockets. If it cannot start, the files stay.
 fn start_remover(sockets: &[&Path]) -> Option<Remover> {
     if sockets.is_empty() {
         return None;

@@ -19,7 +19,7 @@ pub struct Listener {
     socket: UnixListener,
 }
 
-/// Where something that runs listens for commands.
+/// A thread that accepts commands on a Unix socket.
 pub struct Listening {
     _name: Name,
     gate: Arc<Gate>,

@@ -269,7 +269,7 @@ fn the_page_of_the_book_answers_as_it_says() {
     }
 }
 
-/// Two devices with DTP; what comes of `a`'s second beacon interval is seen by its counters.
+/// Two devices with DTP. Counters of `a` show its second beacon interval.
 const CLOCKS: &str = "\
 [default.link]
 level = 'block'

@@ -1,6 +1,5 @@
-//! A group on a machine that is busy: each frame costs a member time, so that messages wait in
-//! front of it, as datagrams do in front of a process. Members are killed, paused and cut off,
-//! and work more slowly for a while.
+//! A group on a busy machine: each frame costs a member processing time, so messages queue at its
+//! socket. Members are killed, paused, partitioned and slowed down.
 
 use crate::memory::Disk;
 use consensus::history::Entry;
@@ -14,7 +13,7 @@ use packet::ethernet::Mac;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-/// Frames that wait in front of a member at most, and frames of one call.
+/// Maximum length of a member's receive queue, and of a batch, in frames.
 const QUEUE: usize = 4096;
 const BATCH: usize = 64;
 /// Timeout of a client.
@@ -154,7 +153,7 @@ pub fn mac(number: u8) -> Mac {
     Mac([2, 0, 0, 0, 0, number])
 }
 
-/// An acceptor that keeps its memory, or no more than the number of its starts.
+/// An acceptor that keeps its memory, or only the number of its starts.
 pub fn acceptor(id: u16, window: usize, memory: Memory) -> Process {
     let config = acceptor::Config {
         mac: mac(id as u8),

@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex};
 const CALM: Time = Time::from_secs(4);
 const LAST: Time = Time::from_secs(6);
 const END: Time = Time::from_secs(10);
-/// Longest time without any answer, and longest wait of one operation, after faults have ended: a
-/// client that was not answered for long asks again every 3.2 s.
+/// Longest time without any answer, and longest wait of one operation, after the last fault: the
+/// back-off of a client reaches 3.2 s.
 const MAX_PAUSE: Time = Time::from_secs(3);
 const MAX_WAIT: Time = Time::from_ms(3_500);
 /// Fewest answers from then on.

@@ -180,7 +180,7 @@ fn changes(random: &mut Random) -> Vec<Value> {
         0 => (1 << random.below(3), 0b01000),
         _ => (0b111 & !(1 << random.below(3)), 0b11000),
     };
-    // All of them, so that one that is refused leaves no smaller set behind.
+    // Whole sets, so that a refused change leaves no smaller set.
     let to = |acceptors: u8| Change {
         add: acceptors,
         remove: !acceptors,
@@ -384,7 +384,7 @@ fn run(seed: u64, mistake: Mistake) -> Verdict {
     let mut nodes: Vec<Box<dyn Node>> = Vec::new();
     // One acceptor has no stored state; a second one would lose the quorum. The others are killed and have it.
     let forgetful = random.below(3) as u16;
-    // A mistake about members shows only where they change.
+    // Mistakes about members show only in runs with changes.
     let about_members = matches!(mistake, Mistake::UsedBeforeDecided | Mistake::OldQuorum);
     // In a third of the runs the last one is auxiliary.
     let auxiliaries = usize::from(random.below(3) == 0 && !about_members);

@@ -45,7 +45,7 @@ pub fn number(n: u64) -> String {
     text
 }
 
-/// A number with as many digits as people read: whole ones as they are, others with four digits.
+/// A number for people: whole numbers in full, others with four digits.
 pub fn figure(value: f64) -> String {
     let nearest = value.round();
     if (value - nearest).abs() < 1e-6 * value.abs().max(1e-6) || value >= 10_000.0 {
@@ -59,7 +59,7 @@ pub fn figure(value: f64) -> String {
     }
 }
 
-/// A rate: below a thousandth with an exponent, as rates over years are.
+/// A rate for people, with an exponent below a thousandth.
 pub fn rate(value: f64) -> String {
     match value {
         1e5.. => number(value.round() as u64),

@@ -269,7 +269,7 @@ impl Gate {
     ) -> Option<Permit> {
         let counters = &self.counters;
         if !spare_after(connection) {
-            // The peer finds room when it tries again, though others stay silent.
+            // The peer's next attempt finds room, even if other connections stay silent.
             let gone = lock(&self.places).give_way(Place::is_unidentified);
             if let Some(gone) = gone {
                 self.end(gone);

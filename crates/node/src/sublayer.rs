@@ -34,7 +34,7 @@ pub trait Sublayer: Send {
     /// Its counters.
     fn statistics(&self) -> Statistics;
 
-    /// Does at a tick what somebody who looks on asks for, and tells what there is to tell. Behind it the world asks anew when
+    /// Executes a command of the user at a tick, and returns its answer. After it the world asks again when
     /// each port is [due](Sublayer::due).
     ///
     /// # Errors

@@ -245,7 +245,7 @@ impl Device {
         }
     }
 
-    /// Moves the global counter, and those of the ports; all but one that it came by tell it on.
+    /// Sets the global counter and those of the ports. All ports except `from` announce it.
     fn move_to(&mut self, tick: u64, counter: Base, from: Option<usize>) {
         (self.global, self.held_at) = (counter, None);
         self.began = (tick, counter);
@@ -351,7 +351,7 @@ impl Sublayer for Device {
             Heard::Local(local) if self.follows(port) => self.raise(local),
             Heard::Estimate if self.follows(port) => self.follow(tick),
             Heard::Join(counter) if self.follows(port) => self.move_to(tick, counter, Some(index)),
-            // As a network card it has no other port's counter.
+            // In mode `nic` the counter follows port 0 only.
             Heard::Local(_) | Heard::Estimate | Heard::Join(_) => {}
         }
     }

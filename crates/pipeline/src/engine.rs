@@ -125,7 +125,7 @@ pub struct Detours {
 pub struct Nic {
     /// 0 to the host, 1 to the network.
     pub direction: Vec<SlotId>,
-    /// How often the packet was recirculated.
+    /// Number of recirculations of the packet.
     pub pass: Vec<SlotId>,
     /// Whether it came back from the other side.
     pub looped: Vec<SlotId>,
@@ -309,12 +309,12 @@ pub trait Engine: Send {
         unreachable!("this engine follows no path")
     }
 
-    /// Whether [`Engine::pass`] knows on which side of a NIC ports are, and gives the slots of [`Nic`] what they should have.
+    /// Whether [`Engine::pass`] knows the sides of a NIC's ports and sets the slots of [`Nic`].
     fn knows_sides(&self) -> bool {
         false
     }
 
-    /// Brings the environment the changes that the engine has made to tables by itself, after a packet for which it has called
+    /// Copies the engine's own changes of tables to the environment, after a packet for which it has called
     /// [`Context::settle_later`]. The caller holds no view of the tables.
     fn settle(&mut self, now: node::Time) {
         let _ = now;

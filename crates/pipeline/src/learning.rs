@@ -108,8 +108,8 @@ impl Environment {
         }
     }
 
-    /// An entry that an engine has added by itself, whose time began at `starts`. `None` when a controller was first, with the same key or the last
-    /// room. This thread must not hold a view.
+    /// Adds an entry of an engine, whose time began at `starts`. `None`: a controller was first, with the same key or in the last free
+    /// place. This thread must not hold a view.
     pub fn learned(&self, table: TableId, entry: Entry, starts: Time) -> Option<Installed> {
         let update = Update::Insert(table, entry);
         let Ok(Done::Inserted { index, handle }) = self.tables.update(&update) else {
@@ -120,8 +120,8 @@ impl Environment {
         self.tables.get_handle(table, handle).ok()
     }
 
-    /// An engine has given an entry another time by itself: it began at `starts`, and is `timeout` long, without an end for `None`. This thread must
-    /// not hold a view.
+    /// Sets the time of an entry as an engine has: begin at `starts`, length `timeout`, `None` for no end. This thread must not hold a
+    /// view.
     pub fn restarted(
         &self,
         table: TableId,

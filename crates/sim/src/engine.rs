@@ -273,7 +273,7 @@ impl Sim {
         self.parts[part].members[member].driver.statistics()
     }
 
-    /// Gives the sublayer of a member of the graph a command, and has its answer; `None` where there is no sublayer.
+    /// Sends a command to the sublayer of a member of the graph, and returns its answer; `None` without a sublayer.
     pub fn command(&mut self, member: NodeId, line: &str) -> Option<Result<String, String>> {
         let (part, member) = self.places[member.0];
         self.parts[part].command(member, line)

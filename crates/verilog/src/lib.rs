@@ -63,7 +63,7 @@ pub struct Options<'a> {
     pub optimise: Optimise,
     /// Tables of exact keys are a binary CAM in memories, in place of hashes.
     pub cam: bool,
-    /// Whether the parser, the tables and the deparser count what passes: see [`map::Map::performance`].
+    /// Whether the parser, the tables and the deparser have performance counters: see [`map::Map::performance`].
     pub performance: bool,
     /// The place of a span in the program, for comments.
     pub place: &'a dyn Fn(Span) -> Option<alloc::string::String>,

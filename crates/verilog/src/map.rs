@@ -122,12 +122,12 @@ pub enum TableKind {
     },
     /// A binary CAM: rows of exact keys, each anywhere. Between two writes of rows are [`CAM_CYCLES`] cycles at least.
     Cam {
-        /// How many.
+        /// Number of rows.
         rows: u32,
     },
     /// Rows of value and mask, of which the first that matches wins; in banks if there are many.
     Ternary {
-        /// How many.
+        /// Number of rows.
         rows: u32,
     },
     /// Longest prefixes as sorted intervals: rows 1 to 2^`levels` - 1 are the boundaries in the order of a binary heap, those from 2^`levels` on
@@ -138,7 +138,7 @@ pub enum TableKind {
     },
 }
 
-/// So many cycles a row of a CAM takes to be written.
+/// Clock cycles for a write of a CAM row.
 pub const CAM_CYCLES: u32 = 6;
 
 /// So many rows of a ternary table are a bank, as a power of two: with more, the way from all of them to the first would set the clock.

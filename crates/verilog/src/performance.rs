@@ -1,6 +1,6 @@
-//! Performance counters: what passes the parser, the tables and the deparser.
+//! Performance counters of the parser, the tables and the deparser.
 //!
-//! The top counts at its streams, the pipeline says of each table whether a packet comes to it and hits.
+//! The top counts at its streams; the pipeline reports applies and hits of each table.
 
 use crate::build::Build;
 use crate::graph::Id;
@@ -32,7 +32,7 @@ const AT_STREAMS: [(&str, &str); 10] = [
     ("deparser.drops", "drop_valid"),
 ];
 
-/// The instance in the top, which reads `pipeline_read` beside its own words; nothing of it without counters.
+/// The instance in the top, which merges `pipeline_read` with its own words; empty without counters.
 pub(crate) fn instance(names: &[Arc<str>]) -> String {
     let mut events: Vec<String> = Vec::new();
     if names.len() > AT_STREAMS.len() {
@@ -64,7 +64,7 @@ impl Walk<'_> {
         lookups.filter_map(|lookup| Some((lookup, lookup.when?)))
     }
 
-    /// The values that counters of tables need, of those behind the replication engine or of the others.
+    /// The values that the counters of tables need, of tables after the replication engine or of the others.
     pub(crate) fn counted(&self, second: bool) -> impl Iterator<Item = Id> {
         let lookups = self.counted_lookups();
         let lookups = lookups.filter(move |(lookup, _)| lookup.second == second);
@@ -106,7 +106,7 @@ impl Build<'_> {
             seen.push(lookup.source);
             let name = &self.environment.program.tables[table.index()].name;
             let times = seen.iter().filter(|source| **source == lookup.source);
-            // A table that is applied in several places is asked in each.
+            // A table that is applied in several places has a lookup in each.
             let place = match times.count() {
                 1 => String::new(),
                 place => format!(" ({place})"),
@@ -117,7 +117,7 @@ impl Build<'_> {
         names
     }
 
-    /// Of each table that is applied: whether a packet comes to it, and whether it hits; and the answers, of which nobody may want more.
+    /// Applies and hits of each table, and the lookups that have no other reader.
     pub(crate) fn events(&mut self) -> (Vec<String>, Vec<String>) {
         let walk = self.walk;
         let (mut events, mut answers) = (Vec::new(), Vec::new());

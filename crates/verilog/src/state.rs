@@ -96,7 +96,7 @@ pub(crate) struct Lookup {
     /// One for each key that is compared.
     pub(crate) keys: Vec<Id>,
     pub(crate) result: Id,
-    /// Whether the packet comes to it, for tables of the program.
+    /// Whether the program applies it to the packet, for tables of the program.
     pub(crate) when: Option<Id>,
     /// So many cycles from the keys to the result.
     pub(crate) latency: u32,

@@ -17,7 +17,7 @@ const FEW: u32 = 32;
 /// A table that compares its rows at once may have so many flip-flops: those of the largest chips.
 const MOST_REGISTERS: u64 = 1 << 23;
 
-/// A CAM of more bits of memory is no hardware for any chip.
+/// Largest CAM in bits of memory; no chip has more.
 const MOST_CAM: u64 = 1 << 26;
 
 /// With more than these it is told.

@@ -100,7 +100,7 @@ impl Unit<'_> {
             self.a.load(Size::B8, R1, R7, RESUBMIT);
             self.a.jump_if(Compare::NotEqual, R1, number, on);
             let pairs: Vec<_> = slots.into_iter().map(|slot| (slot, slot)).collect();
-            self.anew(kind, &pairs)?;
+            self.restart(kind, &pairs)?;
             self.a.bind(on);
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Unit<'_> {
             self.turn();
             self.truncate(Code::Beyond);
             let pairs: Vec<_> = slots.into_iter().map(|slot| (slot, slot)).collect();
-            self.anew(kind, &pairs)?;
+            self.restart(kind, &pairs)?;
             self.a.bind(on);
         }
         Ok(())
@@ -133,7 +133,7 @@ impl Unit<'_> {
             return Ok(false);
         };
         if slot == resubmit {
-            self.anew(self.detours.kinds.resubmitted, &resubmitted)?;
+            self.restart(self.detours.kinds.resubmitted, &resubmitted)?;
         }
         Ok(slot == resubmit)
     }
@@ -158,7 +158,7 @@ impl Unit<'_> {
         self.turn();
         self.a.number(R1, recirculate);
         self.a.store(Size::B8, R7, FROM, R1);
-        self.anew(self.detours.kinds.recirculated, &recirculated)
+        self.restart(self.detours.kinds.recirculated, &recirculated)
     }
 
     /// Cuts what leaves to as many bytes as the program allows; where that is not possible the packet ends with a code.
@@ -183,7 +183,7 @@ impl Unit<'_> {
     }
 
     /// Runs the program once more: the packet is of this kind, and only the second of each pair of slots has a value, that of the first.
-    pub(crate) fn anew(&mut self, kind: u64, pairs: &[(SlotId, SlotId)]) -> Result<(), Fault> {
+    pub(crate) fn restart(&mut self, kind: u64, pairs: &[(SlotId, SlotId)]) -> Result<(), Fault> {
         const TAIL_CALL: i32 = 12;
         let mut kept = Vec::new();
         for (from, to) in pairs {

@@ -123,7 +123,7 @@ impl Unit<'_> {
         self.a.store(Size::B4, R7, INDEX, R1);
         self.lookup(longest, INDEX);
         self.a.jump_if(Compare::Equal, R0, 0, none);
-        // Copies for ports that are not there, or a session that the kernel does not have.
+        // Copies for missing ports, or a session that the kernel does not have.
         self.a.load(Size::B8, R1, R0, 8);
         self.mirrored_otherwise(other);
         let lost = ENDED + 8 * Code::NoCopy as i32;

@@ -214,7 +214,7 @@ impl Xdp {
         if left || is(Code::Beyond) || is(Code::Steps) || is(Code::Passes) {
             // Nothing of it is kept.
             kernel.forget();
-            // What cannot be undone the next packet's entries show.
+            // An entry that cannot be undone shows with the next packet.
             kernel.undo().ok()?;
             return None;
         }

@@ -72,7 +72,7 @@ pub(crate) struct Frame {
     pub(crate) temporaries: i32,
     /// Checksums that are added up.
     pub(crate) sums: i32,
-    /// The key of the table whose entries have a time that was applied last.
+    /// Key of the last applied table with timed entries.
     pub(crate) timed: i32,
     pub(crate) emit: i32,
     pub(crate) size: usize,

@@ -216,7 +216,7 @@ impl Assembler {
         self.push(0xDB, to, source.0, offset as i16, 0);
     }
 
-    /// The same, and the register has what was there before.
+    /// The same; the register gets the previous value.
     pub(crate) fn fetch_add_atomic(&mut self, to: Register, offset: i32, source: Register) {
         self.push(0xDB, to, source.0, offset as i16, 1);
     }

@@ -314,7 +314,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Brings the maps the sides of ports and the expire time profiles.
+    /// Writes the sides of ports and the expire time profiles to their maps.
     fn bring_nic(&mut self) -> io::Result<()> {
         if let Some(map) = self.map(Purpose::Sides) {
             let sides = self.environment.nic.sides.get();
@@ -346,7 +346,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// How many numbers of flows the kernel has given, if the program asks for any.
+    /// Number of flow ids that the kernel has allocated, if the program allocates any.
     pub(crate) fn flows(&self) -> io::Result<Option<u32>> {
         let Some(map) = self.map(Purpose::Flows) else {
             return Ok(None);
@@ -356,7 +356,7 @@ impl Kernel {
         Ok(first.map(|given| given as u32))
     }
 
-    /// Has the kernel give numbers of flows from that of the environment on.
+    /// Sets the kernel's next flow id to that of the environment.
     pub(crate) fn push_flows(&self) -> io::Result<()> {
         match self.map(Purpose::Flows) {
             Some(map) => {

@@ -1,7 +1,7 @@
 //! Entries that packets add (PNA's `add_entry`), and their times.
 //!
-//! The program puts the row of a new entry into the table's map itself, so that the next packet finds it, on whichever processor. In the interpreter an
-//! entry is there when the pass has ended; so that both are the same, a table that packets add entries to is applied once.
+//! The program writes the row of a new entry to the table's map, so the next packet finds it on any processor. In the interpreter an
+//! entry appears when the pass ends. For equal results a program may apply a table with `add_on_miss` only once.
 
 use crate::frame::{HIT, INDEX, NANOSECONDS};
 use crate::instruction::{Alu, Compare, Label, R0, R1, R2, R3, R4, R7, R8, Size};
@@ -19,11 +19,11 @@ const DELETE: i32 = 3;
 /// BPF_NOEXIST, and the answer where it does: -EEXIST.
 const NO_EXIST: i32 = 1;
 const EXISTS: i32 = -17;
-/// So many expire time profiles there are.
+/// Number of expire time profiles.
 const PROFILES: i32 = 256;
 
 impl Unit<'_> {
-    /// Refuses tables whose entries have a time, and that the kernel cannot keep.
+    /// Refuses timed tables that the kernel cannot keep.
     pub(crate) fn check_timed(&mut self, id: TableId, form: &Form) -> Result<(), Fault> {
         let program = self.program;
         if !timed::is_timed(program, id) {
@@ -56,7 +56,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Whether a packet may come to the table twice in a pass.
+    /// Whether a pass may apply the table twice.
     fn applied_again(&self, id: TableId) -> bool {
         let sections = self.program.sections.iter().map(|section| &section.body);
         let actions = self.program.actions.iter().map(|action| &action.body);
@@ -74,7 +74,7 @@ impl Unit<'_> {
         places > 1
     }
 
-    /// Looks a key up whose parts are in the frame, in a table whose entries have a time: one whose time has passed is removed, and missed.
+    /// Looks up a key from the frame in a timed table. An expired entry is removed and is a miss.
     pub(crate) fn look_up_timed(
         &mut self,
         form: &Form,
@@ -113,7 +113,7 @@ impl Unit<'_> {
         self.a.call(DELETE);
     }
 
-    /// The row of the entry that was hit in `R8`; to `gone` where it was removed meanwhile.
+    /// Loads the row of the entry that was hit into `R8`; jumps to `gone` if it was removed.
     pub(crate) fn timed_row(&mut self, gone: Label) {
         let Some(map) = self.timed_map() else {
             self.a.jump(gone);
@@ -134,14 +134,14 @@ impl Unit<'_> {
         Some(self.map_of(map))
     }
 
-    /// Where in the row of the table whose action this is a direct counter is, if its entries have a time.
+    /// Offset of a direct counter in the row of the current table, if that is timed.
     pub(crate) fn timed_counter(&self, object: ObjectId) -> Option<i32> {
         let id = self.applied?;
         let end = row_bytes(&self.environment.tables.forms()[id.index()]) as i32;
         Some(end + timed::counter_at(self.program, id, object)?)
     }
 
-    /// The time of the profile whose number is at `profile` in the frame, in nanoseconds in `R1`; 0 for ever.
+    /// Loads the time of the profile at `profile` in the frame into `R1`, in nanoseconds; 0 is forever.
     fn expiry(&mut self, profile: i32) {
         let (never, end) = (self.a.label(), self.a.label());
         let map = self.map(Purpose::Expiry);
@@ -222,7 +222,7 @@ impl Unit<'_> {
         self.give(call, results)
     }
 
-    /// A number that no other flow has in `R1`.
+    /// Allocates a flow id in `R1`.
     pub(crate) fn allocate_flow(&mut self) {
         let map = self.map(Purpose::Flows);
         self.a.map_value(R2, map, 0);
@@ -231,7 +231,7 @@ impl Unit<'_> {
         self.a.low_half(R1);
     }
 
-    /// Starts the time of the entry that was hit again, with that of a profile if one is given.
+    /// Restarts the time of the entry that was hit, with the time of `profile` if there is one.
     pub(crate) fn restart_entry(
         &mut self,
         call: &Call,

@@ -22,9 +22,9 @@
 //! | `meter` | meters |
 //! | `anew` | packets that begin anew, or are cut |
 //! | `choice` | members of action profiles and selectors |
-//! | `nic` | the ways of packets through a NIC: sides, mirrors |
+//! | `nic` | paths of packets through a NIC: sides, mirrors |
 //! | `learning` | entries that packets add, and their times |
-//! | `timed`, `rows`, `settle` | the rows of such entries, and how the environment comes to have them |
+//! | `timed`, `rows`, `settle` | the rows of such entries, and their copies in the environment |
 //! | `hash` | hashes and checksums |
 //! | `copies` | multicast |
 //! | `maps` | the maps, and what entries are in them |

@@ -45,11 +45,11 @@ pub enum Purpose {
     LongestOf,
     /// Calls that the process carries out.
     Messages,
-    /// By port of a NIC: on which side it is, 1 of the network and 2 of the host.
+    /// Side of each port of a NIC: 1 for the network, 2 for the host.
     Sides,
-    /// By expire time profile: nanoseconds, 0 for ever.
+    /// Time of each expire time profile in nanoseconds; 0 is forever.
     Expiry,
-    /// How many numbers of flows are given.
+    /// Number of allocated flow ids.
     Flows,
 }
 

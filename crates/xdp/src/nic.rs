@@ -1,4 +1,4 @@
-//! The ways of packets through a NIC (PNA): on which side ports are, packets that come back from the other side or are recirculated, and mirrors.
+//! Paths of packets through a NIC (PNA): sides of ports, loopback, recirculation and mirrors.
 //!
 //! Mirrored packets are sent as multicast groups are, to all interfaces at once: there is a group for each session with each port that the packet
 //! itself may leave by. The kernel copies a packet when the program is done with it, so all copies are alike.
@@ -15,14 +15,14 @@ use pipeline::state::nic::Side;
 use pipeline::state::replication::Replica;
 use std::collections::BTreeMap;
 
-/// So many groups there may be for mirror sessions.
+/// Maximum number of groups for mirror sessions.
 const MIRRORED: u32 = 4096;
 /// Above the port of a mirrored packet, one more, in the number of its group: its direction, and its session.
 const DIRECTION: u32 = 1 << 15;
 const SESSION: u32 = 16;
 /// Marks a packet that has a group, whose number may be 0.
 const HAS_GROUP: i32 = 32;
-/// How often a packet may pass until its number of passes begins again.
+/// Passes of a packet after which the pass number wraps.
 const PASSES: i32 = 0x3FFF;
 
 /// In place of the number of copies for ports that are not there: copies of this group are not like the packet.
@@ -110,7 +110,7 @@ impl Unit<'_> {
         self.a.bind(end);
     }
 
-    /// The number of the side of the port at `at` in the frame in `R1`; to `none` for a port without.
+    /// Loads the side of the port at `at` in the frame into `R1`; jumps to `none` for a port without a side.
     fn side_of(&mut self, at: i32, none: Label) {
         let sides = self.map(Purpose::Sides);
         self.a.load(Size::B8, R1, R7, at);
@@ -120,7 +120,7 @@ impl Unit<'_> {
         self.a.load(Size::B8, R1, R0, 0);
     }
 
-    /// Leaves in `R1` what a slot is at its step of the path because of how the packet came, and says whether it is such a slot.
+    /// Loads the value that a slot gets from the packet's arrival into `R1`. `false` for other slots.
     pub(crate) fn came(&mut self, slot: SlotId) -> bool {
         let Some(nic) = self.nic() else { return false };
         let from = match slot {
@@ -149,7 +149,7 @@ impl Unit<'_> {
         true
     }
 
-    /// Whether packets for which this slot is not zero stay on the path, and become what they are at its end.
+    /// Whether packets stay on the path until its end when this slot is not zero.
     pub(crate) fn goes_on(&self, slot: SlotId) -> bool {
         self.detours.nic.as_ref().is_some_and(|nic| {
             let mirrors = nic.mirrors.iter().any(|(on, _)| *on == slot);
@@ -157,7 +157,7 @@ impl Unit<'_> {
         })
     }
 
-    /// Goes to `on` with a packet that is to be dropped, but to be recirculated or mirrored first.
+    /// Jumps to `on` for a dropped packet that is recirculated or mirrored first.
     pub(crate) fn unless_dropped(&mut self, slot: SlotId, on: Label) {
         let Some(nic) = self.nic() else { return };
         if nic.drop != Some(slot) {
@@ -172,7 +172,7 @@ impl Unit<'_> {
         }
     }
 
-    /// The end of a packet's way, when its deparser has emitted all: it begins again, is mirrored, or leaves.
+    /// End of a packet's path after the deparser: recirculation, mirror or departure.
     pub(crate) fn end_in_nic(&mut self) -> Result<(), Fault> {
         let Some(nic) = self.nic() else {
             return Ok(());
@@ -222,16 +222,16 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Lets the packet begin again with the class of service that it was given.
+    /// Recirculates the packet with its new class of service.
     fn pass_on(&mut self, nic: &Nic) -> Result<(), Fault> {
         match nic.class_given {
             Some(slot) => self.copy(self.cell(slot), CLASS, 1),
             None => self.a.store_number(Size::B8, R7, CLASS, 0),
         }
-        self.anew(1, &[])
+        self.restart(1, &[])
     }
 
-    /// A packet that begins again and has copies is lost, and counted: the kernel copies it when the program is done with it.
+    /// Drops and counts a packet that is both recirculated and mirrored: the kernel copies packets only at the end of the program.
     fn unless_mirrored(&mut self, mirrors: bool) {
         if mirrors {
             let single = self.a.label();
@@ -242,7 +242,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Gives a packet the group of the session that it is mirrored by, if there is one session.
+    /// Sets the group of a packet's mirror session, if it has one session.
     fn mirror(&mut self, nic: &Nic) {
         for (slot, session) in &nic.mirrors {
             let on = self.a.label();
@@ -277,7 +277,7 @@ impl Unit<'_> {
         }
     }
 
-    /// Ends the way of a packet whose session has [`OTHERWISE`] in `R1`.
+    /// Ends the path of a packet whose session has [`OTHERWISE`] in `R1`.
     pub(crate) fn mirrored_otherwise(&mut self, other: Label) {
         if self.detours.nic.is_some() {
             let on = self.a.label();
@@ -289,7 +289,7 @@ impl Unit<'_> {
         }
     }
 
-    /// A packet whose session or port is not there: it leaves alone, to `single`, unless it is dropped.
+    /// A packet whose session or port is missing: jumps to `single` without a copy, unless the packet is dropped.
     pub(crate) fn unmirrored(&mut self, single: Label) {
         if self.detours.nic.is_some() {
             self.a.load(Size::B8, R1, R7, GROUP);

@@ -1,4 +1,4 @@
-//! Rows of tables whose entries have a time, and the entries that they mean.
+//! Rows of timed tables, and their entries.
 
 use crate::maps::{self, row_bytes};
 use crate::timed::{TIMEOUT, counters};
@@ -9,7 +9,7 @@ use pipeline::environment::Environment;
 use pipeline::layout::limbs;
 use pipeline::table::{Entry, Form, Installed};
 
-/// The row of an entry as the environment has it.
+/// The row of an entry of the environment.
 pub(crate) fn row(environment: &Environment, id: TableId, installed: &Installed) -> Vec<u8> {
     let form = &environment.tables.forms()[id.index()];
     let mut row = maps::row(form, &installed.entry.call, 1);
@@ -34,7 +34,7 @@ pub(crate) fn cells(bytes: &[u8]) -> Vec<u64> {
     words.iter().map(|word| u64::from_ne_bytes(*word)).collect()
 }
 
-/// The entry that a key and a row of the kernel's mean.
+/// The entry of a key and a row in the kernel.
 pub(crate) fn entry(form: &Form, key: &[u8], row: &[u8]) -> Option<Entry> {
     let (key, row) = (cells(key), cells(row));
     let keys = form.keys.iter().map(|form| {

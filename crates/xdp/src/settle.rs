@@ -1,5 +1,4 @@
-//! The environment comes to have what packets have done to tables whose entries have a time; what the environment has otherwise the maps get as those of
-//! other tables do.
+//! Copies the changes that packets have made to timed tables to the environment. The other direction is as for all tables.
 
 use crate::kernel::Kernel;
 use crate::maps::{Purpose, exact_key, row_bytes};
@@ -14,7 +13,7 @@ use std::io;
 use std::sync::Arc;
 
 impl Kernel {
-    /// Brings the environment what packets have done to tables whose entries have a time. This thread must not hold a view.
+    /// Copies the changes of timed tables to the environment. This thread must not hold a view.
     pub(crate) fn settle(&mut self, now: Time) -> io::Result<()> {
         let environment = Arc::clone(&self.environment);
         if let Some(flows) = self.flows()? {
@@ -53,7 +52,7 @@ impl Kernel {
         Ok(())
     }
 
-    /// Undoes what a packet has done to such tables, of which nothing is to be kept.
+    /// Reverts the changes of a packet to such tables.
     pub(crate) fn undo(&mut self) -> io::Result<()> {
         let environment = Arc::clone(&self.environment);
         for (id, _) in tables(&environment) {
@@ -77,7 +76,7 @@ impl Kernel {
     }
 }
 
-/// Gives the environment an entry that a packet has added, and says whether there was room.
+/// Adds an entry of a packet to the environment. `false`: there was no room.
 fn learned(
     environment: &Environment,
     (id, form): (TableId, &Form),
@@ -101,7 +100,7 @@ fn learned(
     true
 }
 
-/// Gives the environment what packets have changed in an entry's row. What a controller has changed since the two were last the same stays as it is.
+/// Copies an entry's row to the environment, except what a controller has changed since the last copy.
 fn changed(
     environment: &Environment,
     (id, form): (TableId, &Form),

@@ -502,7 +502,7 @@ impl Unit<'_> {
         self.a.call(LOOKUP);
     }
 
-    /// Where the length is that a packet is counted with: its own, or one that it is given.
+    /// Place of the length that a packet is counted with: its own, or an argument.
     fn bytes(&mut self, call: &Call, given: Option<usize>) -> Result<i32, Fault> {
         given.map_or(Ok(LENGTH), |index| self.input(call, index))
     }

@@ -201,7 +201,7 @@ impl Switch {
         Ok(())
     }
 
-    /// Brings the environment the entries that packets have added, and both what time has passed for; `now` is the time of the kernel's clock.
+    /// Copies entries that packets have added to the environment, and removes expired ones from both; `now` is the time of the kernel's clock.
     ///
     /// # Errors
     /// When the kernel does not show its tables, or a map has no room.

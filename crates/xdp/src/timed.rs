@@ -1,13 +1,13 @@
 //! Tables whose entries have a time, or come from packets: idle timeouts, PNA's `idle_timeout_with_auto_delete` and `add_on_miss`.
 //!
-//! Program and process both write their map. So behind an entry's arguments its row has what changes while packets come: its timeout, when its time
-//! began, and its direct counters.
+//! Program and process both write their map. So the row has, after an entry's arguments, the values that packets change: its timeout, the
+//! begin of its time, and its direct counters.
 
 use p4::ir::{Extern, ObjectId, Program, TableId};
 use pipeline::environment::Environment;
 use pipeline::table::Form;
 
-/// Behind the arguments: nanoseconds, 0 for ever; and when they began.
+/// Offsets after the arguments: the timeout in nanoseconds, where 0 is forever, and the begin of the time.
 pub(crate) const TIMEOUT: i32 = 0;
 pub(crate) const STARTS: i32 = 8;
 /// The direct counters, packets and bytes of each.
@@ -26,7 +26,7 @@ pub(crate) fn tables(environment: &Environment) -> impl Iterator<Item = (TableId
     all.filter(|(id, _)| is_timed(&environment.program, *id))
 }
 
-/// How many cells the keys of such tables have at most.
+/// Maximum number of cells in the keys of such tables.
 pub(crate) fn key_cells(environment: &Environment) -> usize {
     let cells = tables(environment).map(|(_, form)| form.key_cells().max(1));
     cells.max().unwrap_or(0)
@@ -50,7 +50,7 @@ pub(crate) fn meter(program: &Program, id: TableId) -> Option<ObjectId> {
     direct.find(|object| !is_counter(program, *object))
 }
 
-/// How many bytes an entry's row has more than those of other tables.
+/// Additional bytes of an entry's row, compared with other tables.
 pub(crate) fn bytes(program: &Program, id: TableId) -> u32 {
     match is_timed(program, id) {
         true => COUNTERS as u32 + 16 * counters(program, id).count() as u32,
@@ -58,7 +58,7 @@ pub(crate) fn bytes(program: &Program, id: TableId) -> u32 {
     }
 }
 
-/// Where a direct counter is behind the arguments.
+/// Offset of a direct counter after the arguments.
 pub(crate) fn counter_at(program: &Program, id: TableId, object: ObjectId) -> Option<i32> {
     let place = counters(program, id).position(|other| other == object)?;
     Some(COUNTERS + 16 * place as i32)

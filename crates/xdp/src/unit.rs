@@ -710,7 +710,7 @@ fn fails_again(body: &Body, block: BlockId) -> bool {
     false
 }
 
-/// Whether a block may come behind itself.
+/// Whether a block is in a loop.
 pub(crate) fn reaches(body: &Body, block: usize) -> bool {
     let mut seen = vec![false; body.blocks.len()];
     let mut left = targets(&body.blocks[block].terminator);

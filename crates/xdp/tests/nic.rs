@@ -1,4 +1,4 @@
-//! PNA's programs in the kernel beside the interpreter, packet by packet: what comes out, what is learned, and what is counted.
+//! PNA programs in the kernel, compared with the interpreter packet by packet: output, learned entries and counters.
 
 use crate::corpus::{allowed, environment};
 use crate::interfaces::{arrivals, as_generic, datagram, hosts};
@@ -34,7 +34,7 @@ fn devices(program: &Path) -> ([(Pipeline, Control); 2], Arc<Tally>) {
     (devices, tally)
 }
 
-/// Says the same to both, who must say the same.
+/// Sends a command to both; their answers must be equal.
 fn say(devices: &[(Pipeline, Control); 2], line: &str) {
     let [one, two] = [0, 1].map(|at| devices[at].1.say(line).map_err(|error| error.message));
     assert_eq!(one, two, "{line}");
@@ -60,7 +60,7 @@ struct Compared {
     interpreter: u64,
 }
 
-/// Lets random packets pass, by ports whose sides change.
+/// Sends random packets by ports whose sides change.
 fn compared(name: &str, setup: &[&str], random: &mut Choices<'_>, length: usize) -> Compared {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/p4");
     let (mut devices, tally) = devices(&folder.join(name));
@@ -336,7 +336,7 @@ fn a_nic_on_interfaces_learns_mirrors_and_lets_packets_come_back() {
                 (1, Some(Time::from_secs(2)))
             );
             assert_eq!(counts(&control)[0][..2], [2, 120]);
-            // Forgotten when its time has passed, by the program at once and then by the process.
+            // The entry expires: first in the program, then in the process.
             let over = now() + Time::from_ms(2100);
             while now() < over {
                 std::thread::park_timeout(Duration::from_millis(20));

@@ -1,5 +1,5 @@
-// Exact matches as a binary CAM in memories, as in P4FPGA: for each nine bits of the key a memory says of each of their values which rows have it. The
-// rows that all of them name match; the answer is there three cycles after the key, for one key a cycle. To write a row takes six cycles, in which no other is written.
+// Exact matches as a binary CAM in memories, as in P4FPGA. For each nine bits of the key, a memory maps their value to the set of rows that have it; the
+// intersection of all sets is the match. One key a cycle, with a latency of three cycles. A write of a row takes six cycles; writes do not overlap.
 
 `resetall
 `default_nettype none
@@ -27,7 +27,7 @@ module p4_cam_table #(
     wire to_default = write_row == 24'hFFFFFF;
     reg [DATA_W-1:0] otherwise;
     reg [DATA_W-1:0] memory [0:ROWS-1];
-    // The key that a row was given last: its places are cleared before others are set, also behind a reset, which clears no memory.
+    // The last key of each row: its bits are cleared before new ones are set, also after a reset, which clears no memory.
     reg [WIDE:0] last_keys [0:ROWS-1];
     reg [ROWS-1:0] valid;
 

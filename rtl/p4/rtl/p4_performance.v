@@ -1,4 +1,4 @@
-// Counts events: 64 bits each, in two words from BASE on. To read the lower word keeps the upper one, so that both are of the same moment.
+// Counts events: 64 bits each, in two words from BASE on. A read of the lower word latches the upper one, so both are of the same cycle.
 
 `resetall
 `default_nettype none

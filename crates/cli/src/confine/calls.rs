@@ -1,4 +1,4 @@
-//! Lists of system calls: what commands that read may call, what servers may, and what commands with ports may not.
+//! Lists of system calls: allow-lists of readers and servers, and the deny-list of other commands with ports.
 
 use super::Permissions;
 use super::groups::*;
@@ -51,7 +51,7 @@ impl Calls {
         self
     }
 
-    /// Adds what every command does with memory, threads, terminals and files.
+    /// Adds the calls of every command for memory, threads, terminals and files.
     fn usual(self, writes: bool, compiles: bool, ioctls: &[u64]) -> Result<Calls, BackendError> {
         let opened = |argument| match writes {
             true => Ok(Vec::new()),
@@ -106,7 +106,7 @@ pub fn reader(permissions: Permissions) -> Result<SeccompFilter, BackendError> {
 
 /// The calls of a server.
 pub fn server(needs: Needs) -> Result<SeccompFilter, BackendError> {
-    // The process that removes files in the end is waited for.
+    // The server waits for the process that removes its files.
     let waits: &[i64] = &[libc::SYS_wait4];
     let mut calls = Calls::of(&[SOCKETS, PRIORITY, waits]);
     let (mut families, mut made) = (Vec::new(), Vec::new());
@@ -158,7 +158,7 @@ pub fn remover() -> Result<SeccompFilter, BackendError> {
     Calls::of(&[calls]).allowed()
 }
 
-/// All calls but those that no command makes that has ports.
+/// All calls except those that no command with ports makes.
 pub fn forbidden(kernel: bool) -> Result<SeccompFilter, BackendError> {
     let mut calls = Calls::of(&[NEVER]).only(libc::SYS_clone, vec![bits(0, THREAD, 0)?]);
     if kernel {
@@ -186,14 +186,14 @@ fn filter(
     SeccompFilter::new(rules, otherwise, then, architecture)
 }
 
-/// A rule for calls whose argument of this number has, of the bits of `mask`, those of `value`.
+/// A rule for calls whose argument number `argument` equals `value` in the bits of `mask`.
 fn bits(argument: u8, mask: u64, value: u64) -> Result<SeccompRule, BackendError> {
     let compare = SeccompCmpOp::MaskedEq(mask);
     let condition = SeccompCondition::new(argument, SeccompCmpArgLen::Qword, compare, value)?;
     SeccompRule::new(vec![condition])
 }
 
-/// Rules for calls whose argument of this number, of 32 bits, is one of `values`.
+/// Rules for calls whose 32-bit argument number `argument` is one of `values`.
 fn values(argument: u8, values: &[u64]) -> Result<Vec<SeccompRule>, BackendError> {
     let rules = values.iter().map(|&value| bits(argument, ALL, value));
     rules.collect()
@@ -223,7 +223,7 @@ const IOCTLS: [u64; 5] = [
 /// Questions to sockets about interfaces: SIOCGIFFLAGS, SIOCETHTOOL and others.
 const OF_SOCKETS: u64 = 0x8900;
 
-/// Names of threads and of memory, exact timers, what capabilities there are.
+/// Names of threads and of memory, exact timers, the capability bounding set.
 const PRCTLS: [u64; 7] = [
     // As libcap does, which libpcap brings, when it is loaded.
     libc::PR_CAPBSET_READ as u64,

@@ -21,7 +21,7 @@ pub const THREADS: &[i64] = &[
     libc::SYS_sched_getaffinity,
     libc::SYS_sched_getparam,
     libc::SYS_sched_getscheduler,
-    // A filter before these says that it does not exist.
+    // Another filter answers it with ENOSYS.
     libc::SYS_clone3,
     #[cfg(target_arch = "x86_64")]
     libc::SYS_arch_prctl,
@@ -199,7 +199,7 @@ pub const SOCKETS: &[i64] = &[
     libc::SYS_getpeername,
 ];
 
-/// Connections that others make.
+/// Accepting connections.
 pub const ACCEPTING: &[i64] = &[
     libc::SYS_accept4,
     #[cfg(target_arch = "x86_64")]
@@ -222,7 +222,7 @@ pub const PRIORITY: &[i64] = &[
     libc::SYS_munlockall,
 ];
 
-/// Calls that no command makes that has ports.
+/// Calls that no command with ports makes.
 pub const NEVER: &[i64] = &[
     // Other programs and processes.
     libc::SYS_execve,

@@ -46,7 +46,7 @@ pub struct Compile {
         hide_possible_values = true
     )]
     without: Vec<Optimisation>,
-    /// How tables of exact keys are built: four hashes, or a binary CAM in memories, which compares all rows
+    /// Tables of exact keys: four hashes, or a binary CAM in memories, which compares all rows
     #[arg(long, value_enum, value_name = "KIND", default_value_t = Exact::Hash)]
     exact: Exact,
     /// Performance counters of parser, tables and deparser on the register bus

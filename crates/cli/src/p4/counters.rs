@@ -1,4 +1,4 @@
-//! `wire p4 counters`: what the hardware counts while packets pass.
+//! `wire p4 counters`: performance counters of the hardware.
 
 use super::source::Reading;
 use crate::Verdict;

@@ -22,8 +22,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use xdp::{Counts, Error, Interface, Object, Switch};
 
-/// After so many looks the entries are looked at that packets add, and whose time passes.
-const LOOKS_AT_ENTRIES: u32 = 5;
+/// The entries of packets are read once in this many polls.
+const POLLS_PER_READ: u32 = 5;
 
 /// What is said of the run.
 pub struct Report<'a> {
@@ -158,7 +158,7 @@ pub fn run(
         }
         // Digests wait in a ring that has an end.
         lock(&switch).hear();
-        if looks % LOOKS_AT_ENTRIES == 0 {
+        if looks % POLLS_PER_READ == 0 {
             lock(&switch)
                 .tick(Time::from_ns(now_ns()))
                 .context("bringing the entries that packets added")?;

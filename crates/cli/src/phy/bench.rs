@@ -6,6 +6,7 @@ mod throughput;
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
+use node::link;
 use rustix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
@@ -13,8 +14,6 @@ use std::time::Duration;
 const SIZES: [usize; 15] = [
     64, 96, 128, 192, 256, 320, 384, 512, 640, 768, 896, 1024, 1152, 1280, 1518,
 ];
-/// Preamble, start delimiter and gap, in bytes.
-const OVERHEAD: usize = 20;
 const RUNS: usize = 60;
 /// How long each run lasts.
 const RUN: Duration = Duration::from_millis(2);
@@ -87,7 +86,7 @@ impl Rows {
 
 /// Gigabits a second of frames of `size` bytes that a line of 10 Gb/s carries.
 fn reference(size: usize) -> f64 {
-    10.0 * size as f64 / (size + OVERHEAD) as f64
+    10.0 * size as f64 / link::on_wire(size - link::FCS) as f64
 }
 
 /// Gigabits a second of `frames` of `size` bytes, of the best of many short runs.

@@ -12,8 +12,8 @@ fn on(group: &str) -> String {
     format!("--on multicast:{group}:57021@127.0.0.1")
 }
 
-/// A write is decided by two acceptors, of which one is killed and started again by the same command. Later that one and the one that never
-/// heard of the write are the majority: with an empty memory it would have lost it.
+/// Two acceptors decide a write; one of them is killed and started again by the same command. Later a majority consists of this
+/// acceptor and one that never received the write: with an empty memory the write would be lost.
 #[test]
 fn an_acceptor_that_starts_again_still_has_its_vote() {
     let place = Place::new("paxos-amnesia");
@@ -35,8 +35,8 @@ fn an_acceptor_that_starts_again_still_has_its_vote() {
     assert_eq!(lines, ["written", "written", "42"], "{}", ended.err);
 }
 
-/// Each start of `wire paxos kv` asks for a session by the client number of all that have none yet. The
-/// session's own number is never that of another.
+/// Each start of `wire paxos kv` requests a session with the client number that all clients without a
+/// session share. The number of a session is unique.
 #[test]
 fn no_two_clients_have_one_number() {
     const CALLS: usize = 20;
@@ -53,7 +53,7 @@ fn no_two_clients_have_one_number() {
              until grep -c '\"type\":\"decided\"' learned > count && [ $(cat count) -ge {} ]; do sleep 0.05; done
              kill -2 $learner; wait $learner
              kill $(jobs -p) 2> /dev/null; wait",
-            // Of a call a request for a session, and the operation.
+            // Each call has a session request and an operation.
             2 * (CALLS + 1)
         );
     let ended = place.run(&script);
@@ -103,7 +103,7 @@ fn highest() -> Vec<Message<Command>> {
     fields.collect()
 }
 
-/// Decisions about the next instances that nobody has made.
+/// Forged decisions of the next instances.
 fn decisions() -> impl Iterator<Item = Message<Command>> {
     (1..40).map(|instance| Message {
         instance,
@@ -138,7 +138,7 @@ fn forged_datagrams_neither_end_a_group_nor_change_what_it_answers() {
         );
         let mut forged = highest();
         if !key.is_empty() {
-            // Without a key a member believes what it hears, within its window.
+            // A member without a key accepts every message within its window.
             forged.extend(decisions());
         }
         let ready = place.path.join("ready");

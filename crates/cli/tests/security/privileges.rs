@@ -210,7 +210,7 @@ fn without_the_guard_all_is_as_it_was() {
     );
 }
 
-/// The file of a socket belongs to root, which the server is no more: another process removes it, however the server ends.
+/// The file of a socket belongs to root, but the server has another user: a second process removes it, however the server ends.
 #[test]
 fn a_server_with_a_socket_at_a_path_does_not_run_as_root_and_leaves_no_file() {
     if !is_root("a server gives up root") {
@@ -251,7 +251,7 @@ fn a_server_with_a_socket_at_a_path_does_not_run_as_root_and_leaves_no_file() {
                 assert_eq!(owner, user.unwrap_or("0"), "{script}");
                 running.signal(signal);
                 running.child.wait().unwrap();
-                // After a signal that it hears the server waits until the file is gone.
+                // After a signal that it handles, the server waits until the file is gone.
                 let gone = || !socket.exists();
                 assert!(
                     if signal == "TERM" {

@@ -40,11 +40,10 @@ const MAX_REPLICAS: usize = 64;
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
 
-/// It waits at most this many times `retry`, or a lease if that is longer, before it asks again for
-/// what is not answered.
+/// Upper limit of the retransmission timeout in units of `retry`; a lease is the limit if it is longer.
 const LONGEST_PAUSE: u64 = 8;
 
-/// Requests that it holds at most, unless a quarter of the window is more.
+/// Maximum number of held requests, unless a quarter of the window is more.
 const MAX_HELD: usize = 64;
 
 /// Times that the wait for a leader doubles at most. Two that take over from each other before the
@@ -162,14 +161,14 @@ pub struct CoordinatorNode {
     takes_over: Time,
     says_so: Time,
     asks_again: Time,
-    /// Time that a decision takes, by which it asks again, and how long it waits now.
+    /// Estimated time of a decision, and the current retransmission timeout.
     answers: Patience,
     pause: Time,
-    /// Retries in a row at which the same waited, and one.
+    /// One more than the number of retries in a row without progress.
     asked: u32,
-    /// An instance whose votes it asked for, when, and whether it has asked again since.
+    /// An instance whose decision is timed: its first request, and how often votes were requested.
     sample: Option<(Instance, Time, u32)>,
-    /// The last acceptor that it let in, by number and start, and when it said so.
+    /// The last acceptor that was admitted (number, start), and the time of the Admit.
     let_in: (u16, u16, Time),
     /// Whether nothing waited for an answer at the last retry, so that the next one is a lease later.
     is_idle: bool,
@@ -381,8 +380,7 @@ impl CoordinatorNode {
         self.hand_over(now, false);
     }
 
-    /// Grants a change of the members that the group can carry out; `None`: not now. It is held
-    /// until then.
+    /// Grants a change of members that the group can carry out. `None`: the change is held.
     fn grant(&mut self, now: Time, command: Command) -> Option<Command> {
         let Some(change) = Change::decode(&command.value).filter(|_| self.can_change) else {
             return Some(command);
@@ -391,18 +389,25 @@ impl CoordinatorNode {
             Some((known, since)) if known == command && now <= since + self.absence => since,
             _ => now,
         };
+        let granted = self.granted(command, change, since);
+        self.change = match granted {
+            Some(_) => None,
+            None => {
+                self.coordinator.tell_trim(&mut self.out);
+                self.coordinator.probe(&mut self.out);
+                Some((command, since))
+            }
+        };
+        granted
+    }
+
+    /// The command as it is decided, unless the change has to wait.
+    fn granted(&self, command: Command, change: Change, since: Time) -> Option<Command> {
         let granted = Change {
             granted: true,
             ..change
         };
-        if self.is_early(granted, since) {
-            self.change = Some((command, since));
-            self.coordinator.tell_trim(&mut self.out);
-            self.coordinator.probe(&mut self.out);
-            return None;
-        }
-        self.change = None;
-        Some(Command {
+        (!self.is_early(granted, since)).then(|| Command {
             value: granted.encode(),
             ..command
         })
@@ -410,17 +415,16 @@ impl CoordinatorNode {
 
     /// Whether a change that was asked for at `since` has to wait.
     ///
-    /// - For each new acceptor to answer something that it was asked since then: before that it may
-    ///   have lost its memory. One that answers late is no obstacle, as it hears in order from where
-    ///   on it must remember.
-    /// - For all replicas to have delivered what comes before the last change applies. From there on
-    ///   coordinators know the acceptors of an instance once this one is decided, and have nothing
-    ///   before it voted for again; so acceptors may forget it.
+    /// - For each new acceptor to answer a message sent after `since`: an earlier answer may be of
+    ///   before it lost its memory.
+    /// - For all replicas to deliver every instance before the previous change applies. Once this
+    ///   change is decided, coordinators know the acceptors of later instances only and repeat no
+    ///   votes on earlier ones, so acceptors may forget these.
     fn is_early(&self, change: Change, since: Time) -> bool {
         let known = self.coordinator.configuration();
         let changed = known.changed(change, self.coordinator.next(), self.window as u64);
         if !changed.is_ok_and(|changed| changed.version > known.version) {
-            // Nothing changes, and replicas say why.
+            // Replicas refuse it with the reason.
             return false;
         }
         let new = Set::of(change.add & !known.acceptors.bits());
@@ -429,28 +433,24 @@ impl CoordinatorNode {
         is_missing || self.coordinator.base() < known.from
     }
 
-    /// Has a change decided that need not wait any more. Its client may have gone long since where
-    /// that took longer than `absence`.
+    /// Proposes a held change that need not wait any more. After `absence` the change is dropped, as
+    /// its client may be gone.
     fn change_members(&mut self, now: Time) {
         let Some((command, since)) = self.change else {
             return;
         };
-        let change = Change::decode(&command.value).unwrap_or_default();
-        let granted = Change {
-            granted: true,
-            ..change
-        };
         if now > since + self.absence || !self.coordinator.is_leading() {
             self.change = None;
         } else if self.coordinator.has_room()
-            && !self.is_early(granted, since)
-            && let Some(command) = self.grant(now, command)
+            && let Some(change) = Change::decode(&command.value)
+            && let Some(granted) = self.granted(command, change, since)
         {
-            self.take_up(now, command);
+            self.change = None;
+            self.take_up(now, granted);
         }
     }
 
-    /// Keeps a request that its switch has not taken up: as its window is full, or as it does not lead.
+    /// Holds a request while the window is full or this coordinator does not lead.
     fn hold(&mut self, command: Command) {
         self.turned_away += u64::from(!self.held.add(command));
     }
@@ -474,7 +474,7 @@ impl CoordinatorNode {
         Time::from_ps(doubled) + self.patience
     }
 
-    /// How often it says that it leads.
+    /// Interval of lease messages.
     fn lease_third(&self) -> Time {
         Time::from_ps(self.lease.as_ps() / 3)
     }
@@ -552,7 +552,7 @@ impl CoordinatorNode {
         self.asks_again_soon(now);
     }
 
-    /// Something waits for an answer that did not before.
+    /// Starts the retransmission timer for a new request.
     fn asks_again_soon(&mut self, now: Time) {
         self.is_idle = false;
         self.asked = 1;
@@ -560,8 +560,8 @@ impl CoordinatorNode {
         self.asks_again = now + self.pause;
     }
 
-    /// How long it waits before it asks again: as long as decisions take on this network and these
-    /// machines. Asking again for what still waits in a queue would make the queue longer.
+    /// The retransmission timeout: as long as decisions take on this network and these machines.
+    /// An earlier retransmission would only lengthen the queues of busy members.
     fn wait_for_answers(&mut self) -> Time {
         let longest = self.lease.as_ps().max(LONGEST_PAUSE * self.retry.as_ps());
         let wait = self.answers.wait(self.asked, self.pause);
@@ -581,8 +581,8 @@ impl CoordinatorNode {
         }
     }
 
-    /// Drops what lets an acceptor in that was let in just before: each message to an acceptor
-    /// without its memory is answered, and each of these answers asks for it.
+    /// Drops Admit messages that repeat one of less than `retry` ago: an acceptor without its memory
+    /// answers every message, and each answer requests admission.
     fn let_in_once(&mut self, now: Time) {
         let (last, retry) = (&mut self.let_in, self.retry);
         self.out.retain(|message| {
@@ -685,8 +685,7 @@ impl Node for CoordinatorNode {
                 self.is_idle = self.held.is_empty() && !self.coordinator.awaits_answers();
                 let third = self.lease_third();
                 self.asks_again = match self.is_idle {
-                    // For what it says at each retry: from where on acceptors must remember.
-                    // Once a lease, when it wakes up to say that it leads.
+                    // An idle coordinator only sends its trim point, together with a lease message.
                     true => (self.says_so + third + third).max(now + third),
                     false => now + self.pause,
                 };

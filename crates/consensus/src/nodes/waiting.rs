@@ -1,6 +1,6 @@
 //! Requests that a coordinator has no room for yet, in the order in which they arrived.
 //!
-//! In any other order some clients would wait for as long as others go on asking.
+//! In any other order some clients could starve.
 
 use crate::command::{Command, Value};
 use crate::store::OPENS;
@@ -35,7 +35,7 @@ impl Waiting {
         }
     }
 
-    /// Adds a request, in the place of an earlier one of its client if there is one. `false`: there is no room.
+    /// Adds a request, or replaces an earlier one of its client. `false`: there is no room.
     pub fn add(&mut self, command: Command) -> bool {
         let asker = asker(&command);
         match self.requests.get_mut(&asker) {
@@ -57,7 +57,7 @@ impl Waiting {
         Some(command)
     }
 
-    /// The requests that were not offered to a switch again, which counts as done now.
+    /// Marks all requests as offered to the switch again, and returns those that were not.
     pub fn offer(&mut self) -> impl Iterator<Item = Command> {
         let Waiting {
             requests, order, ..

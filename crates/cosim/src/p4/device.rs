@@ -119,7 +119,7 @@ impl Device {
         self.write(address::COMMIT, (object as u32) << 24 | row);
     }
 
-    /// Lets so many cycles pass.
+    /// Runs `cycles` clock cycles.
     pub fn wait(&mut self, cycles: u32) {
         for _ in 0..cycles {
             self.idle(0);

@@ -11,14 +11,14 @@ const BETA: f64 = 0.7;
 /// reduction, where the RFC goes on with 1: at 1 % loss and 20 ms that makes a fifth more goodput.
 const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const C: f64 = 0.4;
-/// Linux computes Cubic's growth anew when the window has grown by a segment, and otherwise after this time (tcp_cubic.c, HZ/32): over
-/// paths shorter than that a window grows hardly at all until then, so that with losses Cubic has less than Reno there.
+/// Linux updates Cubic's growth rate when the window has grown by a segment, and otherwise after this time (tcp_cubic.c, HZ/32).
+/// After a loss on a shorter path the window hardly grows until then, so Cubic is slower than Reno there.
 const RECOMPUTE_AFTER: Time = Time::from_us(31_250);
-/// Before the first loss a window grows by a segment for so many acknowledged ones at the least, and never by more than one for two
-/// (tcp_cubic.c; RFC 9438 section 4.4 has the latter as 1.5 windows a round trip).
+/// Acknowledged segments for one segment of growth: at most 20 before the first loss, and at least 2
+/// (tcp_cubic.c; in RFC 9438 section 4.4 the latter is 1.5 windows a round trip).
 const MAX_COUNT_BEFORE_LOSS: f64 = 20.0;
 const MIN_COUNT: f64 = 2.0;
-/// On the flat part of the curve, in windows.
+/// The same on the flat part of the curve, in windows.
 const FLAT_COUNT: f64 = 100.0;
 /// Segments by which one acknowledgement may grow the window in slow start (RFC 9406 section 4.3).
 const MAX_GROWTH: f64 = 8.0;
@@ -44,7 +44,7 @@ pub(super) struct Control {
 struct Cubic {
     /// W_max; 0 before the first loss.
     most: f64,
-    /// Where the curve is flat: W_max, or the window if that is greater.
+    /// The plateau of the curve: W_max, or the window if that is greater.
     origin: f64,
     /// Begin of the epoch; `None` until the window grows.
     since: Option<Time>,
@@ -53,7 +53,7 @@ struct Cubic {
     friendly: f64,
     /// Bytes acknowledged since W_est was computed.
     acknowledged: f64,
-    /// Acknowledged bytes for each by which the window grows; when that was computed, and at how many whole segments.
+    /// Acknowledged bytes for one byte of growth; time of the last update, and whole segments of the window then.
     count: f64,
     computed: Time,
     segments: f64,
@@ -210,7 +210,7 @@ impl Control {
         self.window += bytes / self.cubic.count;
     }
 
-    /// How many acknowledged bytes Cubic's window needs for each by which it grows.
+    /// Updates the acknowledged bytes for one byte of growth.
     fn compute_count(&mut self, now: Time, bytes: f64, rtt: Time) {
         let (mss, window) = (self.mss, self.window);
         let cubic = &mut self.cubic;

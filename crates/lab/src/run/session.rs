@@ -298,7 +298,7 @@ impl<'a> Session<'a> {
         }
     }
 
-    /// Gives the sublayer of a node, such as DTP, a command; what it answers.
+    /// Sends a command to the sublayer of a node, such as DTP, and returns its answer.
     ///
     /// # Errors
     /// When the node has no sublayer, or that has no such command.

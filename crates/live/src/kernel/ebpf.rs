@@ -13,7 +13,7 @@ const BPF_MAP_UPDATE_ELEM: libc::c_int = 2;
 const BPF_MAP_DELETE_ELEM: libc::c_int = 3;
 const BPF_PROG_LOAD: libc::c_int = 5;
 const BPF_PROG_TEST_RUN: libc::c_int = 10;
-/// So many elements are asked for at once.
+/// Elements of a batch.
 const BATCH: u32 = 4096;
 const BPF_MAP_LOOKUP_BATCH: libc::c_int = 24;
 const BPF_BTF_LOAD: libc::c_int = 18;
@@ -268,7 +268,7 @@ impl Map {
             let done = bpf(BPF_MAP_LOOKUP_BATCH, &mut attributes);
             let is = |error: &io::Error, number| error.raw_os_error() == Some(number);
             match &done {
-                // More have the same hash than there is room for.
+                // A bucket has more elements than the batch has room for.
                 Err(error) if is(error, libc::ENOSPC) => {
                     room *= 2;
                     continue;

@@ -110,7 +110,7 @@ fn feed(node: &dyn Node, ports: &[Port]) -> Result<Option<Feed>, WorldError> {
     let names = ports.iter().enumerate().filter_map(|(index, port)| {
         let name = &port.info.name;
         let name = name.strip_prefix("xdp:").unwrap_or(name);
-        // Looking for an interface takes a socket, which a server that has none may not make any more.
+        // The query needs a socket, and a server without interfaces may not make one any more.
         let plain = port.info.mac.is_some()
             && !name.contains(':')
             && interface::find(name).is_ok_and(|it| it.is_some());

@@ -264,7 +264,7 @@ impl<'a> Runner<'a> {
             self.changed = now;
         }
         if !has_wires {
-            // No interface of its own, as with sockets: nothing to look at.
+            // Sockets and pipes have no link state to poll.
             self.next_poll = Time::MAX;
             return any;
         }

@@ -2,8 +2,8 @@
 //! long-range-dependent traffic, IEEE Transactions on Information Theory 44(1), 1998), which MinProbe plots (paper 002, figure 4.16).
 //!
 //! Octave j splits time into pairs of adjacent bins of 2^(j-1) ns. A pair's coefficient is the difference of the bytes in its two bins, over
-//! the root of 2^j, the pair's length in ns; the octave's energy is the mean of the squares. Packets that come independently of each other
-//! have the same energy at all octaves; even ones have less and less above their distance, and bursts a rise up to their length.
+//! the root of 2^j, the pair's length in ns; the octave's energy is the mean of the squares. A Poisson process has the same energy at all
+//! octaves. The energy of evenly spaced packets falls above their interval; bursts raise it at their length.
 
 use alloc::vec::Vec;
 use node::Time;
@@ -16,18 +16,18 @@ const MIN_PAIRS: u128 = 4;
 /// The pairs of one octave.
 #[derive(Clone, Copy, Debug, Default)]
 struct Pairs {
-    /// Of the pair that is not over.
+    /// Index of the current pair.
     index: u128,
-    /// Bytes in its first bin less those in its second.
+    /// Bytes in its first bin minus those in its second.
     difference: i64,
-    /// Over the pairs that are, of the squares.
+    /// Sum of the squared differences of complete pairs.
     squares: f64,
 }
 
 /// The energy at all octaves, as packets come.
 #[derive(Clone, Debug)]
 pub struct Energy {
-    /// Of the last packet, ns from the first.
+    /// Time of the last packet, ns from the first.
     last: u128,
     octaves: [Pairs; OCTAVES],
 }
@@ -55,7 +55,7 @@ impl Default for Energy {
 }
 
 impl Energy {
-    /// Takes a packet into account: `at_ps` from the first one, in order, and its bytes with FCS.
+    /// Adds a packet of `bytes` with FCS, `at_ps` after the first one. Packets are in order.
     pub fn add(&mut self, at_ps: u128, bytes: u32) {
         let at = at_ps / 1_000;
         self.last = at;
@@ -81,7 +81,7 @@ impl Energy {
         let whole = octaves.filter(|(_, octave)| self.last >> octave >= MIN_PAIRS);
         whole
             .map(|(pairs, octave)| {
-                // The pair in which the last packet is may not be over.
+                // Without the pair of the last packet, which may be incomplete.
                 let count = self.last >> octave;
                 let length = (1u64 << octave) as f64;
                 Octave {

@@ -1,4 +1,4 @@
-//! The control interface of figure D.25 (paper 002, appendix D): what can be asked of a device while it runs, and set.
+//! The control interface of figure D.25 (paper 002, appendix D): commands that read and set a running device.
 
 use super::{ConfigError, Device, MASK};
 use alloc::format;
@@ -11,13 +11,13 @@ use node::{Port, Time};
 /// A tick of 10GBASE-R.
 const PS_A_TICK: u64 = 6_400;
 
-/// The ports whose counters a device follows.
+/// Ports whose counters a device follows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// The greatest of all ports' counters: algorithm 4.
     #[default]
     Switch,
-    /// That of port 0 alone, as a network card whose other ports only tell it on.
+    /// That of port 0 only; the other ports announce it.
     Nic,
 }
 
@@ -40,7 +40,7 @@ pub enum Command {
     GetMode,
 }
 
-/// The forms that there are.
+/// All commands with their arguments.
 pub const FORMS: &str = "reset, set_cnt COUNTER, read_delay PORT, read_state PORT, read_error PORT, read_local_cnt PORT, read_global_cnt, \
      set_beacon_interval PORT TICKS, read_beacon_interval PORT, debug_rcvd_msg PORT, debug_sent_msg PORT, debug_rcvd_err PORT, \
      set_mode switch|nic, get_mode";
@@ -114,7 +114,7 @@ impl Command {
         }
     }
 
-    /// Whether a device of so many ports, whose beacons may be so far apart, can do it.
+    /// Checks it for a device of `ports` ports whose beacon interval is at most `longest` ticks.
     ///
     /// # Errors
     /// Why it cannot.
@@ -151,7 +151,7 @@ impl At {
     /// The tick, and the command.
     ///
     /// # Errors
-    /// When it is none that can be given to a device.
+    /// When the command is unknown, or invalid for the device.
     pub fn read(&self, ports: usize, longest: u32) -> Result<(u64, Command), ConfigError> {
         let command: Command = self
             .run
@@ -164,10 +164,10 @@ impl At {
 }
 
 impl Device {
-    /// Does what a command says at a tick of the oscillator, and tells what it asks for.
+    /// Executes a command at a tick of the oscillator, and returns its answer.
     ///
     /// # Errors
-    /// When it is no command, or none for this device.
+    /// When the command is unknown, or invalid for this device.
     pub fn obey(&mut self, tick: u64, line: &str) -> Result<String, String> {
         let command: Command = line
             .parse()
@@ -228,7 +228,7 @@ impl Device {
         }
     }
 
-    /// Whether what comes by a port moves the device's counter.
+    /// Whether the device's counter follows a port.
     pub(super) fn follows(&self, port: Port) -> bool {
         self.mode == Mode::Switch || port.index() == 0
     }

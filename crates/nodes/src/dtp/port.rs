@@ -173,7 +173,7 @@ impl Side {
         (self.state == State::Sync).then_some(self.delay)
     }
 
-    /// By the names of figure D.26.
+    /// The state by its name in figure D.26.
     pub fn state(&self) -> &'static str {
         match self.state {
             State::Down => "DOWN",
@@ -184,7 +184,7 @@ impl Side {
         }
     }
 
-    /// From one beacon to the next, from now on.
+    /// Sets the beacon interval in ticks from now on.
     pub fn set_interval(&mut self, tick: u64, interval: u64) {
         self.interval = interval;
         self.beacon_at = self.beacon_at.min(tick + interval);

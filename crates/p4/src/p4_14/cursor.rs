@@ -144,7 +144,7 @@ impl<'a> Cursor<'a> {
         Ok(names)
     }
 
-    /// Warns of a word of a draft of the language, and names the one that the language has.
+    /// Warns of a draft keyword, and names the final keyword.
     pub fn draft(&mut self, found: &Name, word: &str, otherwise: &str) {
         let message = format!(
             "`{}` is a word of a draft of P4_14: it is read as `{word}`{otherwise}",

@@ -149,7 +149,7 @@ impl Machine {
         self.engine.performance()
     }
 
-    /// Lets the engine bring the environment what it has changed by itself.
+    /// Has the engine copy its own changes of tables to the environment.
     pub(super) fn settle(&mut self) {
         if core::mem::take(&mut self.context.settles) {
             self.engine.settle(self.context.now);

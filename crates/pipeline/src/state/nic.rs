@@ -41,13 +41,13 @@ impl Default for Nic {
 }
 
 impl Nic {
-    /// How many numbers of flows are given, modulo 2^32.
+    /// Number of allocated flow ids, modulo 2^32.
     #[must_use]
     pub fn flows(&self) -> u32 {
         self.flows.load(Ordering::Relaxed)
     }
 
-    /// For an engine that gives numbers of flows by itself.
+    /// For an engine that allocates flow ids by itself.
     pub fn set_flows(&self, given: u32) {
         self.flows.store(given, Ordering::Relaxed);
     }

@@ -35,7 +35,7 @@ impl Part {
         }
     }
 
-    /// Gives a member's sublayer a command; `None` where it has none.
+    /// Sends a command to a member's sublayer; `None` without a sublayer.
     pub fn command(&mut self, member: usize, line: &str) -> Option<Result<String, String>> {
         let (member, network) = (&mut self.members[member], &mut self.network);
         let lower = member.lower.as_mut()?;

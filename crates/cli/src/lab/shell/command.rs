@@ -78,7 +78,7 @@ pub(super) enum Command<'a> {
     Ping(&'a str, &'a str),
     PingAll,
     Link(&'a str, &'a str, bool),
-    /// The node, and what to say to its DTP.
+    /// The node, and the command for its DTP.
     Dtp(&'a str, &'a str),
     StepEvents(u64),
     StepTime(Time),

@@ -1,4 +1,4 @@
-//! Figure 4.4: what a MAC that computes check sums gains by packets that lie behind each other in one buffer.
+//! Figure 4.4: gain of a MAC that computes checksums from several packets in one buffer.
 //!
 //! A buffer is whole pages, as memory for a device is, and is handed on by a flag. By *batching* it has one
 //! packet; by *packing* 2, 4, up to 32, each with its length and the offset of the next in front of it.

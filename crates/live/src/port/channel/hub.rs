@@ -550,7 +550,7 @@ impl Hub {
                     if std::mem::replace(&mut self.gave_way, ended) != ended {
                         self.end_those_that_gave_way();
                     }
-                    // One too many is closed at once.
+                    // A connection above the limit is closed at once.
                     let Some(permit) = permit else {
                         continue;
                     };

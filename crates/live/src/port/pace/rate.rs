@@ -14,7 +14,7 @@ pub struct SendRate {
 }
 
 impl SendRate {
-    /// Takes packets of these lengths, in bytes without FCS, into account.
+    /// Adds packets of these lengths, in bytes without FCS.
     pub fn add(&mut self, lengths: impl IntoIterator<Item = usize>) {
         for len in lengths {
             self.packets += 1;
@@ -23,13 +23,13 @@ impl SendRate {
         }
     }
 
-    /// Takes the departures of a call into account: of its first packet and of its last, ns.
+    /// Adds a call: the departures of its first and its last packet, ns.
     pub fn left(&mut self, first_ns: u64, last_ns: u64) {
         self.first_ns.get_or_insert(first_ns);
         self.last_ns = last_ns;
     }
 
-    /// Takes in what another thread sent in the same time.
+    /// Adds the packets of another thread over the same time.
     pub fn merge(&mut self, other: &SendRate) {
         self.packets += other.packets;
         self.wire_bytes += other.wire_bytes;

@@ -6,7 +6,7 @@ use live::netns::{Namespace, VethEnd, veth};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::process::Stdio;
+use std::process::{Child, Stdio};
 
 /// CAP_DAC_READ_SEARCH, as root has it who reads the files of others.
 const READS: u64 = 1 << 2;
@@ -34,6 +34,36 @@ fn threads(process: &Path) -> Vec<(u64, bool, bool)> {
             )
         })
         .collect()
+}
+
+/// A namespace with the interfaces `x0` and `x1`, which are joined; `None`, with the reason, where there is none.
+fn pair(test: &str) -> Option<Namespace> {
+    let namespace = match Namespace::new() {
+        Ok(namespace) => namespace,
+        Err(error) => {
+            println!("skipped: {test}: {error}");
+            return None;
+        }
+    };
+    let end = |name| VethEnd {
+        namespace: &namespace,
+        name,
+        mac: None,
+    };
+    veth([end("x0"), end("x1")], 1500).unwrap();
+    Some(namespace)
+}
+
+/// Starts `wire` in a namespace, in silence.
+fn start(namespace: &Namespace, place: &Place, command: &str) -> Child {
+    super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
+        .args(command.split(' '))
+        .current_dir(&place.path)
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap()
 }
 
 /// Waits until all threads of a process are guarded, and asserts that none has more than these capabilities.
@@ -143,16 +173,9 @@ fn who_has_interfaces_keeps_what_opens_them_again() {
         return;
     }
     let place = Place::new("guarded-ports");
-    let namespace = match Namespace::new() {
-        Ok(namespace) => namespace,
-        Err(error) => return println!("skipped: {test}: {error}"),
+    let Some(namespace) = pair(test) else {
+        return;
     };
-    let end = |name| VethEnd {
-        namespace: &namespace,
-        name,
-        mac: None,
-    };
-    veth([end("x0"), end("x1")], 1500).unwrap();
     place.write("lines", lines(4));
     for (command, most) in [
         ("run switch --on x0 --on x1", PORT),
@@ -168,14 +191,7 @@ fn who_has_interfaces_keeps_what_opens_them_again() {
             PORT | WRITES,
         ),
     ] {
-        let mut child = super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
-            .args(command.split(' '))
-            .current_dir(&place.path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start(&namespace, &place, command);
         let id = child.id();
         let guarded = std::panic::catch_unwind(|| is_guarded(id, most, command));
         let raw = threads(Path::new(&format!("/proc/{id}")))
@@ -184,6 +200,37 @@ fn who_has_interfaces_keeps_what_opens_them_again() {
         let _ = child.kill();
         let _ = child.wait();
         assert!(guarded.is_ok() && raw, "{command}");
+    }
+}
+
+/// A list that lacks a call for one kind of port would end the server by SIGSYS.
+#[test]
+fn no_server_is_ended_by_its_list_on_any_kind_of_port() {
+    let place = Place::new("guarded-kinds");
+    let servers = [
+        format!("wire p4 run {PROGRAM}"),
+        format!("wire p4 run {PROGRAM} --p4runtime 127.0.0.1:0 --control s.sock"),
+        "wire of switch --listen ptcp:0:127.0.0.1".into(),
+        "wire of switch --listen punix:l.sock".into(),
+        "wire run paxos-acceptor --set id=0 --set state=state".into(),
+    ];
+    for port in [
+        "dummy",
+        "-",
+        "udp:127.0.0.1:9",
+        "multicast:239.77.1.1:57022@127.0.0.1",
+        "pcap:out.pcapng",
+    ] {
+        for server in &servers {
+            let ended = place.run(&format!(
+                "{server} --on {port} --duration 0.1 < /dev/null > /dev/null"
+            ));
+            assert!(
+                ended.code.is_some() && !ended.err.contains("system call"),
+                "{server} --on {port}: {}",
+                ended.err
+            );
+        }
     }
 }
 
@@ -296,30 +343,16 @@ fn a_server_with_an_interface_over_xdp_does_not_run_as_root() {
         return;
     }
     let place = Place::new("no-root-xdp");
-    let namespace = match Namespace::new() {
-        Ok(namespace) => namespace,
-        Err(error) => return println!("skipped: {test}: {error}"),
+    let Some(namespace) = pair(test) else {
+        return;
     };
-    let end = |name| VethEnd {
-        namespace: &namespace,
-        name,
-        mac: None,
-    };
-    veth([end("x0"), end("x1")], 1500).unwrap();
     // CAP_BPF and CAP_PERFMON besides those of a port.
     let most = PORT | 1 << 38 | 1 << 39;
     let program = format!(
         "p4 run {PROGRAM} --engine xdp --on x0 --on x1 --control s.sock --p4runtime 127.0.0.1:0"
     );
     for command in ["of switch --on xdp:x0 --listen ptcp:0", &program] {
-        let mut child = super::prepare(&mut namespace.command(env!("CARGO_BIN_EXE_wire")))
-            .args(command.split(' '))
-            .current_dir(&place.path)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
+        let mut child = start(&namespace, &place, command);
         let id = child.id();
         let settled = || {
             let users = users(id);

@@ -21,8 +21,8 @@ const DEFAULT: &str = "/dev/ethpipe";
 ///
 /// DIR/0, DIR/1... are the ports as text lines, DIR/r0, DIR/r1... as binary records, for reading
 /// and writing; DIR/0.d/ holds counters, global_time, tick, epoch, timer1 to timer7, name, error,
-/// readers and ctl, to which time=off, hash=on, strict=on or cut=on may be written; DIR/bin/ has the
-/// papers' ethdump, tappipe and epcmd; DIR/stack/NAME is the port tap:NAME, an interface of the
+/// readers and ctl, to which time=off, hash=on, strict=on, cut=on or line_buffered=off may be written;
+/// DIR/bin/ has the papers' ethdump, tappipe and epcmd; DIR/stack/NAME is the port tap:NAME, an interface of the
 /// kernel's stack; DIR/sys/kernel/pktdev/local_time1 is timer 1 of port 0. Runs until Ctrl-C or
 /// `umount DIR`.
 #[derive(clap::Args)]

@@ -300,6 +300,61 @@ fn the_line_tools_that_the_book_recommends_pass_every_packet_of_a_train() {
 }
 
 #[test]
+fn plain_line_tools_pass_a_single_packet_at_once() {
+    if !can_run(&[]) {
+        return;
+    }
+    let bed = Testbed::new(2, &["--no-time"]);
+    let input = bed.folder.path("in");
+    fs::write(&input, "020000000009 020000000001 8100 00 02 88 B5 01 02\n").expect("there is room");
+    let sent = || {
+        let mut send = bed.hosts[0].command(env!("CARGO_BIN_EXE_wire"));
+        send.args(["send", "eth0"]).arg(&input).stdin(Stdio::null());
+        text(send.output().expect("it starts"));
+    };
+    let control = |setting: &str| fs::write(bed.file("1.d/ctl"), setting).expect("it is taken");
+    // Commands 5 to 9 of the EtherPIPE paper as printed, and their relatives.
+    let tools = [
+        "sed 's/8100 00 02 /8100 00 01 /'",
+        "sed -E 's/ 8100 00 02//'",
+        "gawk '$1 == \"020000000009\" { print }'",
+        "gawk '{ print $1, $2, $3 \" 00 07 88 B5\" }'",
+        "grep ' 8100 '",
+        "cut -d' ' -f1-9",
+        "tr a-f A-F",
+    ];
+    for tool in tools {
+        if !can_run(&[tool.split(' ').next().expect("a name")]) {
+            continue;
+        }
+        let mut filter = bed.sh(&format!("exec {tool} < $DIR/0 > $DIR/1"));
+        bed.await_readers(0, 1);
+        for _ in 0..3 {
+            let before = bed.counter(1, "tx_packets");
+            sent();
+            let one = eventually(|| bed.counter(1, "tx_packets") == before + 1);
+            assert!(one, "{tool}: held back; {}", bed.log());
+        }
+        assert_eq!(bed.counter(1, "bad") + bed.counter(1, "torn"), 0, "{tool}");
+        filter.signal("KILL");
+        assert!(filter.ends(), "{tool}");
+        bed.await_readers(0, 0);
+    }
+    // Without the setting stdio keeps the line until a block is full.
+    control("line_buffered=off");
+    let before = bed.counter(1, "tx_packets");
+    let mut filter = bed.sh(&format!("exec {} < $DIR/0 > $DIR/1", tools[0]));
+    bed.await_readers(0, 1);
+    sent();
+    assert!(eventually(|| bed.counter(0, "rx_packets") > 0));
+    std::thread::sleep(Duration::from_millis(300));
+    assert_eq!(bed.counter(1, "tx_packets"), before);
+    filter.signal("KILL");
+    assert!(filter.ends());
+    control("line_buffered=on");
+}
+
+#[test]
 fn settings_are_taken_and_bad_lines_are_told() {
     if !can_run(&[]) {
         return;
@@ -330,7 +385,10 @@ fn settings_are_taken_and_bad_lines_are_told() {
     write("0", "02000000").expect("the rest may come");
     assert!(eventually(|| bed.counter(0, "torn") == 1), "{}", bed.log());
     write("0.d/ctl", "strict=on time=off\n").expect("settings are taken");
-    assert_eq!(read("0.d/ctl"), "time=off\nhash=off\nstrict=on\ncut=off\n");
+    assert_eq!(
+        read("0.d/ctl"),
+        "time=off\nhash=off\nstrict=on\ncut=off\nline_buffered=on\n"
+    );
     assert!(write("0", "nonsense\n").is_err());
     assert!(write("0.d/ctl", "speed=11\n").is_err());
     assert!(read("0.d/error").contains("`speed=11` is no setting"));

@@ -77,18 +77,21 @@ fn readers(served: &Served) -> String {
     out
 }
 
-fn settings(served: &Served) -> [(&'static str, &AtomicBool); 4] {
+fn settings(served: &Served) -> [(&'static str, &AtomicBool); 5] {
     [
         ("time", &served.time),
         ("hash", &served.hash),
         ("strict", &served.strict),
         ("cut", &served.cut),
+        ("line_buffered", &served.line_buffered),
     ]
 }
 
 /// Why a setting was not taken.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("ctl: `{0}` is no setting; write time=, hash=, strict= or cut=, and on or off")]
+#[error(
+    "ctl: `{0}` is no setting; write time=, hash=, strict=, cut= or line_buffered=, and on or off"
+)]
 pub struct BadSetting(String);
 
 /// Takes settings, one or more `key=value` parted by blanks or line ends.

@@ -311,6 +311,8 @@ pub struct Attributes {
     pub gid: u32,
     /// All three times, seconds since 1970.
     pub time: u64,
+    /// `st_blksize`, bytes, a power of two: stdio of glibc takes a smaller one than 8 KiB as the size of its buffer.
+    pub block: u32,
 }
 
 impl Attributes {
@@ -324,13 +326,12 @@ impl Attributes {
         } else {
             1
         };
-        // The block size bounds how long stdio keeps packets back: a page, as for a device.
         for (at, value) in [
             (60, self.mode),
             (64, links),
             (68, self.uid),
             (72, self.gid),
-            (80, 4096),
+            (80, self.block),
         ] {
             out[at..at + 4].copy_from_slice(&value.to_ne_bytes());
         }

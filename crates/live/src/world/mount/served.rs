@@ -46,6 +46,8 @@ pub struct Served {
     pub strict: AtomicBool,
     /// A last line that ends before its IP packet does is sent as it is.
     pub cut: AtomicBool,
+    /// Programs that write lines are to write each one at once.
+    pub line_buffered: AtomicBool,
     /// Lines and records that were no packets.
     pub bad: AtomicU64,
     /// Packets cut off by the close of their file.
@@ -94,6 +96,7 @@ impl Served {
             hash: AtomicBool::new(settings.hash),
             strict: AtomicBool::new(settings.strict),
             cut: AtomicBool::new(settings.cut),
+            line_buffered: AtomicBool::new(true),
             bad: AtomicU64::new(0),
             torn: AtomicU64::new(0),
             faults: Mutex::default(),

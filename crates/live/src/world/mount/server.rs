@@ -117,6 +117,7 @@ impl Server {
                 flags,
             } => match self.find(handle) {
                 Some(Handle::Port(file)) => {
+                    self.complete_lines(request.pid);
                     file.read(kernel, (unique, offset, size), is_nonblocking(flags));
                 }
                 Some(Handle::Text(text, ..)) => {
@@ -131,7 +132,9 @@ impl Server {
                 flags,
                 data,
             } => match self.find(handle) {
-                Some(Handle::Port(file)) => file.write(kernel, unique, data, is_nonblocking(flags)),
+                Some(Handle::Port(file)) => {
+                    file.write(kernel, (unique, request.pid), data, is_nonblocking(flags));
+                }
                 Some(Handle::Text(_, port, Text::Ctl)) => {
                     let served = &self.served[port];
                     match control::set(served, data) {
@@ -216,8 +219,29 @@ impl Server {
     }
 
     fn attributes(&self, node: Node, number: u64) -> [u8; 104] {
-        let attributes = self.owner(node).attributes(node, number, self.since);
+        let mut attributes = self.owner(node).attributes(node, number, self.since);
+        // Each lookup gives another number, so that the number belongs to one open file.
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        if handles.values().any(|handle| match handle {
+            Handle::Port(file) => file.node == number && file.is_line_buffered(),
+            Handle::Text(..) => false,
+        }) {
+            attributes.block = 1;
+        }
         protocol::attributes_answer(&attributes)
+    }
+
+    /// Sends the lines of this process that are complete but for their line feeds: it waits for packets, and stdio with a buffer
+    /// of one byte keeps a line feed back until there is more to write.
+    fn complete_lines(&self, pid: u32) {
+        let handles = self.handles.read().unwrap_or_else(PoisonError::into_inner);
+        for handle in handles.values() {
+            if let Handle::Port(file) = handle
+                && file.is_written_by(pid)
+            {
+                file.complete_line();
+            }
+        }
     }
 
     fn lookup(&self, parent: u64, name: &[u8]) -> Result<[u8; 128], i32> {
@@ -261,7 +285,7 @@ impl Server {
         let port = node.port().ok_or(libc::EISDIR)?;
         let served = &self.served[port];
         let open_port = |form| {
-            let file = Arc::new(File::open(served.clone(), request.pid, form, flags));
+            let file = Arc::new(File::open(served.clone(), request, form, flags));
             // Reading alone, the file has a position, so that `bash` and `head` may read ahead and
             // step back. A description that also writes must not: the kernel would hold up its writes
             // while a read waits.

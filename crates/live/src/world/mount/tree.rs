@@ -253,6 +253,7 @@ impl Owner {
             uid: self.uid,
             gid: self.gid,
             time,
+            block: 4096,
         }
     }
 }

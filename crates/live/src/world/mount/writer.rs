@@ -183,6 +183,21 @@ impl Writer {
         });
     }
 
+    /// Takes a line that has no line feed yet as complete if it is a packet whose IP packet does not end later; `cut` says that it
+    /// may. The line feed that follows is an empty line.
+    pub fn complete_line(&mut self, cut: bool, taker: &mut dyn Taker) {
+        let is_line = matches!(self.codec, Codec::Lines(_)) && !self.partial.is_empty();
+        let is_packet =
+            is_line && matches!(line::decode(&self.partial, &mut self.frame), Ok(Some(_)));
+        if !is_packet || !cut && packet::flow::is_cut(&self.frame) {
+            return;
+        }
+        let mut rest = std::mem::take(&mut self.partial);
+        let (_, used) = self.steps(&rest, true, taker);
+        rest.drain(..used);
+        self.partial = rest;
+    }
+
     /// Takes steps as long as there are any; returns how far they led.
     fn steps(&mut self, input: &[u8], end: bool, taker: &mut dyn Taker) -> (Got, usize) {
         let mut used = 0;

@@ -4,28 +4,33 @@ use super::{Into, Served};
 use crate::kernel::thread::lock;
 use crate::world::mount::Kernel;
 use crate::world::mount::outbox::{Parked, Turn};
+use crate::world::mount::protocol::Request;
 use crate::world::mount::stream::{Cursor, Form, Found, Waiting};
 use crate::world::mount::writer::{Got, Writer};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 
 /// An open line or record file.
 pub struct File {
     /// The port.
     pub served: Arc<Served>,
+    /// The number of its inode, which no other open file has.
+    pub node: u64,
     /// The process that opened it.
     pub pid: u32,
     /// What it reads.
     pub form: Form,
-    /// A position counts: it was opened for reading alone.
-    seekable: bool,
+    /// The access mode of open(2).
+    access: i32,
     reader: Option<Mutex<Option<Cursor>>>,
     writer: Mutex<Writer>,
+    /// The process that wrote last; 0 before the first write.
+    written_by: AtomicU32,
 }
 
 impl File {
     /// Opens a port's file with these flags of open(2).
-    pub fn open(served: Arc<Served>, pid: u32, form: Form, flags: u32) -> File {
+    pub fn open(served: Arc<Served>, request: &Request<'_>, form: Form, flags: u32) -> File {
         let access = flags as i32 & libc::O_ACCMODE;
         let reads = access != libc::O_WRONLY;
         let reader = reads.then(|| Mutex::new(Some(served.stream(form).open())));
@@ -33,20 +38,28 @@ impl File {
             Form::Line(_) => Writer::of_lines(),
             Form::Record => Writer::of_records(),
         };
-        let seekable = access == libc::O_RDONLY;
         File {
             served,
-            pid,
+            node: request.node,
+            pid: request.pid,
             form,
-            seekable,
+            access,
             reader,
             writer: Mutex::new(writer),
+            written_by: AtomicU32::new(0),
         }
     }
 
-    /// Whether a position counts.
+    /// Whether a position counts: it was opened for reading alone.
     pub fn is_seekable(&self) -> bool {
-        self.seekable
+        self.access == libc::O_RDONLY
+    }
+
+    /// Whether lines are written to it, each at once: it was opened for writing alone, and its port is `line_buffered`.
+    pub fn is_line_buffered(&self) -> bool {
+        self.access == libc::O_WRONLY
+            && matches!(self.form, Form::Line(_))
+            && self.served.line_buffered.load(Ordering::Relaxed)
     }
 
     /// Bytes read and packets lost so far, if it reads.
@@ -69,7 +82,7 @@ impl File {
             size: size as usize,
             who: self.clone(),
         };
-        let offset = self.seekable.then_some(offset);
+        let offset = self.is_seekable().then_some(offset);
         self.find(kernel, waiting, offset, nonblocking);
     }
 
@@ -109,10 +122,11 @@ impl File {
     pub fn write(
         self: &Arc<File>,
         kernel: &dyn Kernel,
-        unique: u64,
+        (unique, pid): (u64, u32),
         data: &[u8],
         nonblocking: bool,
     ) {
+        self.written_by.store(pid, Ordering::Relaxed);
         let mut writer = lock(&self.writer);
         let mut into = Into {
             served: &self.served,
@@ -137,6 +151,22 @@ impl File {
                 });
             }
         }
+    }
+
+    /// Whether this process writes lines to it, each at once.
+    pub fn is_written_by(&self, pid: u32) -> bool {
+        self.written_by.load(Ordering::Relaxed) == pid && self.is_line_buffered()
+    }
+
+    /// Sends a line that is complete but for its line feed.
+    pub fn complete_line(&self) {
+        let cut = self.served.cut.load(Ordering::Relaxed);
+        let mut into = Into {
+            served: &self.served,
+            pid: self.pid,
+            turn: Turn::New,
+        };
+        lock(&self.writer).complete_line(cut, &mut into);
     }
 
     /// Goes on with a write that has waited; gives it back if there is no room yet for all of it.

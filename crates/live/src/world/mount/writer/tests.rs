@@ -192,3 +192,46 @@ fn departures_are_read_from_the_words() {
         [Departure::Mark(one), Departure::After(one, 1_250_000)]
     );
 }
+
+#[test]
+fn a_line_is_sent_before_its_line_feed_when_it_is_a_packet() {
+    let mut kept = Kept::new(9);
+    let mut writer = Writer::of_lines();
+    for n in 1..=3 {
+        assert_eq!(writer.write(LINE.as_bytes(), &mut kept), Got::All);
+        writer.complete_line(true, &mut kept);
+        assert_eq!(kept.packets.len(), n);
+        writer.complete_line(true, &mut kept);
+        assert_eq!(writer.write(b"\n", &mut kept), Got::All);
+        assert_eq!(kept.packets.len(), n, "the line feed is no packet");
+    }
+    assert_eq!(kept.faults, []);
+    writer.finish(false, &mut kept);
+    assert_eq!((kept.packets.len(), kept.faults.len()), (3, 0));
+}
+
+#[test]
+fn a_line_is_kept_until_its_line_feed_when_it_is_not_complete() {
+    // No packet, an IPv4 packet whose length says that it goes on, half a record, and no room.
+    for start in ["00112233", "001122334455 66778899AABB 0800 45 00 00 2"] {
+        let mut kept = Kept::new(9);
+        let mut writer = Writer::of_lines();
+        assert_eq!(writer.write(start.as_bytes(), &mut kept), Got::All);
+        writer.complete_line(false, &mut kept);
+        assert_eq!((kept.packets.len(), kept.faults.len()), (0, 0), "{start}");
+    }
+    let mut kept = Kept::new(9);
+    let mut writer = Writer::of_records();
+    let record = records(1);
+    assert_eq!(writer.write(&record[..40], &mut kept), Got::All);
+    writer.complete_line(true, &mut kept);
+    assert_eq!(writer.write(&record[40..], &mut kept), Got::All);
+    assert_eq!((kept.packets.len(), kept.faults.len()), (1, 0));
+
+    let (mut full, mut writer) = (Kept::new(0), Writer::of_lines());
+    assert_eq!(writer.write(LINE.as_bytes(), &mut full), Got::All);
+    writer.complete_line(true, &mut full);
+    let mut kept = Kept::new(1);
+    assert_eq!(writer.write(b"\n", &mut kept), Got::All);
+    assert_eq!(kept.packets.len(), 1);
+}

@@ -2,8 +2,9 @@
 
 use crate::flows::short;
 use crate::table::{cells, number};
+use measure::clock::{ClockReport, Deviations};
 use node::Time;
-use node::outcome::{ClockReport, Deviations, NodeOutcome, Spread};
+use node::outcome::{NodeOutcome, Spread};
 use serde_json::{Value, json};
 
 /// Clocks that people are shown; programs get all.
@@ -15,7 +16,7 @@ type Counters = [(String, ClockReport)];
 /// The table; empty without clocks. Counters of DTP stand there where others do: they have a table of their own.
 pub(crate) fn table(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
     let own = nodes.iter();
-    let own = own.filter_map(|node| Some((&node.name, node.clock.as_deref()?)));
+    let own = own.filter_map(|node| Some((&node.name, node.extensions.get::<ClockReport>()?)));
     let mut clocks: Vec<_> = own.collect();
     if clocks.is_empty() {
         return Vec::new();
@@ -65,7 +66,11 @@ pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
 
 /// What each protocol has come to, where there are several: the worst clock of each.
 pub(crate) fn protocols(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
-    let own = || nodes.iter().filter_map(|node| node.clock.as_deref());
+    let own = || {
+        nodes
+            .iter()
+            .filter_map(|node| node.extensions.get::<ClockReport>())
+    };
     let clocks = || own().chain(counters.iter().map(|(_, clock)| clock));
     let clocks = || clocks().filter(|clock| clock.error.count > 0);
     let mut names: Vec<&str> = clocks().map(|clock| clock.protocol).collect();

@@ -5,7 +5,8 @@
 use crate::flows::short;
 use crate::plan::Lab;
 use crate::table::{Table, cells, number};
-use node::outcome::{Mesh, NodeOutcome, Spread};
+use measure::clock::{ClockReport, Mesh};
+use node::outcome::{NodeOutcome, Spread};
 use node::{Histogram, Time};
 use nodes::huygens::mesh::{Pair, agree};
 use serde_json::{Value, json};
@@ -72,7 +73,7 @@ impl NetworkEffect {
     /// By the reports of clocks; `None` if the lab does not ask for it.
     pub(crate) fn of(lab: &Lab, nodes: &[NodeOutcome]) -> Option<NetworkEffect> {
         let plan = lab.network_effect.as_ref()?;
-        let mesh = |node: &NodeOutcome| node.clock.as_ref()?.mesh.clone();
+        let mesh = |node: &NodeOutcome| node.extensions.get::<ClockReport>()?.mesh.clone();
         let meshes: Vec<Option<Box<Mesh>>> = nodes.iter().map(mesh).collect();
         let places = meshes.iter().enumerate();
         let places = places.filter_map(|(node, mesh)| Some((mesh.as_ref()?.address, node)));

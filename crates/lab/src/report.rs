@@ -12,9 +12,10 @@ use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
 use crate::world::World;
 use live::world::process::JobReport;
+use measure::clock::ClockReport;
 use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;
-use node::outcome::{ClockReport, Finish, NodeOutcome, Spread, Verdict};
+use node::outcome::{Finish, NodeOutcome, Spread, Verdict};
 use node::{Histogram, Outcome};
 use packet::printable;
 use serde_json::{Map, Value, json};
@@ -162,7 +163,8 @@ impl Report {
     pub fn clocks(&self) -> Vec<(&NodeOutcome, ClockReport)> {
         let nodes = &self.outcome.nodes;
         let own = nodes.iter();
-        let own = own.filter_map(|node| Some((node, ClockReport::clone(node.clock.as_ref()?))));
+        let own =
+            own.filter_map(|node| Some((node, node.extensions.get::<ClockReport>()?.clone())));
         let counters = self
             .offsets
             .iter()
@@ -233,7 +235,7 @@ impl Report {
                 json!({ "type": "node", "node": name, "counters": counters, "drops": drops }),
             );
             lines.extend(node.flows.iter().map(|flow| crate::flows::json(name, flow)));
-            let clock = node.clock.iter();
+            let clock = node.extensions.get::<ClockReport>();
             lines.extend(clock.map(|clock| crate::clock_reports::json(name, clock)));
         }
         let busy = self

@@ -6,7 +6,7 @@
 
 use live::clock::now_ns;
 use live::page::{Publisher, Reader};
-use node::outcome::ClockReading;
+use measure::clock::ClockReading;
 use std::hint::black_box;
 use std::time::{Instant, SystemTime};
 

@@ -2,8 +2,8 @@
 
 use live::clock::now_ns;
 use live::page::{PageError, Publisher, Reader, State};
+use measure::clock::ClockReading;
 use node::Time;
-use node::outcome::ClockReading;
 use std::path::PathBuf;
 
 /// A name that is free, in a directory that is the test's own.

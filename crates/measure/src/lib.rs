@@ -2,6 +2,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
+//! | [`clock`] | reports on clocks: how far off one was, and what it shows |
 //! | [`compare`] | what a device did to packets, from captures on both sides of it |
 //! | [`distribution`] | how times and sizes that differ are spread, and draws from it |
 //! | [`durations`] | lengths of time beyond 64 bits: sums and how they are spread |
@@ -18,6 +19,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod clock;
 pub mod compare;
 pub mod distribution;
 pub mod durations;

@@ -230,7 +230,7 @@ impl Driver {
         let Statistics {
             counters,
             flows,
-            clock,
+            extensions,
             verdict,
         } = self.node.statistics();
         let own = self.out.drops().iter().copied();
@@ -240,7 +240,7 @@ impl Driver {
         NodeOutcome {
             name: self.name.clone(),
             flows,
-            clock,
+            extensions,
             verdict,
             counters,
             drops: drops

@@ -14,6 +14,7 @@
 //! | [`frame`] | [`Frame`], an Ethernet frame in a pooled buffer with headroom; [`Pool`] |
 //! | [`out`] | [`Out`]: what a node asks the world to do |
 //! | [`event`] | [`Event`]: what a world tells a node of its links, queues and interfaces |
+//! | [`extension`] | [`extension::Extensions`]: reports of a node with a type of their own |
 //! | [`driver`] | [`Driver`]: the rules of the contract, kept for every world |
 //! | [`graph`] | [`Graph`], its checks, and the errors they find |
 //! | [`histogram`] | [`Histogram`]: counts and percentiles in bounded space |
@@ -54,8 +55,10 @@ extern crate std;
 
 pub mod budget;
 pub mod clock;
+mod config;
 pub mod driver;
 pub mod event;
+pub mod extension;
 pub mod frame;
 pub mod graph;
 pub mod histogram;
@@ -73,6 +76,7 @@ pub mod text;
 pub mod time;
 pub mod timekeeper;
 
+pub use config::ConfigError;
 pub use driver::{Driver, Refusal};
 pub use event::Event;
 pub use frame::{Frame, Pool, StampId, Ticket};

@@ -24,7 +24,6 @@ mod fit;
 pub mod mesh;
 mod talk;
 
-use crate::ConfigError;
 use crate::clock::measured::{Measured, in_64_bits};
 use crate::clock::station::{Attachment, NETWORK, Station};
 use crate::clock::{self, Clock, Local};
@@ -36,8 +35,9 @@ use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use core::num::NonZeroU32;
 use fit::{Line, Window};
+use measure::clock::{ClockReading, ClockReport, Mesh, MeshPair};
+use node::ConfigError;
 use node::event::{Event, What};
-use node::outcome::{ClockReading, ClockReport, Mesh, MeshPair};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
@@ -661,10 +661,10 @@ impl Node for Huygens {
         let report = self
             .measured
             .report("huygens", state, delay, &self.clock, reading);
-        counts.clock = Some(Box::new(ClockReport {
+        counts.extensions.insert(ClockReport {
             mesh: self.mesh.clone(),
             ..report
-        }));
+        });
         counts
     }
 }

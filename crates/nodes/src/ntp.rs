@@ -17,14 +17,12 @@
 mod discipline;
 mod filter;
 
-use crate::ConfigError;
 use crate::clock::found::Found;
 use crate::clock::limits::Limits;
 use crate::clock::measured::{Measured, in_64_bits};
 use crate::clock::station::{Attachment, NETWORK, Station};
 use crate::clock::{self, Clock, Local, interval};
 use crate::endpoint::Peer;
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -32,8 +30,9 @@ use core::net::Ipv4Addr;
 use core::num::NonZeroU32;
 use discipline::{Action, Discipline};
 use filter::{Filter, PHI, Sample};
+use measure::clock::ClockReading;
+use node::ConfigError;
 use node::event::{Event, What};
-use node::outcome::ClockReading;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
@@ -553,7 +552,7 @@ impl Node for Ntp {
         let report = self
             .measured
             .report("ntp", state, delay, &self.clock, reading);
-        counts.clock = Some(Box::new(report));
+        counts.extensions.insert(report);
         counts
     }
 }

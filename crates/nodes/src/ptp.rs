@@ -26,7 +26,6 @@ mod transparent;
 
 pub use config::{Config, Mechanism, Role, Transport, Type};
 
-use crate::ConfigError;
 use crate::clock::found::Found;
 use crate::clock::limits::Limits;
 use crate::clock::measured::Measured;
@@ -34,12 +33,12 @@ use crate::clock::servo::Servo;
 use crate::clock::station::ENDLESS;
 use crate::clock::{Clock, Local, interval};
 use crate::switch::{self, Switch};
-use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use best::{DataSet, TimeProperties};
 use due::Due;
 use message::Stamps;
+use node::ConfigError;
 use node::event::{Event, What};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
@@ -405,7 +404,7 @@ impl Node for Ptp {
         let report = self
             .measured
             .report("ptp", state, delay, &self.clock, reading);
-        counts.clock = Some(Box::new(report));
+        counts.extensions.insert(report);
         counts
     }
 }

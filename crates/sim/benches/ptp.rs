@@ -2,6 +2,7 @@
 //!
 //! `cargo bench -p wireline-sim --bench ptp`. Times are those spent on the processor, best of several runs each, since other programs load
 //! the machine; of the second half of the simulated time, when all clocks are locked.
+use measure::clock::ClockReport;
 use node::{Channel, Graph, Time};
 use nodes::clock;
 use nodes::ptp::{self, Ptp, Role, Type};
@@ -68,7 +69,10 @@ fn run(seconds: u64) -> (Duration, u64, usize) {
         let start = on_processor();
         let outcome = sim::run(graph, options).expect("a good graph");
         let took = on_processor() - start;
-        let clocks = outcome.nodes.iter().filter_map(|node| node.clock.as_ref());
+        let clocks = outcome
+            .nodes
+            .iter()
+            .filter_map(|node| node.extensions.get::<ClockReport>());
         let locked = clocks.filter(|clock| clock.state.ends_with("locked"));
         (took, outcome.events, locked.count())
     });

@@ -7,8 +7,9 @@ use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::lab::{clock_reports, table};
 use live::world::PortsOutcome;
+use measure::clock::{ClockReport, Deviations};
 use node::Time;
-use node::outcome::{ClockReport, Deviations, Finish, NodeOutcome};
+use node::outcome::{Finish, NodeOutcome};
 use serde_json::Value;
 use std::fmt::Write;
 
@@ -32,7 +33,10 @@ pub fn tell(
     names: &[String],
 ) -> anyhow::Result<Verdict> {
     let node = ended.outcome.nodes.first();
-    let (Some(node), Some(clock)) = (node, node.and_then(|node| node.clock.as_deref())) else {
+    let (Some(node), Some(clock)) = (
+        node,
+        node.and_then(|node| node.extensions.get::<ClockReport>()),
+    ) else {
         anyhow::bail!("this kind of node has no clock");
     };
     let found = Found {

@@ -2,8 +2,9 @@
 
 use super::Sync;
 use live::page::Publisher;
+use measure::clock::{ClockReading, ClockReport};
 use node::Time;
-use node::outcome::{ClockReading, ClockReport, Statistics};
+use node::outcome::Statistics;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -89,7 +90,7 @@ impl Watch {
 
     /// Looks at the clock now.
     pub fn look(&mut self, counts: &Statistics, now: Time) {
-        let Some(clock) = &counts.clock else {
+        let Some(clock) = counts.extensions.get::<ClockReport>() else {
             return;
         };
         if let Some(reading) = &clock.reading {

@@ -1,7 +1,8 @@
 //! Clocks that DTP keeps, as other clocks are reported: what LOG messages told, how far each was from any other in truth, and the bound.
 
 use super::{Offsets, TICK_PS};
-use node::outcome::{ClockReport, Deviations, NodeOutcome};
+use measure::clock::{ClockReport, Deviations};
+use node::outcome::NodeOutcome;
 use node::{Histogram, Time};
 use std::collections::BTreeMap;
 

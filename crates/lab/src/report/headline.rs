@@ -5,6 +5,7 @@ use crate::bandwidth;
 use crate::flows::{rate, short};
 use crate::offsets::{Offsets, given_up};
 use crate::table::{number, percent, time};
+use measure::clock::ClockReport;
 use node::outcome::{Times, Verdict};
 use node::{Flow, Time};
 use serde_json::{Value, json};
@@ -75,7 +76,7 @@ pub struct SetClocks {
 impl SetClocks {
     fn of(report: &Report) -> Option<SetClocks> {
         let clocks = report.outcome.nodes.iter();
-        let clocks = clocks.filter_map(|node| node.clock.as_deref());
+        let clocks = clocks.filter_map(|node| node.extensions.get::<ClockReport>());
         let clocks: Vec<_> = clocks.filter(|clock| clock.error.count > 0).collect();
         let worst = clocks.iter().map(|clock| clock.error.greatest()).max()?;
         Some(SetClocks {

@@ -12,6 +12,7 @@ use crate::plan::{Lab, LinkPlan, Resolution};
 use crate::report::Report;
 use crate::table::{Table, cells, number, percent};
 use crate::world::World;
+use measure::clock::ClockReport;
 use node::outcome::Finish;
 use node::{NodeId, Time};
 use sim::{Sim, SimError};
@@ -396,7 +397,10 @@ impl<'a> Session<'a> {
     /// The nodes that have a clock of their own: their names, and what time zero is on it when it is right, nanoseconds.
     pub fn clocks(&self) -> Vec<(&'a str, u64)> {
         let nodes = self.lab.nodes.iter().enumerate();
-        let clocks = nodes.filter(|(node, _)| self.sim.statistics(NodeId(*node)).clock.is_some());
+        let clocks = nodes.filter(|(node, _)| {
+            let statistics = self.sim.statistics(NodeId(*node));
+            statistics.extensions.get::<ClockReport>().is_some()
+        });
         let named = clocks.map(|(_, plan)| {
             let clock = plan.config.get("clock");
             let epoch = clock.and_then(|clock| clock.get("epoch_ns")?.read().ok());

@@ -6,7 +6,8 @@ mod ntp;
 mod ptp;
 
 use lab::{Options, World};
-use node::outcome::{ClockReport, NodeOutcome};
+use measure::clock::ClockReport;
+use node::outcome::NodeOutcome;
 
 /// A lab's nodes after its run.
 fn unheld(text: &str) -> Vec<NodeOutcome> {
@@ -19,8 +20,9 @@ fn unheld(text: &str) -> Vec<NodeOutcome> {
 fn run(text: &str) -> Vec<NodeOutcome> {
     let nodes = unheld(text);
     for node in &nodes {
-        let over = node.clock.as_ref().map_or(0, |clock| clock.over_bound);
-        assert_eq!(over, 0, "{}: {:?}", node.name, node.clock);
+        let clock = node.extensions.get::<ClockReport>();
+        let over = clock.map_or(0, |clock| clock.over_bound);
+        assert_eq!(over, 0, "{}: {clock:?}", node.name);
     }
     nodes
 }
@@ -30,7 +32,7 @@ fn node<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a NodeOutcome {
 }
 
 fn clock<'a>(nodes: &'a [NodeOutcome], name: &str) -> &'a ClockReport {
-    node(nodes, name).clock.as_ref().unwrap()
+    node(nodes, name).extensions.get().unwrap()
 }
 
 fn counter(nodes: &[NodeOutcome], name: &str, counter: &str) -> u64 {

@@ -3,7 +3,7 @@
 use super::{Clock, Local};
 use alloc::string::String;
 use alloc::vec::Vec;
-use node::outcome::{ClockReading, ClockReport, Deviations};
+use measure::clock::{ClockReading, ClockReport, Deviations};
 use node::{Histogram, Time};
 
 /// Moments that are kept of a run; of a longer one every second, fourth and so on.

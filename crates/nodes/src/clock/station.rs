@@ -1,9 +1,9 @@
 //! A clock's place in the network: alone at its port, or in line as the card of a host; with one server to find, or none.
 
-use crate::ConfigError;
 use crate::endpoint::{Came, Endpoint, Peer};
 use core::net::Ipv4Addr;
 use core::ops::Range;
+use node::ConfigError;
 use node::{Frame, Out, Port, Properties, Time};
 use packet::ethernet::Mac;
 

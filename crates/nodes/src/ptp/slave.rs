@@ -6,8 +6,8 @@ use crate::clock::found::Found;
 use crate::clock::measured::in_64_bits;
 use crate::clock::servo::Action;
 use crate::clock::{Local, interval};
+use measure::clock::ClockReading;
 use node::Time;
-use node::outcome::ClockReading;
 use packet::ptp::{self, Message};
 
 impl Ptp {

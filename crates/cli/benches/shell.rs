@@ -5,6 +5,7 @@
 //! 1000), WIRE_BENCH_RUNS how often each command runs (default 3, the best counts).
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
+use node::random::Random;
 use packet::{Packet, Stamp, line, record};
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -158,17 +159,13 @@ fn fill(
     let mut file = BufWriter::new(std::fs::File::create(path).expect("a new file"));
     let mut frame = [0; 60];
     frame[6..14].copy_from_slice(&[0x66, 0x77, 0x88, 0x99, 0xAA, 0xBB, 0x08, 0x00]);
-    let (mut state, mut written, mut text) = (1u64, 0, Vec::new());
+    let (mut random, mut written, mut text) = (Random::new(1), 0, Vec::new());
     let mut word = 0;
     while written < bytes {
         for byte in &mut frame[14..] {
-            // Any sequence without a pattern will do.
-            state = state
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            *byte = (state >> 56) as u8;
+            *byte = random.bits() as u8;
         }
-        frame[5] = (state >> 32) as u8 % 200;
+        frame[5] = random.below(200) as u8;
         word += 8;
         text.clear();
         let packet = Packet {

@@ -15,11 +15,12 @@ use consensus::{Change, Instance, Key, Kind, Value};
 use live::port::{self, Options, PortSpec};
 use live::world::{self, PortsOptions, PortsOutcome};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use parking_lot::Mutex;
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 /// Have values decided by Paxos, see what is decided, use a replicated store
 ///
@@ -433,7 +434,7 @@ impl Membership {
         let (noted, seen) = (over.clone(), last.clone());
         let tell = move |came: Answered| {
             if let Some(Answer::Members(members)) = Answer::decode(&came.answer) {
-                let mut last = seen.lock().unwrap_or_else(PoisonError::into_inner);
+                let mut last = seen.lock();
                 if last.is_none_or(|(_, members): (_, Members)| members.refused.is_none()) {
                     *last = Some((came.instance, members));
                 }
@@ -449,7 +450,7 @@ impl Membership {
         let node = Proposer::new(self.group.proposer(&self.asking)?, values, Box::new(tell))?;
         let ended = self.group.drive(node, &over)?;
         self.asking.report_closed(&ended);
-        let last = last.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let last = last.lock().take();
         let Some((instance, members)) = last else {
             eprintln!("wire: the members were not answered");
             if change.add != 0 {

@@ -1,11 +1,11 @@
 //! How far a command has come, as a bar on the terminal: none is silent for long.
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use parking_lot::Mutex;
 use std::fs;
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// The bytes of a file that takes long enough to be shown.
 const LARGE: u64 = 32 << 20;
@@ -40,7 +40,7 @@ impl Reading {
         }
         // It fits into 80 columns.
         let form = "{bar:24} {decimal_bytes} of {decimal_total_bytes} read, {decimal_bytes_per_sec}, {eta} to go";
-        let mut shown = lock();
+        let mut shown = BAR.lock();
         let all = shown.get_or_insert_with(|| {
             DUE_NS.store(live::clock::now_ns() + PATIENCE_NS, Ordering::Relaxed);
             let all = bar(0, form);
@@ -55,7 +55,7 @@ impl Reading {
     pub fn advance(&mut self, bytes: u64) {
         let bytes = bytes.min(self.left);
         self.left -= bytes;
-        if let Some(bar) = &*lock() {
+        if let Some(bar) = &*BAR.lock() {
             let due = DUE_NS.load(Ordering::Relaxed);
             if due != 0 && live::clock::now_ns() >= due {
                 DUE_NS.store(0, Ordering::Relaxed);
@@ -70,7 +70,7 @@ impl Drop for Reading {
     fn drop(&mut self) {
         // What is not read, since nobody wants more of it, is done with.
         self.advance(self.left);
-        let mut shown = lock();
+        let mut shown = BAR.lock();
         if shown
             .as_ref()
             .is_some_and(|bar| Some(bar.position()) >= bar.length())
@@ -82,12 +82,12 @@ impl Drop for Reading {
 
 /// From now on something else is on the terminal.
 pub fn end() {
-    clear(&mut lock());
+    clear(&mut BAR.lock());
 }
 
 /// Tells something on the terminal, beside the bar.
 pub fn beside(tell: impl FnOnce()) {
-    match &*lock() {
+    match &*BAR.lock() {
         Some(bar) => bar.suspend(tell),
         None => tell(),
     }
@@ -97,9 +97,4 @@ fn clear(shown: &mut Option<ProgressBar>) {
     if let Some(bar) = shown.take() {
         bar.finish_and_clear();
     }
-}
-
-/// A bar has no state that a panic could break.
-fn lock() -> MutexGuard<'static, Option<ProgressBar>> {
-    BAR.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -14,6 +14,7 @@ use ::lab::{Notes, Registry, clock_reports};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::hook::{Config, Runner};
 use live::world::{self, PortsOptions, PortsOutcome, Stop};
+use measure::clock::ClockReport;
 use node::Time;
 use node::outcome::Finish;
 use packet::Tick;
@@ -260,7 +261,7 @@ fn text(ended: &PortsOutcome, names: &[String], detail: Detail) -> String {
             let _ = write!(text, " {name} {count}");
         }
         text.push('\n');
-        if let Some(clock) = &node.clock {
+        if let Some(clock) = node.extensions.get::<ClockReport>() {
             let told = clock_reports::line(clock, ended.outcome.stamps);
             let _ = writeln!(text, "wire: {}: {told}", node.name);
         }
@@ -304,7 +305,7 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
             let mut told = json!({
                 "kind": node.name, "counters": pairs(&node.counters), "drops": pairs(&node.drops),
             });
-            if let Some(clock) = &node.clock {
+            if let Some(clock) = node.extensions.get::<ClockReport>() {
                 told["clock"] = clock_reports::json(&node.name, clock);
             }
             told

@@ -1,13 +1,14 @@
 //! Copies of captures against their originals: as tshark reads them, and block by block.
 
 use crate::shell::{Place, has};
+use node::random::Random;
 use packet::capture::{Block, Reader, Step};
 
 /// A pcapng file being made, in the byte order of its last section.
 struct Maker {
     file: Vec<u8>,
     big: bool,
-    state: u64,
+    random: Random,
 }
 
 impl Maker {
@@ -15,16 +16,12 @@ impl Maker {
         Maker {
             file: Vec::new(),
             big: false,
-            state: seed,
+            random: Random::new(seed),
         }
     }
 
     fn random(&mut self, below: u64) -> u64 {
-        self.state = self
-            .state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (self.state >> 33) % below
+        self.random.below(below)
     }
 
     fn number(&self, value: u64, bytes: usize) -> Vec<u8> {

@@ -2,6 +2,7 @@
 //! with an error.
 
 use crate::shell::{Ended, Place};
+use node::random::Random;
 use packet::capture::{ETHERNET, Interface, PcapWriter, PcapngWriter, Resolution};
 use serde_json::Value;
 
@@ -36,13 +37,8 @@ fn close(value: &Value, wanted: u128) -> bool {
 
 /// Gaps from zero to decades, up to where pcap ends, forward and backward.
 fn gaps() -> Vec<Vec<u128>> {
-    let mut state = 5u64;
-    let mut random = |below: u64| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        u128::from((state >> 33) % below)
-    };
+    let mut generator = Random::new(5);
+    let mut random = |bound| u128::from(generator.below(bound));
     let mut all = vec![
         vec![START, START, START],
         vec![START, START + 212 * DAY, START + 213 * DAY],

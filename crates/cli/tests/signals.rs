@@ -6,6 +6,7 @@
 )]
 
 use crate::shell::{DEFAULT_SIGNALS, Place, lines, prepare};
+use node::random::Random;
 use std::io::{Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Child, Command, Stdio};
@@ -15,19 +16,6 @@ use std::time::{Duration, Instant};
 const SIGNALS: [(&str, i32); 3] = [("INT", 2), ("TERM", 15), ("HUP", 1)];
 /// What nothing here takes even on a machine that pauses.
 const LONG: Duration = Duration::from_secs(30);
-
-/// SplitMix64 (Steele, Lea, Flood 2014): the same places on every run.
-struct Lot(u64);
-
-impl Lot {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % bound as u64) as usize
-    }
-}
 
 /// A command that has begun to take signals.
 struct Running(Child);
@@ -101,17 +89,17 @@ fn interrupt(
     command: &str,
     input: &[u8],
     signal: (&str, i32),
-    lot: &mut Lot,
+    random: &mut Random,
 ) -> (usize, Vec<u8>) {
     let mut running = Running::start(place, command);
     let mut stdin = running.0.stdin.take().unwrap();
-    let stop = 1 + lot.below(input.len() - 1);
+    let stop = 1 + random.index(input.len() - 1);
     // Part of it may come behind the signal: what the writer still had in its buffer.
-    let (before, after) = input[..stop].split_at(lot.below(stop));
-    for piece in before.chunks(1 + lot.below(20_000)) {
+    let (before, after) = input[..stop].split_at(random.index(stop));
+    for piece in before.chunks(1 + random.index(20_000)) {
         stdin.write_all(piece).unwrap();
     }
-    std::thread::sleep(Duration::from_micros(lot.below(3_000) as u64));
+    std::thread::sleep(Duration::from_micros(random.index(3_000) as u64));
     running.send(signal.0);
     stdin.write_all(after).unwrap();
     let (code, out, told) = running.end();
@@ -172,7 +160,7 @@ fn readers_write_each_packet_that_came_whole_and_no_other() {
     let record_ends = ends(&records, &record_len);
     // The first two blocks are the section and its interface, the last its statistics.
     let block_ends = ends(&capture, &block_len)[2..902].to_vec();
-    let mut lot = Lot(13);
+    let mut random = Random::new(13);
     for (command, input, ends) in [
         ("wire cat", text.as_bytes(), &lines),
         ("wire cat", &records, &record_ends),
@@ -191,7 +179,7 @@ fn readers_write_each_packet_that_came_whole_and_no_other() {
         ("wire undump", text.as_bytes(), &lines),
     ] {
         for signal in SIGNALS {
-            let (given, out) = interrupt(&place, command, input, signal, &mut lot);
+            let (given, out) = interrupt(&place, command, input, signal, &mut random);
             let expected = first_lines(&text, whole(ends, given));
             let out = String::from_utf8(out).unwrap();
             assert!(
@@ -215,7 +203,7 @@ fn captures_and_bit_streams_end_with_the_last_whole_packet() {
         ends(text.as_bytes(), &line_len),
         ends(&records, &record_len),
     );
-    let mut lot = Lot(7);
+    let mut random = Random::new(7);
     for (command, back) in [
         (
             "wire dump --epoch 0 -o out.pcapng",
@@ -235,7 +223,7 @@ fn captures_and_bit_streams_end_with_the_last_whole_packet() {
             (&records[..], &records_end),
             (text.as_bytes(), &lines),
         ]) {
-            let (given, _) = interrupt(&place, command, input, signal, &mut lot);
+            let (given, _) = interrupt(&place, command, input, signal, &mut random);
             let expected = first_lines(&text, whole(ends, given));
             let out = place.run(back).good();
             // On the line frames have other times, and at least 60 bytes.
@@ -255,7 +243,7 @@ fn captures_and_bit_streams_end_with_the_last_whole_packet() {
     let all = place.run("wire phy decode t.phy").good();
     let stream = place.read("t.phy");
     for signal in SIGNALS {
-        let (_, out) = interrupt(&place, "wire phy decode", &stream, signal, &mut lot);
+        let (_, out) = interrupt(&place, "wire phy decode", &stream, signal, &mut random);
         assert!(all.as_bytes().starts_with(&out), "{signal:?}");
     }
 }
@@ -263,9 +251,9 @@ fn captures_and_bit_streams_end_with_the_last_whole_packet() {
 #[test]
 fn a_pipeline_that_is_interrupted_makes_up_no_frame() {
     let place = Place::new("pipeline");
-    let mut lot = Lot(1);
+    let mut random = Random::new(1);
     for _ in 0..4 {
-        let after = 0.3 + lot.below(300) as f64 / 1e3;
+        let after = 0.3 + random.index(300) as f64 / 1e3;
         // timeout(1) sends the signal to all of the pipeline, as a terminal does.
         let script = format!(
             "timeout --preserve-status -s INT {after} bash -c \
@@ -363,12 +351,12 @@ fn the_sums_of_a_delay_box_come_out_even_whenever_it_is_stopped() {
     place.write("t.lines", lines(3_000));
     place.run("wire dump t.lines -o t.pcapng").good();
     let spec = "delay 20ms 19ms loss 10% duplicate 10% limit 400";
-    let mut lot = Lot(3);
+    let mut random = Random::new(3);
     for number in 0..6 {
         let command =
             format!("wire delay {spec} --json --on pcap:t.pcapng pcap:out{number}.pcapng");
         let running = Running::start(&place, &command);
-        std::thread::sleep(Duration::from_millis(lot.below(120) as u64));
+        std::thread::sleep(Duration::from_millis(random.index(120) as u64));
         running.send("INT");
         let (code, out, told) = running.end();
         assert_eq!(code, Some(0), "{told}");

@@ -23,8 +23,8 @@ use crate::message::{ACCEPTORS, LENGTH, Message, PORT};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use horizon::Horizon;
+use node::ConfigError;
 use node::{Frame, Out, Port};
-use nodes::ConfigError;
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, Ipv4View, protocol};
 use packet::udp::{Udp, UdpView};
@@ -34,21 +34,13 @@ const ETHERNET: usize = 14;
 /// Why a member goes on without end.
 const ENDLESS: &str = "goes on reporting to its group";
 
-/// Says what is wrong with a key.
-fn fault(key: &'static str, reason: &str) -> ConfigError {
-    ConfigError {
-        key,
-        reason: reason.into(),
-    }
-}
-
 /// Checks what every participant is told of its group.
 fn check(acceptors: usize, window: usize) -> Result<(), ConfigError> {
     if !(1..=ACCEPTORS).contains(&acceptors) {
-        return Err(fault("acceptors", "1 to 5"));
+        return Err(ConfigError::new("acceptors", "1 to 5"));
     }
     if !(1..=1 << 20).contains(&window) {
-        return Err(fault("window", "1 to 1,048,576 instances"));
+        return Err(ConfigError::new("window", "1 to 1,048,576 instances"));
     }
     Ok(())
 }
@@ -84,16 +76,25 @@ impl Member {
         key: Option<Key>,
     ) -> Result<Member, ConfigError> {
         if !(1..=16).contains(&ports) {
-            return Err(fault("ports", "1 to 16"));
+            return Err(ConfigError::new("ports", "1 to 16"));
         }
         if !group.is_multicast() {
-            return Err(fault("group", "a multicast address, such as 239.0.0.1"));
+            return Err(ConfigError::new(
+                "group",
+                "a multicast address, such as 239.0.0.1",
+            ));
         }
         if mac.is_group() {
-            return Err(fault("mac", "a node's own address is no group's"));
+            return Err(ConfigError::new(
+                "mac",
+                "a node's own address is no group's",
+            ));
         }
         if address.is_multicast() {
-            return Err(fault("address", "a node's own address is no group's"));
+            return Err(ConfigError::new(
+                "address",
+                "a node's own address is no group's",
+            ));
         }
         Ok(Member {
             mac,

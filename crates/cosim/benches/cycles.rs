@@ -4,6 +4,7 @@
 use cosim::Module;
 use cosim::module::Layout;
 use cosim::ports::{pcs10g_rx, pcs10g_tx};
+use node::random::Random;
 use std::time::Instant;
 
 /// Cycles between two looks at the clock.
@@ -12,31 +13,23 @@ const BATCH: usize = 10_000;
 const BATCHES: usize = 300;
 
 fn main() {
-    let mut word = 1;
+    let mut random = Random::new(1);
     busy(
         "pcs10g_tx, 64 bits of data a cycle",
         pcs10g_tx::LAYOUT,
         |words| {
-            word = next(word);
-            words[pcs10g_tx::XGMII_TXD] = word;
+            words[pcs10g_tx::XGMII_TXD] = random.bits();
         },
     );
     busy(
         "pcs10g_rx, 64 bits of noise a cycle",
         pcs10g_rx::LAYOUT,
         |words| {
-            word = next(word);
+            let word = random.bits();
             words[pcs10g_rx::RX_PAYLOAD] = word;
             words[pcs10g_rx::RX_HEADER] = 1 + (word & 1);
         },
     );
-}
-
-/// Numbers that look random (xorshift).
-fn next(word: u64) -> u64 {
-    let word = word ^ word << 13;
-    let word = word ^ word >> 7;
-    word ^ word << 17
 }
 
 fn busy(what: &str, layout: Layout, mut fill: impl FnMut(&mut [u64])) {

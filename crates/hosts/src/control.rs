@@ -20,8 +20,8 @@ use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use node::ConfigError;
 use node::{Flow, Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::segment::{Kind, LONGEST, Segment, WINDOW};
 
 /// The usual port of OpenFlow (IANA).

@@ -24,9 +24,9 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use node::ConfigError;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use nodes::fragments::{Fragment, Reassembly};
 use nodes::host::Host as Plain;
 use packet::segment::Segment;
@@ -98,7 +98,7 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
     let (networks, mac) = check(&config, !programs.is_empty())?;
     if programs.len() > MOST_PROGRAMS {
         let reason = format!("a host runs at most {MOST_PROGRAMS} programs");
-        return Err(wrong("program", reason));
+        return Err(ConfigError::new("program", reason));
     }
     programs.iter().try_for_each(program::Config::check)?;
     if programs.is_empty() {
@@ -135,16 +135,19 @@ pub(crate) fn check(
     let networks = config.networks();
     if networks.len() > MOST_ADDRESSES {
         let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
-        return Err(wrong("address", reason));
+        return Err(ConfigError::new("address", reason));
     }
     let six = networks.iter().any(|network| network.address.is_ipv6());
     let least = if six { 1280 } else { 576 };
     if !(least..=9000).contains(&config.mtu) {
-        return Err(wrong("mtu", format!("from {least} to 9000 bytes")));
+        return Err(ConfigError::new(
+            "mtu",
+            format!("from {least} to 9000 bytes"),
+        ));
     }
     if programs && networks.is_empty() {
         let reason = "a host that runs programs needs one, such as \"10.0.0.1/24\"";
-        return Err(wrong("address", reason.into()));
+        return Err(ConfigError::new("address", reason));
     }
     let mac = config
         .mac
@@ -152,13 +155,12 @@ pub(crate) fn check(
         .or(networks.first().map(|network| network.mac()));
     let mac = mac.unwrap_or(nodes::host::Config::default().mac.0);
     if mac[0] & 1 == 1 {
-        return Err(wrong("mac", "that of a group cannot be a host's".into()));
+        return Err(ConfigError::new(
+            "mac",
+            "that of a group cannot be a host's",
+        ));
     }
     Ok((networks, mac))
-}
-
-fn wrong(key: &'static str, reason: alloc::string::String) -> ConfigError {
-    ConfigError { key, reason }
 }
 
 fn plain(mac: [u8; 6], config: &Config, v4: Option<IpAddr>, v6: Option<IpAddr>) -> Plain {
@@ -212,7 +214,7 @@ impl Host {
                 };
                 if !free {
                     let reason = format!("two programs want port {port}; give one of them another");
-                    return Err(wrong("program", reason));
+                    return Err(ConfigError::new("program", reason));
                 }
             }
         }

@@ -10,10 +10,10 @@ use crate::neighbours::Neighbours;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use node::ConfigError;
 use node::event::Event;
 use node::outcome::Table;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
-use nodes::ConfigError;
 
 /// The identifier of its echo requests; those of a host's programs are their places.
 const IDENTIFIER: u16 = u16::MAX;

@@ -34,8 +34,8 @@ use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use node::ConfigError;
 use node::{Flow, Time};
-use nodes::ConfigError;
 use packet::segment::Segment;
 
 /// The programs of a host.

@@ -9,6 +9,7 @@
 mod programs;
 
 use jit::Jit;
+use node::random::Random;
 use node::{Node, Out, Port, Time};
 use p4::ir::{ActionCall, KeyMatch, Program, TableId};
 use p4::value::Bits;
@@ -125,18 +126,6 @@ fn call(program: &Program, id: TableId, name: &str, arguments: Vec<Bits>) -> Act
     }
 }
 
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
-
 fn own_mac() -> u64 {
     0x0200_0000_0001
 }
@@ -178,14 +167,14 @@ fn fill(environment: &Environment, routes: u64, filter: u64) {
             Entry::new(key, call(program, hops, "next_hop", arguments)),
         );
     }
-    let mut random = Random(7);
+    let mut random = Random::new(7);
     for number in 0..filter {
         let id = table(program, "acl");
         let length = [8, 16, 24, 32][number as usize % 4];
         let mask = (u64::from(u32::MAX) << (32 - length)) & u64::from(u32::MAX);
         // No packet comes from 192.0.0.0/2.
-        let source = (0xC000_0000 | random.next() & 0x3FFF_FFFF) & mask;
-        let destination = 0x0A00_0000 | random.next() & 0xFF_0000;
+        let source = (0xC000_0000 | random.bits() & 0x3FFF_FFFF) & mask;
+        let destination = 0x0A00_0000 | random.bits() & 0xFF_0000;
         let key = vec![
             KeyMatch::Mask(Bits::new(32, source), Bits::new(32, mask)),
             KeyMatch::Mask(Bits::new(32, destination), Bits::new(32, 0xFFFF_0000u32)),
@@ -199,10 +188,10 @@ fn fill(environment: &Environment, routes: u64, filter: u64) {
 
 /// UDP over IPv4 to addresses all over the routes.
 fn packets(routes: u64, length: usize) -> Vec<Vec<u8>> {
-    let mut random = Random(1);
+    let mut random = Random::new(1);
     (0..FLOWS)
         .map(|_| {
-            let address = 0x0A00_0000 + ((random.next() % routes) << 8) + random.next() % 256;
+            let address = 0x0A00_0000 + ((random.bits() % routes) << 8) + random.bits() % 256;
             let mut bytes = Vec::new();
             bytes.extend(&own_mac().to_be_bytes()[2..]);
             bytes.extend([2, 0, 0, 0, 0, 9, 8, 0]);

@@ -9,17 +9,17 @@ mod report;
 
 pub(crate) use report::{Summary, json, notes, summaries, table, verbose};
 
-use crate::lock::lock;
 use node::link::{FCS, PREAMBLE, SHORTEST};
 use node::outcome::{Direction, Tap};
 use node::{Channel, Frame, Rate, Time};
 use nodes::bandwidth::message::Message;
 use nodes::bandwidth::middlebox::{Mark, print};
 use nodes::bandwidth::prober::{Estimate, Tell};
+use parking_lot::Mutex;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// An estimate, and the truth beside it.
 #[derive(Clone, Debug)]
@@ -142,9 +142,9 @@ impl Estimates {
             store
                 .lanes
                 .iter()
-                .for_each(|lane| lock(lane).keep(&estimated.estimate));
+                .for_each(|lane| lane.lock().keep(&estimated.estimate));
             store.marked.forget(&estimated.estimate);
-            lock(&store.all).entry(node).or_default().push(estimated);
+            store.all.lock().entry(node).or_default().push(estimated);
         })
     }
 
@@ -153,7 +153,7 @@ impl Estimates {
         let marked = self.marked.clone();
         Box::new(move |print, session, number| {
             marked.any.store(true, Ordering::Relaxed);
-            lock(&marked.probes).insert(print, (session, number as u32));
+            marked.probes.lock().insert(print, (session, number as u32));
         })
     }
 
@@ -162,7 +162,7 @@ impl Estimates {
         // Links that saw few of the probes are beside the path: a switch floods what it does not know.
         let least = ((estimate.packets - estimate.lost) / 2).max(2);
         let passed = self.lanes.iter();
-        let passed = passed.filter_map(|lane| lock(lane).spared(estimate, least));
+        let passed = passed.filter_map(|lane| lane.lock().spared(estimate, least));
         passed.min_by(|one, other| one.available.total_cmp(&other.available))
     }
 
@@ -170,11 +170,11 @@ impl Estimates {
     pub fn taps(&self) -> impl Iterator<Item = Tap> + '_ {
         (0..self.lanes.len()).map(|index| {
             let lanes = self.lanes.clone();
-            let (link, direction) = lock(&lanes[index]).place;
+            let (link, direction) = lanes[index].lock().place;
             let (latest, marked) = (self.now.clone(), self.marked.clone());
             let see = Box::new(move |now: Time, frame: &Frame| {
                 latest.fetch_max(now.as_ps(), Ordering::Relaxed);
-                lock(&lanes[index]).see(frame, marked.probe(frame));
+                lanes[index].lock().see(frame, marked.probe(frame));
             });
             Tap {
                 link,
@@ -186,23 +186,23 @@ impl Estimates {
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        lock(&self.all).values().map(Vec::len).sum()
+        self.all.lock().values().map(Vec::len).sum()
     }
 
     /// Whether the truth is known of all so far: the links have been idle since, or are not about to be.
     pub fn settled(&self) -> bool {
         let now = Time::from_ps(self.now.load(Ordering::Relaxed));
-        let all = lock(&self.all);
+        let all = self.all.lock();
         let mut last = all.values().filter_map(|own| own.last());
         last.all(|one| {
             let mut lanes = self.lanes.iter();
-            lanes.all(|lane| lock(lane).settled(&one.estimate, now))
+            lanes.all(|lane| lane.lock().settled(&one.estimate, now))
         })
     }
 
     /// Those so far, node by node.
     pub fn all(&self) -> Vec<Estimated> {
-        let all = lock(&self.all);
+        let all = self.all.lock();
         let all = all.values().flatten().cloned();
         all.map(|one| Estimated {
             truth: self.truth(&one.estimate),
@@ -229,13 +229,13 @@ impl Marked {
             // Without a middlebox nothing is reckoned.
             self.any.load(Ordering::Relaxed).then_some(())?;
             let print = print(frame)?;
-            lock(&self.probes).get(&print).copied()
+            self.probes.lock().get(&print).copied()
         })
     }
 
     /// Those before a sample that is over have passed; some that follow its last probe may be on their way.
     fn forget(&self, estimate: &Estimate) {
-        lock(&self.probes).retain(|_, (session, sequence)| {
+        self.probes.lock().retain(|_, (session, sequence)| {
             let behind = sequence.wrapping_sub(estimate.first as u32) as i32;
             *session != estimate.session || behind >= 0
         });

@@ -1,15 +1,15 @@
 //! Captures of the stream of blocks itself, of links at the level of blocks.
 
 use crate::error::LabError;
-use crate::lock::lock;
 use crate::output_file::BufferedFile;
 use crate::plan::{BitsPlan, Lab};
 use live::output::OutputError;
 use node::{Channel, Level};
+use parking_lot::Mutex;
 use phy::file::{Header, LINE_RATE, Writer};
 use sim::{BitTap, Bits};
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A file of a bit stream being written.
 pub(crate) struct BlockCapture {
@@ -35,7 +35,7 @@ impl BlockCapture {
         BitTap {
             link: plan.link,
             direction: plan.direction,
-            see: Box::new(move |bits| lock(&capture).see(bits)),
+            see: Box::new(move |bits| capture.lock().see(bits)),
         }
     }
 

@@ -8,9 +8,10 @@ pub use figure::{Device, figure};
 use crate::table::{Table, cells, number, time};
 use node::Time;
 use openflow::flops::{Report, Row, Series};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// Reports of the measuring nodes of a run.
 #[derive(Clone, Debug, Default)]
@@ -19,24 +20,18 @@ pub(crate) struct Measured(Arc<Mutex<Vec<Report>>>);
 impl Measured {
     /// Adds one.
     pub fn add(&self, report: Report) {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .push(report);
+        self.0.lock().push(report);
     }
 
     /// How many there are.
     pub fn count(&self) -> usize {
-        let reports = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let reports = self.0.lock();
         reports.len()
     }
 
     /// All so far.
     pub fn all(&self) -> Vec<Report> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .clone()
+        self.0.lock().clone()
     }
 }
 

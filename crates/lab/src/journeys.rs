@@ -8,6 +8,7 @@ use crate::offsets::Watched;
 use crate::plan::{Lab, Location};
 use crate::table::{Table, cells, number};
 use crate::watch::{Pass, Shared};
+use measure::clock::ClockReport;
 use measure::compare::Identity;
 use node::outcome::{Direction, NodeOutcome};
 use node::{Histogram, Time};
@@ -94,7 +95,11 @@ impl Journeys {
         };
         let places: Vec<usize> = views.iter().map(|&view| at(view)).collect();
         // Protocols of which each place has a clock, or of which some have: where both ends of a hop do, there is something to measure.
-        let clock = |node: usize| nodes.get(node).and_then(|node| node.clock.as_deref());
+        let clock = |node: usize| {
+            nodes
+                .get(node)
+                .and_then(|node| node.extensions.get::<ClockReport>())
+        };
         let clocks = places.iter().filter_map(|&node| clock(node));
         let mut protocols: Vec<&'static str> = clocks.map(|clock| clock.protocol).collect();
         protocols.extend(dtp.map(|_| "dtp"));
@@ -117,7 +122,7 @@ impl Journeys {
         let mut left_out = 0;
         let mut all: Vec<HashMap<Identity, Seen>> = Vec::new();
         for (&view, &node) in views.iter().zip(&places) {
-            let watch = crate::lock::lock(&watches[view].0);
+            let watch = watches[view].0.lock();
             let passes = watch.passes.as_ref();
             left_out += passes.map_or(0, |passes| passes.left_out);
             let passes = passes.map_or(&[][..], |passes| &passes.list);

@@ -86,7 +86,6 @@ mod journeys;
 mod kind;
 mod kinds;
 mod live_nodes;
-mod lock;
 mod network_effect;
 mod offsets;
 mod options;

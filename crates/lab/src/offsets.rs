@@ -3,19 +3,20 @@
 mod clocks;
 mod daemon;
 
-use crate::lock::lock;
 use crate::plan::{Lab, NodePlan, OffsetsPlan, Published};
 use crate::table::{Table, cells, number};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
 use daemon::{Daemon, Daemons};
-use node::outcome::{ClockReport, NodeOutcome};
+use measure::clock::ClockReport;
+use node::outcome::NodeOutcome;
 use node::{Level, NodeId, Sublayer, Time};
 use nodes::dtp::{BITS, Device, Rule};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use sim::ClockTap;
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::{self, Write as _};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// A tick, ns.
 const TICK: f64 = 6.4;
@@ -245,7 +246,7 @@ impl Watched {
             every: self.plan.every,
             see: Arc::new(move |now, node, counter| {
                 if now >= from {
-                    lock(&seen).see(now, node.0, counter);
+                    seen.lock().see(now, node.0, counter);
                 }
             }),
         }
@@ -253,10 +254,10 @@ impl Watched {
 
     /// Reads a node's counter for times near the last look; `None` if the node keeps none.
     pub fn reader(&self, node: usize) -> Option<impl Fn(Time) -> Option<u128> + Send + use<>> {
-        let place = lock(&self.seen).nodes.binary_search(&node).ok()?;
+        let place = self.seen.lock().nodes.binary_search(&node).ok()?;
         let seen = self.seen.clone();
         Some(move |at: Time| {
-            let (looked, counter) = lock(&seen).latest[place]?;
+            let (looked, counter) = seen.lock().latest[place]?;
             let passed = i128::from(at.as_ps()) - i128::from(looked.as_ps());
             let ticks = passed.div_euclid(i128::from(TICK_PS));
             Some(counter.wrapping_add_signed(ticks))
@@ -265,7 +266,7 @@ impl Watched {
 
     /// What was seen.
     pub fn offsets(&self) -> Offsets {
-        let seen = lock(&self.seen);
+        let seen = self.seen.lock();
         Offsets {
             pairs: seen.pairs.clone(),
             nodes: self

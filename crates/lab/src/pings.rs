@@ -1,10 +1,10 @@
 //! Pings that somebody asks for while a lab runs: one at a time.
 
-use crate::lock::lock;
 use hosts::pinger::Questions;
 use node::Time;
+use parking_lot::Mutex;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What is asked, and what is known of that.
 #[derive(Clone, Default)]
@@ -35,7 +35,7 @@ impl Pings {
 
     /// Has a host ask somebody, when it is woken. What was asked before is not waited for any more.
     pub fn ask(&self, node: usize, whom: IpAddr) {
-        let mut question = lock(&self.0);
+        let mut question = self.0.lock();
         *question = Question {
             due: Some((node, whom)),
             number: question.number.wrapping_add(1),
@@ -45,11 +45,11 @@ impl Pings {
 
     /// What has come of it.
     pub fn answer(&self) -> Option<Answer> {
-        lock(&self.0).answer
+        self.0.lock().answer
     }
 
     fn note(&self, number: u16, answer: Answer) {
-        let mut question = lock(&self.0);
+        let mut question = self.0.lock();
         if question.number == number && question.answer.is_none() {
             question.answer = Some(answer);
         }
@@ -62,7 +62,7 @@ struct Asked(usize, Pings);
 impl Questions for Asked {
     fn next(&mut self) -> Option<(IpAddr, u16)> {
         let Asked(node, pings) = self;
-        let mut question = lock(&pings.0);
+        let mut question = pings.0.lock();
         let (_, whom) = question.due.take_if(|(wanted, _)| wanted == node)?;
         Some((whom, question.number))
     }

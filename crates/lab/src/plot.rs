@@ -1,7 +1,6 @@
 //! Pictures of what was seen, place by place: throughput, delay, queue and congestion window over time, distributions.
 
 use crate::error::{LabError, folder_for};
-use crate::lock::lock;
 use crate::plan::{Lab, Location, PlotKind, PlotPlan};
 use crate::timeline::Timeline;
 use crate::watch::{Arrival, Shared};
@@ -50,7 +49,7 @@ pub(crate) fn draw(
     path: &Path,
 ) -> Result<(), LabError> {
     let places = plan.views.iter().map(|&view| {
-        let mut watch = lock(&watches[view].0);
+        let mut watch = watches[view].0.lock();
         let arrivals = watch.arrivals.as_ref();
         let arrivals = arrivals.map_or(Vec::new(), |arrivals| arrivals.list.clone());
         Seen {

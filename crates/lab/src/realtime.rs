@@ -3,7 +3,6 @@
 //! not is when the machine gets round to it, and that is measured.
 
 use crate::error::LabError;
-use crate::lock::lock;
 use live::clock;
 use live::port::{Options, Port, PortError, Receive, Transmit};
 use live::thread;
@@ -11,11 +10,12 @@ use live::world::{Outside, WorldError};
 use node::histogram::Histogram;
 use node::outcome::{Finish, Spread};
 use node::{Frame, Node, NodeId, Out, Port as NodePort, Properties, Time};
+use parking_lot::Mutex;
 use sim::Sim;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 /// Frames that wait for the simulation at most; more wait in the kernel, which drops and counts what it has no room for.
@@ -77,12 +77,12 @@ impl Node for PortNode {
 
     fn frames(&mut self, now: Time, _: NodePort, frames: &mut Vec<Frame>, _: &mut Out) {
         for frame in frames.drain(..) {
-            lock(&self.0).outbound.push((now, frame));
+            self.0.lock().outbound.push((now, frame));
         }
     }
 
     fn wake(&mut self, _: Time, out: &mut Out) {
-        for frame in lock(&self.0).inbound.drain(..) {
+        for frame in self.0.lock().inbound.drain(..) {
             out.send(NodePort(0), frame);
         }
     }
@@ -268,14 +268,14 @@ impl Clock {
         let arrival = came_ns.saturating_sub(self.zero_ns);
         self.entering
             .record((sim.now().as_ps() / 1_000).saturating_sub(arrival));
-        lock(&ports[at].queues).inbound.push_back(frame);
+        ports[at].queues.lock().inbound.push_back(frame);
         sim.wake(ports[at].member);
     }
 
     /// What has come to the edge of the graph leaves.
     fn send(&mut self, ports: &mut [InterfacePort]) {
         for port in ports {
-            let outbound = std::mem::take(&mut lock(&port.queues).outbound);
+            let outbound = std::mem::take(&mut port.queues.lock().outbound);
             for (at, frame) in outbound {
                 let late = self.now() - at.min(self.now());
                 match port.tx.send(&[&frame]) {

@@ -1,14 +1,14 @@
 //! Files that generators replay, read as they are sent.
 
-use crate::lock::lock;
 use live::file::{Counters, FileError, Item, Next};
 use live::filter::Filter;
 use node::Frame;
 use nodes::generator::Source;
 use packet::Tick;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// What went wrong, or was found out, during a run without ending it.
 #[derive(Clone, Default)]
@@ -42,7 +42,7 @@ impl Notes {
 
     /// Adds one, unless there are too many already.
     pub fn add(&self, note: String) {
-        let mut kept = lock(&self.kept);
+        let mut kept = self.kept.lock();
         let notes = kept.notes.entry(self.of).or_default();
         if notes.len() < MOST_NOTES {
             notes.push(note);
@@ -52,48 +52,48 @@ impl Notes {
     /// Adds one that says of so many packets that they were lost, or are not what they were; of none, nothing.
     pub fn lost(&self, packets: u64, note: String) {
         if packets > 0 {
-            lock(&self.kept).lost += packets;
+            self.kept.lock().lost += packets;
             self.add(note);
         }
     }
 
     /// The same of packets that are not sent at all.
     fn unsent(&self, packets: u64, note: String) {
-        lock(&self.kept).unsent += packets;
+        self.kept.lock().unsent += packets;
         self.lost(packets, note);
     }
 
     /// Says that a node can do nothing any more, and why.
     pub fn fail(&self, why: String) {
         self.add(why.clone());
-        lock(&self.kept).failure.get_or_insert(why);
+        self.kept.lock().failure.get_or_insert(why);
     }
 
     /// Why a node can do nothing any more, if one cannot: the first that said so.
     pub fn failure(&self) -> Option<String> {
-        lock(&self.kept).failure.clone()
+        self.kept.lock().failure.clone()
     }
 
     /// Those so far.
     pub fn list(&self) -> Vec<String> {
-        let kept = lock(&self.kept);
+        let kept = self.kept.lock();
         let all = kept.notes.values().flatten();
         all.take(MOST_NOTES).cloned().collect()
     }
 
     /// How many packets of replayed files were skipped, cut short, or could not be read.
     pub fn losses(&self) -> u64 {
-        lock(&self.kept).lost
+        self.kept.lock().lost
     }
 
     /// The number of packets of replayed files that were not sent at all, as far as it is known.
     pub fn unsent_packets(&self) -> u64 {
-        lock(&self.kept).unsent
+        self.kept.lock().unsent
     }
 
     /// Whether a signal ended a replayed file before its end.
     pub fn is_stopped(&self) -> bool {
-        lock(&self.kept).stopped
+        self.kept.lock().stopped
     }
 }
 
@@ -268,7 +268,7 @@ impl Source for Replayed {
                     return Some(at.saturating_sub(*self.first_ps.get_or_insert(at)));
                 }
                 Ok(Next::End) => {}
-                Ok(Next::Stopped) => lock(&self.notes.kept).stopped = true,
+                Ok(Next::Stopped) => self.notes.kept.lock().stopped = true,
                 Err(error) => self.ended_early(&error),
             }
             break;

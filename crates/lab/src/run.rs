@@ -10,7 +10,6 @@ use crate::capture_file::TimeBase;
 use crate::error::{LabError, ReadError, folder_for};
 use crate::hardware::{GIGABIT, Site};
 use crate::journeys::Journeys;
-use crate::lock::lock;
 use crate::network_effect::NetworkEffect;
 use crate::offsets::Watched;
 use crate::options::{Options, Waves};
@@ -433,7 +432,7 @@ fn report(
         .zip(&stage.watches)
         .map(|(view, watch)| Row {
             at: view.label.clone(),
-            statistics: lock(&watch.0).statistics.clone(),
+            statistics: watch.0.lock().statistics.clone(),
             is_end: ends.contains(&view.location),
         });
     let (mut files, mut failures, mut empty) = (Vec::new(), Vec::new(), Vec::new());

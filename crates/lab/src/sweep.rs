@@ -14,15 +14,14 @@ pub use spec::{Axis, AxisError, Setting, Unit};
 pub use student::Estimate;
 
 use crate::error::{LabError, ReadError};
-use crate::lock::lock;
 use crate::options::Options;
 use crate::plan::Lab;
 use crate::registry::Registry;
 use crate::run::run;
 use crate::world::World;
 use node::outcome::Finish;
+use parking_lot::Mutex;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// The key of the lab file from which all random numbers of a run come.
@@ -178,12 +177,12 @@ impl Sweep {
                 }
                 match self.one(registry, index / seeds, index % seeds) {
                     Ok(Some(figures)) => {
-                        lock(&told)[index] = Some(figures);
+                        told.lock()[index] = Some(figures);
                         progress(1 + done.fetch_add(1, Ordering::Relaxed));
                     }
                     Ok(None) => return,
                     Err(error) => {
-                        let mut failed = lock(&failed);
+                        let mut failed = failed.lock();
                         if failed.as_ref().is_none_or(|(before, _)| index < *before) {
                             *failed = Some((index, error));
                         }
@@ -200,15 +199,11 @@ impl Sweep {
             }
             work();
         });
-        let failed = failed
-            .into_inner()
-            .unwrap_or_else(|broken| broken.into_inner());
+        let failed = failed.into_inner();
         if let Some((_, error)) = failed {
             return Err(error);
         }
-        let told = told
-            .into_inner()
-            .unwrap_or_else(|broken| broken.into_inner());
+        let told = told.into_inner();
         let points = told
             .chunks(seeds.max(1))
             .enumerate()

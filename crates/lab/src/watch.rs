@@ -1,14 +1,14 @@
 //! What is seen at one place: statistics, times for a plot, and what goes into a capture file.
 
 use crate::capture_file::CaptureFile;
-use crate::lock::lock;
 use crate::timeline::{Queue, Timeline};
 use measure::compare::{Identity, identity};
 use measure::probe;
 use measure::statistics::Statistics;
 use node::{Frame, Port, Time};
 use nodes::capture::Recorder;
-use std::sync::{Arc, Mutex};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Arrivals that are kept for a plot; of more, every second, fourth, ... is.
 const MOST: usize = 1 << 17;
@@ -113,7 +113,7 @@ impl Watch {
             bytes.add(frame.arrived(), (frame.len() + node::link::FCS) as u64);
         }
         for (keep, interface) in &self.keeps {
-            lock(keep).frame(now, *interface, frame);
+            keep.lock().frame(now, *interface, frame);
         }
     }
 
@@ -141,7 +141,7 @@ pub(crate) struct Shared(pub Arc<Mutex<Watch>>);
 
 impl Shared {
     pub fn see(&self, now: Time, frame: &Frame) {
-        lock(&self.0).see(now, frame);
+        self.0.lock().see(now, frame);
     }
 }
 

@@ -1,6 +1,7 @@
 //! One body for all kinds of nodes: what a node does with a lot of frames is what it does with the same frames one by one.
 
 use lab::Registry;
+use node::random::Random;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
@@ -58,14 +59,11 @@ const KINDS: [(&str, Option<&str>); 37] = [
 
 /// UDP, TCP, ARP, and noise, each from one of a few stations.
 fn traffic() -> Vec<Vec<u8>> {
-    let mut random = 7u64;
+    let mut random = Random::new(7);
     let mut frames = Vec::new();
     for number in 0..512u64 {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        let (a, b) = ((random >> 33) as u8 % 6, (random >> 40) as u8 % 6);
-        let mut frame = vec![0; 60 + (random >> 50) as usize % 400];
+        let (a, b) = (random.below(6) as u8, random.below(6) as u8);
+        let mut frame = vec![0; 60 + random.below(400) as usize];
         frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, a]);
         frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, b]);
         frame[12..14].copy_from_slice(&[8, if number % 9 == 0 { 6 } else { 0 }]);

@@ -2,9 +2,9 @@
 //! ones alike. Needs root; skipped tests print the reason.
 
 use lab::{Options, Registry, Report, World};
+use node::ConfigError;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Time};
-use nodes::ConfigError;
 use nodes::host::{Config, Host};
 use packet::checksum::checksum;
 use packet::ethernet::{Ethernet, Mac, ethertype};

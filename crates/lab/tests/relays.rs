@@ -1,6 +1,7 @@
 //! Relays between real kernels, joined by the lab's links, where root may.
 
 use lab::Options;
+use node::random::Random;
 
 /// Runs a lab live; `None` where this user may not, or a program is missing.
 fn live(text: &str) -> Option<lab::Report> {
@@ -59,13 +60,8 @@ delay = '5 ms'
 fn fetched(middle: &str, last: &str) -> Option<(lab::Report, Vec<String>)> {
     let folder = std::env::temp_dir().join(format!("wire-relays-{}-{last}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
-    let mut state = 1u64;
-    let bytes = (0..3_000_000).map(|_| {
-        state = state
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1);
-        (state >> 56) as u8
-    });
+    let mut random = Random::new(1);
+    let bytes = (0..3_000_000).map(|_| random.bits() as u8);
     std::fs::write(folder.join("data"), bytes.collect::<Vec<u8>>()).unwrap();
     let text = between(middle, last, &folder.display().to_string());
     let report = live(&text);

@@ -7,14 +7,15 @@
 //! once is served, even while many others are silent.
 
 use crate::{Limits, SPARE, pause_after};
+use parking_lot::Mutex;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::net::IpAddr;
 use std::os::fd::AsRawFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -128,10 +129,6 @@ impl Origin {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Place {
     fn is_unidentified(&self) -> bool {
         !self.slot.known.load(Ordering::Relaxed)
@@ -164,7 +161,7 @@ pub struct Permit(Visitor);
 
 impl Drop for Permit {
     fn drop(&mut self) {
-        lock(&self.0.gate.places).taken.remove(&self.0.slot.number);
+        self.0.gate.places.lock().taken.remove(&self.0.slot.number);
     }
 }
 
@@ -183,7 +180,7 @@ impl Permit {
 
     /// Ready after the connection was evicted; otherwise wakes the task when it is.
     pub fn poll_gave_way(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut waker = lock(&self.0.slot.waker);
+        let mut waker = self.0.slot.waker.lock();
         if self.gave_way() {
             return Poll::Ready(());
         }
@@ -223,7 +220,7 @@ impl Visitor {
     }
 
     fn count(&self, change: impl FnOnce(usize) -> usize) {
-        if let Some(place) = lock(&self.gate.places).taken.get_mut(&self.slot.number) {
+        if let Some(place) = self.gate.places.lock().taken.get_mut(&self.slot.number) {
             place.busy = change(place.busy);
         }
     }
@@ -270,7 +267,7 @@ impl Gate {
         let counters = &self.counters;
         if !spare_after(connection) {
             // The peer's next attempt finds room, even if other connections stay silent.
-            let gone = lock(&self.places).give_way(Place::is_unidentified);
+            let gone = self.places.lock().give_way(Place::is_unidentified);
             if let Some(gone) = gone {
                 self.end(gone);
             }
@@ -281,7 +278,7 @@ impl Gate {
             return None;
         }
         let from = address.map(Origin::new);
-        let mut places = lock(&self.places);
+        let mut places = self.places.lock();
         if let Err(why) = self.make_room(&mut places, from) {
             drop(places);
             self.refuse(&counters.too_many, &why);
@@ -348,7 +345,7 @@ impl Gate {
 
     fn end(&self, slot: Arc<Slot>) {
         self.counters.gave_way.fetch_add(1, Ordering::Relaxed);
-        let mut waker = lock(&slot.waker);
+        let mut waker = slot.waker.lock();
         slot.gave_way.store(true, Ordering::Relaxed);
         if let Some(waker) = waker.take() {
             waker.wake();

@@ -75,6 +75,11 @@ impl Random {
         ((u128::from(self.bits()) * u128::from(bound)) >> 64) as u64
     }
 
+    /// An index below `len`, or 0 when that is 0.
+    pub fn index(&mut self, len: usize) -> usize {
+        self.below(len as u64) as usize
+    }
+
     /// Whether something of probability `p` happens. No draw for 0 and 1: what is off costs nothing
     /// and shifts no other draw.
     pub fn chance(&mut self, p: f64) -> bool {

@@ -3,6 +3,7 @@
 //!
 //! `cargo bench -p wireline-nodes`
 
+use node::random::Random;
 use node::{Departure, Frame, Node, Out, Port, Properties, Rate, Time};
 use nodes::filter::Program;
 use std::collections::BTreeMap;
@@ -65,13 +66,10 @@ impl Node for MapSwitch {
 fn drive(node: &mut dyn Node, frames: &[Vec<u8>], stations: u64) -> f64 {
     let (mut out, mut sent, mut lot) = (Out::default(), Vec::<Departure>::new(), Vec::new());
     let ports = node.properties().ports.min(64) as u64;
-    let (mut random, mut now) = (1u64, Time::ZERO);
+    let (mut random, mut now) = (Random::new(1), Time::ZERO);
     let mut round = |node: &mut dyn Node, count: u64| {
         for n in 0..count {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let (source, destination) = ((random >> 33) % stations, (random >> 48) % stations);
+            let (source, destination) = (random.below(stations), random.below(stations));
             let mut frame = out.pool().take_with(&frames[n as usize % frames.len()]);
             frame[2..6].copy_from_slice(&(destination as u32).to_be_bytes());
             frame[8..12].copy_from_slice(&(source as u32).to_be_bytes());

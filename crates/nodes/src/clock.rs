@@ -6,9 +6,9 @@ pub(crate) mod measured;
 pub(crate) mod servo;
 pub(crate) mod station;
 
-use crate::ConfigError;
 use alloc::format;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::oscillator::MOST_PPM;
 use node::{Oscillator, OscillatorError, Time};
 

@@ -28,10 +28,10 @@ mod modulate;
 pub use demodulate::{Demodulator, Reception};
 pub use modulate::Modulator;
 
-use crate::ConfigError;
 use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time, link};
 
 /// The least epsilon and what it must leave: gaps of 12 idles and more.

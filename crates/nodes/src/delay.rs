@@ -32,10 +32,10 @@ mod keys;
 
 pub use spec::{Spec, SpecError};
 
-use crate::ConfigError;
 use alloc::format;
 use alloc::vec::Vec;
 use line::Line;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use spec::Lag;
 

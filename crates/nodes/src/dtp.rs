@@ -29,11 +29,11 @@ pub use command::{At, Command, CommandError, Mode};
 pub use fault::Fault;
 pub use rule::Rule;
 
-use crate::ConfigError;
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::sublayer::Sublayer;
 use node::{Port, Statistics};
 use port::{Heard, Side};

@@ -10,8 +10,9 @@
 //! group address goes back with that address as its source, which a switch does not learn. What is
 //! not IP, or is cut short, has only its MAC addresses swapped.
 
-use crate::{ConfigError, wire};
+use crate::wire;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::ethertype;
 use packet::ip::upper_layer;

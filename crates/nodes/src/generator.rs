@@ -41,9 +41,9 @@ pub use replay::{Frames, Source};
 pub use schedule::Schedule;
 pub use size::{BadSizes, IMIX, LogNormal, Sizes, V_SIZE};
 
-use crate::ConfigError;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use pace::Pace;
 use replay::Replay;

@@ -39,7 +39,7 @@
 //! delay.frames(Time::from_us(1), Port(0), &mut vec![Frame::new(&[0; 60])], &mut out);
 //! let departure = out.sends().next().unwrap();
 //! assert_eq!((departure.port, departure.when), (Port(1), node::When::At(Time::from_secs(1))));
-//! # Ok::<(), nodes::ConfigError>(())
+//! # Ok::<(), node::ConfigError>(())
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]
@@ -51,7 +51,6 @@ extern crate std;
 pub mod bandwidth;
 pub mod capture;
 pub mod clock;
-mod config;
 pub mod covert;
 pub mod delay;
 pub mod dtp;
@@ -60,6 +59,8 @@ mod endpoint;
 pub mod filter;
 pub mod fragments;
 pub mod generator;
+#[cfg(any(feature = "serde", test))]
+mod hex;
 pub mod host;
 pub mod huygens;
 pub mod meter;
@@ -73,5 +74,3 @@ pub mod switch;
 pub mod train;
 pub mod vlan;
 mod wire;
-
-pub use config::ConfigError;

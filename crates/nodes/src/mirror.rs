@@ -9,8 +9,8 @@
 //! In line, a frame leaves when its last bit is in. Copies leave at the same time, each by its own port;
 //! a port that is too slow for both directions loses copies in its link's queue, not the traffic.
 
-use crate::ConfigError;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -23,13 +23,13 @@ mod statistics;
 
 pub use statistics::Statistics;
 
-use crate::ConfigError;
 use crate::fragments::{self, Fragment, Reassembly};
 use crate::host::{self, Host};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use message::{Messages, Reply};
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Time};
 use packet::ethernet::Mac;
 

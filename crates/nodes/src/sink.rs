@@ -4,8 +4,8 @@
 //! - **Parameters:** `ports`, 1.
 //! - **Counters:** `packets`; `bytes`, without FCS.
 
-use crate::ConfigError;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// What a sink is made from.

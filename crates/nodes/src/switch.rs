@@ -29,12 +29,13 @@ mod table;
 
 pub use fabric::{Arbitration, BadArbitration, Mode};
 
-use crate::{ConfigError, wire};
+use crate::wire;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
 use fabric::Fabric;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::ethernet::Mac;
 use table::{Learned, Table};

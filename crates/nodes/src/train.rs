@@ -3,9 +3,9 @@
 //! A *train* is N packets at the rate R. A *sample* is the trains of one estimate, G apart. Samples are D apart. Sizes are
 //! the sender's, fixed or drawn: the rate holds from packet to packet, whatever they are.
 
-use crate::ConfigError;
 use alloc::vec::Vec;
 use core::str::FromStr;
+use node::ConfigError;
 use node::random::Random;
 use node::{Rate, Time, link};
 

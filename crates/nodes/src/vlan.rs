@@ -15,9 +15,10 @@
 //! To untag, turn the node round: link its port 1 to where tagged frames come from. A translated tag
 //! keeps its priority unless `priority` is given, and always keeps its drop eligible bit.
 
-use crate::{ConfigError, wire};
+use crate::wire;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
 /// Bytes of the MAC addresses, and of a tag.

@@ -54,7 +54,7 @@ mod table_features;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, ConfigError, FailMode, QueueConfig};
+pub use config::{Config, FailMode, QueueConfig};
 
 use crate::channel::{Batch, Channels, Event, Settings};
 use crate::handshake::Handshake;
@@ -68,6 +68,7 @@ use alloc::vec::Vec;
 use buffers::Buffers;
 use datapath::Datapath;
 use learning::Learning;
+use node::ConfigError;
 use node::budget::Budget;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use ports::DataPort;

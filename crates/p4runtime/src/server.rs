@@ -28,13 +28,14 @@ use node::budget::{Account, Budget, Exhausted, Held};
 use p4::compile::{Cancel, Options, compile};
 use p4::diagnostic::Severity;
 use p4::source::{IncludeError, Includes};
+use parking_lot::{Mutex, MutexGuard, RwLock};
 use pipeline::control::{Atomicity, Control};
 use pipeline::environment::{self, Environment};
 use prost::Message;
 use std::collections::BTreeMap;
 use std::net::{SocketAddr, TcpListener};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock, TryLockError};
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
@@ -178,11 +179,6 @@ pub fn serve(
     })
 }
 
-/// A lock whose data is whole even when somebody panicked with it: changes are made in one step.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 impl Server {
     /// For a device, with the program that it runs, if it has one.
     #[must_use]
@@ -219,7 +215,7 @@ impl Server {
     }
 
     fn pipeline(&self) -> Result<Arc<Pipeline>, Status> {
-        let pipeline = self.pipeline.read().unwrap_or_else(PoisonError::into_inner);
+        let pipeline = self.pipeline.read();
         pipeline.clone().ok_or_else(|| {
             Status::failed_precondition(
                 "the device has no program: call SetForwardingPipelineConfig first",
@@ -291,19 +287,18 @@ impl Server {
     fn wait_for_compiler(&self, gone: &Gone) -> Result<MutexGuard<'_, ()>, Status> {
         let until = Instant::now() + LONGEST_WAIT;
         loop {
-            match self.compiler.try_lock() {
-                Ok(mine) => return Ok(mine),
-                Err(TryLockError::Poisoned(poisoned)) => return Ok(poisoned.into_inner()),
-                Err(TryLockError::WouldBlock) if gone.is_so() => {
-                    return Err(Status::cancelled("the client has gone"));
-                }
-                Err(TryLockError::WouldBlock) if Instant::now() > until => {
-                    return Err(Status::unavailable(
-                        "the device compiles another program: call again when that is done",
-                    ));
-                }
-                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(10)),
+            if let Some(mine) = self.compiler.try_lock() {
+                return Ok(mine);
             }
+            if gone.is_so() {
+                return Err(Status::cancelled("the client has gone"));
+            }
+            if Instant::now() > until {
+                return Err(Status::unavailable(
+                    "the device compiles another program: call again when that is done",
+                ));
+            }
+            std::thread::sleep(Duration::from_millis(10));
         }
     }
 
@@ -325,11 +320,8 @@ impl Server {
         self.device
             .install(pipeline.control.environment())
             .map_err(|error| Status::failed_precondition(error.to_string()))?;
-        *lock(&self.digests) = Digests::default();
-        *self
-            .pipeline
-            .write()
-            .unwrap_or_else(PoisonError::into_inner) = Some(pipeline);
+        *self.digests.lock() = Digests::default();
+        *self.pipeline.write() = Some(pipeline);
         // Its packets may have called before it was here.
         self.news.call();
         Ok(())
@@ -348,15 +340,15 @@ impl Server {
             .ok_or_else(|| Status::invalid_argument("the message is empty"))?;
         if let from::Update::Arbitration(offer) = &update {
             self.check_device(offer.device_id)?;
-            if let Some((_, device)) = lock(&self.streams).open.get_mut(&stream) {
+            if let Some((_, device)) = self.streams.lock().open.get_mut(&stream) {
                 *device = offer.device_id;
             }
-            let notices = lock(&self.arbiter).offer(stream, offer)?;
+            let notices = self.arbiter.lock().offer(stream, offer)?;
             self.notify(notices);
             return Ok(());
         }
         let (knows, primary) = {
-            let arbiter = lock(&self.arbiter);
+            let arbiter = self.arbiter.lock();
             (arbiter.knows(stream), arbiter.is_primary(stream))
         };
         if !knows {
@@ -370,7 +362,7 @@ impl Server {
             )),
             from::Update::Packet(packet) => self.packet_out(packet).err(),
             from::Update::DigestAck(ack) => {
-                lock(&self.digests).acknowledge(ack.digest_id, ack.list_id);
+                self.digests.lock().acknowledge(ack.digest_id, ack.list_id);
                 None
             }
             _ => Some(Status::unimplemented("the device knows no other messages")),
@@ -509,7 +501,9 @@ fn same_numbers(
 impl P4Runtime for Server {
     fn write(self: Arc<Self>, request: WriteRequest) -> Result<WriteResponse, Status> {
         self.check_device(request.device_id)?;
-        lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
+        self.arbiter
+            .lock()
+            .check(&request.role, request.role_id, request.election_id.as_ref())?;
         let pipeline = self.pipeline()?;
         self.refresh()?;
         let written = pipeline.write(&request);
@@ -560,7 +554,9 @@ impl P4Runtime for Server {
     ) -> Result<SetForwardingPipelineConfigResponse, Status> {
         use pb::set_forwarding_pipeline_config_request::Action;
         self.check_device(request.device_id)?;
-        lock(&self.arbiter).check(&request.role, request.role_id, request.election_id.as_ref())?;
+        self.arbiter
+            .lock()
+            .check(&request.role, request.role_id, request.election_id.as_ref())?;
         let action = Action::try_from(request.action).unwrap_or(Action::Unspecified);
         let verified = |config: &Option<pb::ForwardingPipelineConfig>| {
             let config = config
@@ -573,17 +569,17 @@ impl P4Runtime for Server {
                 verified(&request.config)?;
             }
             Action::VerifyAndSave => {
-                *lock(&self.saved) = Some(Arc::new(verified(&request.config)?));
+                *self.saved.lock() = Some(Arc::new(verified(&request.config)?));
             }
             Action::VerifyAndCommit => {
                 self.commit(Arc::new(verified(&request.config)?))?;
-                *lock(&self.saved) = None;
+                *self.saved.lock() = None;
             }
             Action::Commit => {
                 if request.config.is_some() {
                     return Err(Status::invalid_argument("COMMIT takes no config"));
                 }
-                let saved = lock(&self.saved).take();
+                let saved = self.saved.lock().take();
                 self.commit(saved.ok_or_else(|| {
                     Status::failed_precondition("no config is saved: call VERIFY_AND_SAVE first")
                 })?)?;
@@ -637,7 +633,7 @@ impl P4Runtime for Server {
     ) -> Result<Answers<StreamMessageResponse>, Status> {
         let (sender, receiver) = mpsc::channel(WAITING);
         let id = {
-            let mut streams = lock(&self.streams);
+            let mut streams = self.streams.lock();
             streams.next += 1;
             let id = streams.next;
             streams.open.insert(id, (sender.clone(), 0));
@@ -656,8 +652,11 @@ impl P4Runtime for Server {
                     break;
                 }
             }
-            let gone = lock(&self.streams).open.remove(&id);
-            let notices = lock(&self.arbiter).leave(id, gone.map_or(0, |(_, device)| device));
+            let gone = self.streams.lock().open.remove(&id);
+            let notices = self
+                .arbiter
+                .lock()
+                .leave(id, gone.map_or(0, |(_, device)| device));
             self.notify(notices);
         });
         Ok(Box::pin(ReceiverStream::new(receiver)))

@@ -5,11 +5,12 @@ use crate::server::Running;
 use node::Statistics;
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Time};
+use parking_lot::Mutex;
 use pipeline::architecture::Pipeline;
 use pipeline::environment::{Environment, Unsupported};
 use pipeline::node::{PipelineNode, QUEUE_AGE};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 
@@ -119,11 +120,7 @@ impl SwitchNode {
 
     #[cold]
     fn replace(&mut self) {
-        let mut next = self
-            .shared
-            .next
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.shared.next.lock();
         self.shared.waiting.store(false, Ordering::Release);
         if let Some(mut node) = next.take() {
             if let Some(waker) = self.shared.waker.get() {
@@ -183,11 +180,7 @@ impl Node for SwitchNode {
 impl Device for SwitchHandle {
     fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported> {
         let pipeline = (self.make)(environment)?;
-        let mut next = self
-            .shared
-            .next
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.shared.next.lock();
         *next = Some(PipelineNode::new(pipeline, self.ports));
         self.shared.waiting.store(true, Ordering::Release);
         self.shared.call();

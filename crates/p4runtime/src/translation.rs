@@ -9,8 +9,9 @@
 
 use p4::info::{Field, Info, NewType};
 use p4::value::{Bits, mask};
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use tonic::{Code, Status};
 
 /// How many strings a type has at most, and how many bytes one of them.
@@ -47,7 +48,7 @@ impl Translations {
             };
             for annotation in &notes.annotations {
                 if let Some(pairs) = annotation.strip_prefix("@p4runtime_translation_mappings") {
-                    let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+                    let mut names = names.lock();
                     for (text, value) in mappings(pairs) {
                         names.insert(text, Bits::new(64, value));
                     }
@@ -103,7 +104,7 @@ impl Translations {
                 format!("{what}: the string has more than {MAX_LENGTH} bytes"),
             ));
         }
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = names.lock();
         let value = names.find(text, width);
         let value = value.filter(|value| value.unsigned().bits() <= u64::from(width));
         value.map(|value| value.resize(width)).ok_or_else(|| {
@@ -119,7 +120,7 @@ impl Translations {
         let Some(names) = self.types.get(ty) else {
             return crate::bytes::write(value);
         };
-        let mut names = names.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut names = names.lock();
         names.name(value).into_bytes()
     }
 }

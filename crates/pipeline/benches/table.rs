@@ -8,6 +8,7 @@
 #[path = "../tests/tables/programs.rs"]
 mod programs;
 
+use node::random::Random;
 use p4::ir::{KeyMatch, TableId};
 use p4::value::{Bits, mask};
 use pipeline::table::{Entry, Tables, Update};
@@ -22,22 +23,6 @@ const KEYS: usize = 4096;
 /// How long each measurement runs.
 const RUN: Duration = Duration::from_millis(40);
 
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        self.next() % bound
-    }
-}
-
 struct Shape {
     name: &'static str,
     keys: &'static [(u32, &'static str)],
@@ -45,7 +30,7 @@ struct Shape {
 }
 
 fn prefix(width: u32, length: u32, random: &mut Random) -> (Bits, Bits) {
-    let value = Bits::from_limbs(width, &[random.next(), random.next()]);
+    let value = Bits::from_limbs(width, &[random.bits(), random.bits()]);
     let bits = Bits::new(width, mask(width) ^ mask(width - length));
     (Bits::new(width, value.unsigned() & bits.unsigned()), bits)
 }
@@ -139,7 +124,7 @@ const SHAPES: &[Shape] = &[
         name: "ternary masks",
         keys: &[(32, "ternary")],
         entry: |random| {
-            let (value, mask) = (random.next(), random.next());
+            let (value, mask) = (random.bits(), random.bits());
             vec![KeyMatch::Mask(
                 Bits::new(32, value & mask),
                 Bits::new(32, mask),
@@ -150,7 +135,7 @@ const SHAPES: &[Shape] = &[
 
 /// Entries, the winners first.
 fn entries(shape: &Shape, count: usize) -> Vec<Update> {
-    let mut random = Random(0x1234_5678_9abc_def1);
+    let mut random = Random::new(0x1234_5678_9abc_def1);
     let program = one_table(shape.keys, 1);
     let has_priorities = Tables::new(&program).forms()[0].has_priorities();
     let mut seen = std::collections::BTreeSet::new();
@@ -182,7 +167,7 @@ fn entries(shape: &Shape, count: usize) -> Vec<Update> {
 }
 
 fn keys(shape: &Shape, updates: &[Update]) -> Vec<Vec<u64>> {
-    let mut random = Random(77);
+    let mut random = Random::new(77);
     let mut keys = Vec::new();
     for number in 0..KEYS {
         let Update::Insert(_, entry) = &updates[random.below(updates.len() as u64) as usize] else {

@@ -2,8 +2,9 @@
 //! against a model that evaluates what a call gives one after the other and copies out in the same
 //! order.
 
-use crate::programs::{self, Random};
+use crate::programs;
 use node::Time;
+use node::random::Random;
 use p4::compile::Options;
 use pipeline::architecture::Collected;
 use std::fmt::Write;
@@ -72,15 +73,15 @@ enum Argument {
 }
 
 fn place(random: &mut Random, depth: u32) -> Place {
-    match random.below(4) {
+    match random.index(4) {
         0 if depth > 0 => Place::Element(Box::new(expression(random, depth - 1))),
-        _ => Place::Variable(random.below(VARIABLES)),
+        _ => Place::Variable(random.index(VARIABLES)),
     }
 }
 
 fn expression(random: &mut Random, depth: u32) -> Expr {
-    match random.below(if depth > 0 { 9 } else { 3 }) {
-        0 => Expr::Constant(random.below(256) as u8),
+    match random.index(if depth > 0 { 9 } else { 3 }) {
+        0 => Expr::Constant(random.index(256) as u8),
         1 => Expr::Read(place(random, depth)),
         2 | 3 => Expr::Next(place(random, depth)),
         4 => Expr::Add(
@@ -93,21 +94,21 @@ fn expression(random: &mut Random, depth: u32) -> Expr {
 }
 
 fn named(random: &mut Random, count: usize, depth: u32) -> Vec<(usize, Expr)> {
-    let order = random.order(count);
+    let order = programs::order(random, count);
     let give = |at| (at, expression(random, depth - 1));
     order.into_iter().map(give).collect()
 }
 
 fn statement(random: &mut Random) -> Statement {
-    match random.below(4) {
+    match random.index(4) {
         0 => Statement::Assign(place(random, 2), expression(random, 3)),
         1 => {
-            let order = random.order(2).into_iter();
+            let order = programs::order(random, 2).into_iter();
             Statement::Both(order.map(|at| (at, place(random, 2))).collect())
         }
         _ => {
-            let called = ["turn", "act", "turner.apply"][random.below(3)];
-            let order = random.order(3).into_iter();
+            let called = ["turn", "act", "turner.apply"][random.index(3)];
+            let order = programs::order(random, 3).into_iter();
             let give = |at| match at {
                 2 => (at, Argument::Value(expression(random, 2))),
                 _ => (at, Argument::Place(place(random, 2))),
@@ -240,7 +241,7 @@ fn run(statement: &Statement, state: &mut State) {
 
 #[test]
 fn arguments_are_evaluated_and_copied_out_in_the_order_of_the_call() {
-    let mut random = Random(5);
+    let mut random = Random::new(5);
     for _ in 0..120 {
         let statements: Vec<_> = (0..5).map(|_| statement(&mut random)).collect();
         let mut program = HEAD.to_string();
@@ -256,7 +257,7 @@ fn arguments_are_evaluated_and_copied_out_in_the_order_of_the_call() {
             let (mut pipeline, _) = programs::with("order.p4", &program, &options);
             for _ in 0..3 {
                 let mut state = State::default();
-                state.fill_with(|| random.below(256) as u8);
+                state.fill_with(|| random.index(256) as u8);
                 let mut out = Collected::default();
                 pipeline.process(Time::ZERO, 1, &state, &mut out);
                 for statement in &statements {

@@ -2,8 +2,9 @@
 //! and with `...`, against a model that fills in field by field, wherever such an expression can
 //! stand.
 
-use crate::programs::{self, Random};
+use crate::programs;
 use node::Time;
+use node::random::Random;
 use p4::compile::Options;
 use pipeline::architecture::Collected;
 use std::fmt::Write;
@@ -78,15 +79,18 @@ fn expression(random: &mut Random, shape: &Shape, fixed: bool) -> (String, Vec<u
         Shape::Header(fields) => (fields, Some(1)),
     };
     let is_tuple = matches!(shape, Shape::Tuple(_));
-    let by_name = !is_tuple && random.below(3) > 0;
+    let by_name = !is_tuple && random.index(3) > 0;
     // Those that are given: any when they have names, else the first ones.
     let given: Vec<usize> = match (is_tuple, by_name) {
         (true, _) => (0..fields.len()).collect(),
         (false, true) => {
-            let count = 1 + random.below(fields.len());
-            random.order(fields.len()).into_iter().take(count).collect()
+            let count = 1 + random.index(fields.len());
+            programs::order(random, fields.len())
+                .into_iter()
+                .take(count)
+                .collect()
         }
-        (false, false) => (0..1 + random.below(fields.len())).collect(),
+        (false, false) => (0..1 + random.index(fields.len())).collect(),
     };
     let mut values: Vec<Vec<u64>> = fields.iter().map(|(_, shape)| default(shape)).collect();
     let mut parts = Vec::new();
@@ -108,9 +112,9 @@ fn expression(random: &mut Random, shape: &Shape, fixed: bool) -> (String, Vec<u
 }
 
 fn number(random: &mut Random, width: u32, fixed: bool) -> (String, Vec<u64>) {
-    let value = random.below(1 << width) as u64;
+    let value = random.index(1 << width) as u64;
     let mask = (1u64 << width) - 1;
-    match random.below(if fixed { 3 } else { 5 }) {
+    match random.index(if fixed { 3 } else { 5 }) {
         0 => (value.to_string(), vec![value]),
         1 => (format!("{width}w{value}"), vec![value]),
         2 => (format!("(bit<{width}>) C"), vec![0x1234 & mask]),
@@ -122,7 +126,7 @@ fn number(random: &mut Random, width: u32, fixed: bool) -> (String, Vec<u64>) {
 
 #[test]
 fn named_fields_keep_their_values_and_the_others_get_defaults() {
-    let mut random = Random(9);
+    let mut random = Random::new(9);
     for _ in 0..60 {
         let (mut top, mut body, mut expected) = (String::new(), String::new(), Vec::new());
         let show = |name: &str, values: &[u64], body: &mut String, expected: &mut Vec<u64>| {
@@ -140,8 +144,8 @@ fn named_fields_keep_their_values_and_the_others_get_defaults() {
             }
         };
         for at in 0..3 {
-            let way = random.below(7);
-            let fixed = way < 2 || random.below(2) == 0;
+            let way = random.index(7);
+            let fixed = way < 2 || random.index(2) == 0;
             let (text, values) = expression(&mut random, &N, fixed);
             let name = format!("n{at}");
             let declared = match way {

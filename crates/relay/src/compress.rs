@@ -40,9 +40,9 @@ use alloc::string::ToString;
 use alloc::vec::Vec;
 use flows::{Flows, Known};
 use keepalive::{Keepalive, Message};
+use node::ConfigError;
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
-use nodes::ConfigError;
 
 /// The plain side.
 const PLAIN: Port = Port(0);

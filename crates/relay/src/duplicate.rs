@@ -34,10 +34,10 @@ use crate::encapsulation::{Offsets, PROTOCOL, locate};
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::format;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::event::{Event, What};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 
 pub const MOST_PATHS: usize = 16;
 /// The largest window, packets.

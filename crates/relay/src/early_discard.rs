@@ -17,10 +17,10 @@
 use crate::backlog::Backlog;
 use crate::rule::{Headers, Rule, any_matches};
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::event::Event;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 
 /// What it is made from.
 #[derive(Clone, Debug)]

@@ -20,9 +20,9 @@ use crate::table::{Table, mix};
 use alloc::format;
 
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
-use nodes::ConfigError;
 
 pub const MOST_PATHS: usize = 16;
 /// The most flows that can be remembered.

@@ -42,9 +42,9 @@ use crate::rule::{Headers, Rule, any_matches};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 
 /// The most packets that wait for a partner, and that an end knows.
 pub const MOST: usize = 65_536;

@@ -151,18 +151,18 @@ impl EventQueue {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node::random::Random;
     use std::collections::BTreeMap;
 
     #[test]
     fn the_first_is_always_the_least_whatever_is_set_and_cleared() {
         let mut queue = EventQueue::new(50);
         let mut model = BTreeMap::new();
-        let mut x = 1u64;
+        let mut random = Random::new(1);
         for rank in 0..20_000 {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            let source = (x >> 33) as usize % 50;
-            let at = Time::from_ps((x >> 20) % 100);
-            let due = (x >> 60 != 0).then_some(Due { at, rank });
+            let source = random.below(50) as usize;
+            let at = Time::from_ps(random.below(100));
+            let due = (random.below(16) != 0).then_some(Due { at, rank });
             queue.set(source, due);
             match due {
                 Some(due) => model.insert(source, due),

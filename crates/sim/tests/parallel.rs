@@ -3,6 +3,7 @@
 use crate::cast;
 use node::Probability;
 use node::outcome::Direction;
+use node::random::Random;
 use node::{Channel, Frame, Graph, NodeId, Outcome, Rate, Tap, Time};
 use nodes::delay::{self, Delay};
 use nodes::generator::{self, Generator, Sizes};
@@ -16,13 +17,8 @@ type Delivered = Vec<(Time, Time, Vec<u8>)>;
 /// A ring of switches with hosts, links of all kinds, and boxes between them.
 fn ring(switches: u16, seed: u64) -> Graph {
     let mut graph = Graph::default();
-    let mut random = seed;
-    let mut draw = |below: u64| {
-        random = random
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
-        (random >> 33) % below
-    };
+    let mut random = Random::new(seed);
+    let mut draw = |bound| random.below(bound);
     let hubs: Vec<NodeId> = (0..switches)
         .map(|number| {
             let config = switch::Config {

@@ -33,7 +33,7 @@
 
 pub use cli::main;
 pub use lab::{Context, Lab, Registry, Report};
-pub use nodes::ConfigError;
+pub use node::ConfigError;
 pub use serde;
 
 pub use {lab, live, measure, node, nodes, packet, sim};

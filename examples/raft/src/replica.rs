@@ -16,7 +16,7 @@ use raft::eraftpb::{ConfState, EntryType, Message as Said};
 use raft::storage::MemStorage;
 use raft::{RawNode, StateRole};
 use std::net::Ipv4Addr;
-use nodes::ConfigError;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, Ipv4View, protocol};

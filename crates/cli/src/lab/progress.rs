@@ -3,8 +3,8 @@
 use crate::progress;
 use indicatif::ProgressBar;
 use node::Time;
+use parking_lot::Mutex;
 use std::io::IsTerminal;
-use std::sync::Mutex;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -66,9 +66,7 @@ fn tell(at: Time, until: Option<Time>) {
     if shown.lines {
         return eprintln!("{text}");
     }
-    let Ok(mut bar) = shown.bar.lock() else {
-        return;
-    };
+    let mut bar = shown.bar.lock();
     let bar = bar.get_or_insert_with(|| match until {
         Some(until) => progress::bar(
             until.as_ns() / 1_000,
@@ -95,8 +93,7 @@ fn tell_json(at: Time, until: Option<Time>) {
 /// The run is over.
 pub fn finish() {
     if let Some(shown) = SHOWN.get()
-        && let Ok(mut bar) = shown.bar.lock()
-        && let Some(bar) = bar.take()
+        && let Some(bar) = shown.bar.lock().take()
     {
         bar.finish_and_clear();
     }

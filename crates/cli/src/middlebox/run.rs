@@ -16,10 +16,10 @@ use nodes::bandwidth::middlebox::{CommandError, Config, Control, Flow, Middlebox
 use nodes::bandwidth::prober::Estimate;
 use nodes::train::Trains;
 use packet::Tick;
+use parking_lot::Mutex;
 use serde_json::json;
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::sync::Mutex;
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// Run a middlebox between two ports until Ctrl-C
@@ -194,7 +194,7 @@ impl Control for Questions {
 fn ask(sender: &Mutex<Sender<(String, Sender<Answer>)>>, line: &str) -> Result<Rows, String> {
     const GONE: &str = "the middlebox has ended";
     let (asked, answer) = channel();
-    let sender = sender.lock().map_err(|error| error.to_string())?.clone();
+    let sender = sender.lock().clone();
     sender.send((line.into(), asked)).map_err(|_| GONE)?;
     let answer = answer.recv().map_err(|_| GONE)?;
     let rows = answer.map_err(|error| error.to_string())?;

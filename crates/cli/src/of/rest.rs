@@ -34,12 +34,13 @@ use openflow::matching::Match;
 use openflow::message::{ALL_TABLES, FlowCommand, FlowMod};
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use std::collections::VecDeque;
 use std::fmt::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -226,7 +227,7 @@ fn router(questions: Questions, guard: Arc<Guard>) -> Router {
 async fn ask(State(questions): State<Questions>, question: Question) -> Response {
     let (answer, answered) = oneshot::channel();
     {
-        let mut questions = questions.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut questions = questions.lock();
         if questions.len() >= MOST {
             return failed(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -443,10 +444,7 @@ impl App for Answers {
         self.due = handle.now() + LOOK;
         loop {
             let next = {
-                let mut questions = self
-                    .questions
-                    .lock()
-                    .unwrap_or_else(PoisonError::into_inner);
+                let mut questions = self.questions.lock();
                 questions.pop_front()
             };
             let Some((question, answer)) = next else {

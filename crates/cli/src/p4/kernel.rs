@@ -16,9 +16,10 @@ use live::{interface, signal};
 use node::Time;
 use p4::compile::Compiled;
 use p4runtime::{Device, DeviceError, Running, Settings, serve};
+use parking_lot::Mutex;
 use std::io;
 use std::net::TcpListener;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 use xdp::{Counts, Error, Interface, Object, Switch};
 
@@ -43,7 +44,8 @@ struct Steered(Arc<Mutex<Switch>>);
 
 impl Device for Steered {
     fn install(&self, environment: &Arc<Environment>) -> Result<(), Unsupported> {
-        lock(&self.0)
+        self.0
+            .lock()
             .replace(environment)
             .map_err(|error| error.to_string().into())
     }
@@ -53,13 +55,14 @@ impl Device for Steered {
     }
 
     fn refresh(&self) -> Result<(), DeviceError> {
-        let mut switch = lock(&self.0);
+        let mut switch = self.0.lock();
         let read = switch.tick(self.now()).and_then(|()| switch.read());
         read.map_err(|error| format!("the kernel did not tell its state: {error}").into())
     }
 
     fn settle(&self) -> Result<(), DeviceError> {
-        lock(&self.0)
+        self.0
+            .lock()
             .bring()
             .map_err(|error| format!("the kernel did not take the change: {error}").into())
     }
@@ -151,15 +154,17 @@ pub fn run(
                 let found = interface::find(name).ok().flatten();
                 let found = found.filter(|found| found.index == interface.index);
                 let found = found.with_context(|| format!("{name} was removed, and with it the program on it; start the command again when it is back"))?;
-                lock(&switch)
+                switch
+                    .lock()
                     .set_mtu(port, found.mtu)
                     .context("telling the kernel an MTU")?;
             }
         }
         // Digests wait in a ring that has an end.
-        lock(&switch).hear();
+        switch.lock().hear();
         if looks % POLLS_PER_READ == 0 {
-            lock(&switch)
+            switch
+                .lock()
                 .tick(Time::from_ns(now_ns()))
                 .context("bringing the entries that packets added")?;
         }
@@ -167,7 +172,8 @@ pub fn run(
     if let Some(told) = running.as_ref().and_then(Running::summary) {
         eprintln!("wire: {told}");
     }
-    let counts = lock(&switch)
+    let counts = switch
+        .lock()
         .counts()
         .context("reading the kernel's counters")?;
     tell(&counts, &names, report)?;
@@ -197,10 +203,6 @@ fn told(error: Error, compiled: &Compiled) -> anyhow::Error {
         }
         error => error.into(),
     }
-}
-
-fn lock(switch: &Mutex<Switch>) -> MutexGuard<'_, Switch> {
-    switch.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn interface(spec: &PortSpec) -> anyhow::Result<Interface> {

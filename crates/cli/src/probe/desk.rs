@@ -6,11 +6,12 @@ use crate::token;
 use nodes::bandwidth::capacity::client::Signer;
 use nodes::bandwidth::capacity::server::Grant;
 use packet::udpstp::{Activation, Setup, SetupAnswer};
+use parking_lot::Mutex;
 use ring::hmac;
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::path::Path;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use subtle::ConstantTimeEq;
 
 /// Setups of clients without cookies that are remembered at most.
@@ -37,7 +38,7 @@ pub struct Running(Arc<Mutex<BTreeSet<SocketAddr>>>);
 
 impl Running {
     fn with<T>(&self, see: impl FnOnce(&mut BTreeSet<SocketAddr>) -> T) -> T {
-        see(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+        see(&mut self.0.lock())
     }
 
     /// The test of this client is over.

@@ -14,7 +14,7 @@
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`, `storage failed`.
 
 use super::horizon::Horizon;
-use super::{Member, check, fault};
+use super::{Member, check};
 use crate::acceptor::Acceptor;
 use crate::command::Command;
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
@@ -23,8 +23,8 @@ use crate::message::{ACCEPTORS, AUXILIARIES, Kind, Message};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// How often an auxiliary acceptor says that it has lost its memory.
@@ -117,10 +117,10 @@ impl AcceptorNode {
     pub fn new(config: Config) -> Result<AcceptorNode, ConfigError> {
         check(1, config.window)?;
         if usize::from(config.id) >= ACCEPTORS {
-            return Err(fault("id", "0 to 4"));
+            return Err(ConfigError::new("id", "0 to 4"));
         }
         if !config.restarts.is_sorted() {
-            return Err(fault("restarts", "times in rising order"));
+            return Err(ConfigError::new("restarts", "times in rising order"));
         }
         let mut made = AcceptorNode {
             member: Member::new(

@@ -14,8 +14,8 @@
 //!   `longest_pause_ps`: the longest time without an answer to anybody, while something was asked.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
+use super::Member;
 use super::patience::Patience;
-use super::{Member, fault};
 use crate::command::{Command, Value};
 use crate::history::{Entry, History};
 use crate::key::Key;
@@ -26,10 +26,10 @@ use alloc::format;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::outcome::{Flow, Times, Verdict};
 use node::random::Random;
 use node::{Frame, Histogram, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// The most operations that a node may ask for, as all are remembered.
@@ -156,26 +156,32 @@ impl ClientNode {
     /// What is wrong with their configuration.
     pub fn new(config: Config) -> Result<ClientNode, ConfigError> {
         if !(1..=1024).contains(&config.clients) {
-            return Err(fault("clients", "1 to 1024"));
+            return Err(ConfigError::new("clients", "1 to 1024"));
         }
         let numbers = 1..FIRST_SESSION - config.clients;
         if !numbers.contains(&config.first) {
-            return Err(fault(
+            return Err(ConfigError::new(
                 "first",
                 "1 or more, so that all clients have a number below 65,536",
             ));
         }
         if u64::from(config.clients) * u64::from(config.count) > MOST {
-            return Err(fault("count", "at most 1,000,000 operations in all"));
+            return Err(ConfigError::new(
+                "count",
+                "at most 1,000,000 operations in all",
+            ));
         }
         if config.keys == 0 || config.first_key.checked_add(config.keys).is_none() {
-            return Err(fault("keys", "at least 1, and the last of them below 2^64"));
+            return Err(ConfigError::new(
+                "keys",
+                "at least 1, and the last of them below 2^64",
+            ));
         }
         if config.timeout < Time::from_us(1) {
-            return Err(fault("timeout", "at least 1 us"));
+            return Err(ConfigError::new("timeout", "at least 1 us"));
         }
         if config.pause > Time::ZERO && config.interval > Time::ZERO {
-            return Err(fault(
+            return Err(ConfigError::new(
                 "interval",
                 "a pause is for a closed loop: one of the two",
             ));

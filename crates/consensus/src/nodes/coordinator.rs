@@ -18,7 +18,7 @@
 
 use super::patience::Patience;
 use super::waiting::{Asker, Waiting, asker};
-use super::{Member, check, fault};
+use super::{Member, check};
 use crate::acceptor::{Set, majority};
 use crate::command::Command;
 use crate::configuration::{Change, Configuration};
@@ -30,8 +30,8 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// The most replicas of a group.
@@ -189,25 +189,28 @@ impl CoordinatorNode {
     pub fn new(config: Config) -> Result<CoordinatorNode, ConfigError> {
         check(config.acceptors, config.window)?;
         if config.identity == 0 {
-            return Err(fault("identity", "1 to 65,535"));
+            return Err(ConfigError::new("identity", "1 to 65,535"));
         }
         if config.auxiliaries > config.acceptors - majority(config.acceptors) {
-            return Err(fault(
+            return Err(ConfigError::new(
                 "auxiliaries",
                 "at most as many as leave a majority of `acceptors` that are not",
             ));
         }
         if !(1..=MAX_REPLICAS).contains(&config.replicas) {
-            return Err(fault("replicas", "1 to 64"));
+            return Err(ConfigError::new("replicas", "1 to 64"));
         }
         if config.retry < Time::from_us(1) || config.retry > config.lease {
-            return Err(fault("retry", "at least 1 us, and at most `lease`"));
+            return Err(ConfigError::new(
+                "retry",
+                "at least 1 us, and at most `lease`",
+            ));
         }
         if config.absence < Time::from_us(1) {
-            return Err(fault("absence", "at least 1 us"));
+            return Err(ConfigError::new("absence", "at least 1 us"));
         }
         if config.lease > Time::from_secs(3600) {
-            return Err(fault("lease", "at most 1 h"));
+            return Err(ConfigError::new("lease", "at most 1 h"));
         }
         let patience = Time::from_ps(config.lease.as_ps() / 4 * u64::from(config.identity - 1));
         Ok(CoordinatorNode {

@@ -9,7 +9,7 @@
 //!   has missed; `conflicts`: decisions that differ, never more than 0.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
-use super::{Member, check, fault};
+use super::{Member, check};
 use crate::command::{Command, Value};
 use crate::configuration::Configuration;
 use crate::key::Key;
@@ -18,8 +18,8 @@ use crate::message::{Instance, Kind, Message};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// What a learner is made from.
@@ -88,7 +88,7 @@ impl LearnerNode {
     pub fn new(config: Config, tell: Tell) -> Result<LearnerNode, ConfigError> {
         check(config.acceptors, config.window)?;
         if config.ask < Time::from_us(1) {
-            return Err(fault("ask", "at least 1 us"));
+            return Err(ConfigError::new("ask", "at least 1 us"));
         }
         Ok(LearnerNode {
             member: Member::new(

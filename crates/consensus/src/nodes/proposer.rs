@@ -8,8 +8,8 @@
 //! - **Counters:** `received`, `sent`: messages; `answered`: values; `retries`; `closed`: 1 when its session was closed.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
+use super::Member;
 use super::patience::Patience;
-use super::{Member, fault};
 use crate::command::{Command, Value};
 use crate::key::Key;
 use crate::message::{Instance, Kind, Message};
@@ -17,8 +17,8 @@ use crate::store::{Answer, OPENS, Open, Opened};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// What a proposer is made from.
@@ -101,7 +101,7 @@ impl Proposer {
     /// What is wrong with its configuration.
     pub fn new(config: Config, values: Vec<Value>, tell: Tell) -> Result<Proposer, ConfigError> {
         if config.timeout < Time::from_us(1) {
-            return Err(fault("timeout", "at least 1 us"));
+            return Err(ConfigError::new("timeout", "at least 1 us"));
         }
         Ok(Proposer {
             member: Member::new(

@@ -14,7 +14,7 @@
 //!   `commits`: times that it waited for its storage, if it has one.
 //! - **Drops:** `no Paxos message`, `bad Paxos message`, `checksum`, `not authentic`, `beyond the window`.
 
-use super::{Member, check, fault};
+use super::{Member, check};
 use crate::checkpoint::{self, Arriving};
 use crate::command::{Command, Value};
 use crate::journal::{BadJournal, Journal, Role, Storage, StorageFailed};
@@ -25,8 +25,8 @@ use crate::store::Store;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::ConfigError;
 use packet::ethernet::Mac;
 
 /// Decisions, or parts of a checkpoint, in one answer to a peer.
@@ -147,10 +147,10 @@ impl Replica {
     pub fn new(config: Config) -> Result<Replica, ConfigError> {
         check(config.acceptors, config.window)?;
         if config.report < Time::from_us(1) {
-            return Err(fault("report", "at least 1 us"));
+            return Err(ConfigError::new("report", "at least 1 us"));
         }
         if !config.restarts.is_sorted() {
-            return Err(fault("restarts", "times in rising order"));
+            return Err(ConfigError::new("restarts", "times in rising order"));
         }
         Ok(Replica {
             member: Member::new(

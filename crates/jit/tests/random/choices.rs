@@ -1,17 +1,21 @@
-//! Where choices come from.
+//! The source of choices.
 
+use node::random::Random;
 use p4::value::Bits;
 
-/// Where choices come from.
+/// Bytes of a fuzzer, then random numbers.
 pub struct Choices<'a> {
     /// Used first, each byte once.
     bytes: &'a [u8],
-    state: u64,
+    random: Random,
 }
 
 impl<'a> Choices<'a> {
     pub fn new(bytes: &'a [u8], seed: u64) -> Self {
-        Choices { bytes, state: seed }
+        Choices {
+            bytes,
+            random: Random::new(seed),
+        }
     }
 
     pub fn next(&mut self) -> u64 {
@@ -19,11 +23,7 @@ impl<'a> Choices<'a> {
             self.bytes = rest;
             return u64::from(*first);
         }
-        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.state;
-        z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ z >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
-        z ^ z >> 31
+        self.random.bits()
     }
 
     pub fn below(&mut self, count: usize) -> usize {

@@ -3,7 +3,7 @@
 use crate::input;
 use crate::kind::{Context, Kind, Made, at_key};
 use crate::tree::Value;
-use nodes::ConfigError;
+use node::ConfigError;
 use nodes::delay::{Config, Delay};
 
 /// The kind.

@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::kind::{Kind, at_key};
 use crate::live_nodes::keys;
 use crate::tree::Value;
-use nodes::ConfigError;
+use node::ConfigError;
 use openflow::controller::Controller;
 use openflow::switch::Switch;
 
@@ -16,10 +16,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         if config.get("seed").is_none() {
             read.seed = context.seed;
         }
-        let made = Switch::new(read).map_err(|error| {
-            let openflow::switch::ConfigError { key, reason } = error;
-            at_key(rest, ConfigError { key, reason })
-        })?;
+        let made = Switch::new(read).map_err(|error| at_key(rest, error))?;
         Ok(Box::new(made))
     });
     let controller = Kind::made("controller", |config, _| {

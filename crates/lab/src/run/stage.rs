@@ -7,7 +7,6 @@ use crate::capture_file::{CaptureFile, TimeBase};
 use crate::error::LabError;
 use crate::flops::Measured;
 use crate::kind::Context;
-use crate::lock::lock;
 use crate::offsets::{self, Watched};
 use crate::options::Options;
 use crate::pings::Pings;
@@ -21,8 +20,9 @@ use measure::statistics::Statistics;
 use node::outcome::Tap;
 use node::random::seed_of;
 use node::{Graph, Time};
+use parking_lot::Mutex;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 /// How finely the delays of what is drawn are counted: to 1/4096 of themselves.
 const FINE: u32 = 12;
@@ -164,7 +164,7 @@ impl Stage {
             let watched = self.offsets.as_ref();
             let counter = watched.and_then(|watched| watched.reader(to));
             let see = Box::new(move |now: Time, frame: &node::Frame| {
-                let mut watch = lock(&watch.0);
+                let mut watch = watch.0.lock();
                 watch.see(now, frame);
                 watch.pass(frame, |at| counter.as_ref().and_then(|read| read(at)));
             });
@@ -190,10 +190,10 @@ impl Stage {
             let Location::Link(link, direction) = view.location else {
                 return None;
             };
-            lock(&watch.0).queue.as_ref()?;
+            watch.0.lock().queue.as_ref()?;
             let watch = watch.clone();
             let see = Box::new(move |now: Time, waiting: u32, departed: Time| {
-                if let Some(queue) = &mut lock(&watch.0).queue {
+                if let Some(queue) = &mut watch.0.lock().queue {
                     queue.see(now, waiting, departed);
                 }
             });
@@ -212,9 +212,9 @@ impl Stage {
             return None;
         }
         let keeps = self.keeps.clone();
-        keeps.iter().for_each(|keep| lock(keep).put_in_order());
+        keeps.iter().for_each(|keep| keep.lock().put_in_order());
         Some(Box::new(move |time| {
-            keeps.iter().for_each(|keep| lock(keep).pass(time));
+            keeps.iter().for_each(|keep| keep.lock().pass(time));
         }))
     }
 
@@ -227,15 +227,15 @@ impl Stage {
 
     /// Ends all capture files, even if one fails.
     pub(super) fn finish(&self, ended: Time) -> Vec<Result<PathBuf, LabError>> {
-        let keeps = self.keeps.iter().map(|keep| lock(keep).finish(ended));
-        let bits = self.bits.iter().map(|keep| lock(keep).finish());
+        let keeps = self.keeps.iter().map(|keep| keep.lock().finish(ended));
+        let bits = self.bits.iter().map(|keep| keep.lock().finish());
         keeps.chain(bits).map(|end| Ok(end?)).collect()
     }
 
     /// Leaves the files of an earlier run as they are, and what this one has captured beside them.
     pub(super) fn give_up(&self, error: LabError) -> LabError {
-        let keeps = self.keeps.iter().filter_map(|keep| lock(keep).give_up());
-        let bits = self.bits.iter().filter_map(|keep| lock(keep).give_up());
+        let keeps = self.keeps.iter().filter_map(|keep| keep.lock().give_up());
+        let bits = self.bits.iter().filter_map(|keep| keep.lock().give_up());
         let kept: Vec<PathBuf> = keeps.chain(bits).collect();
         match kept.is_empty() {
             true => error,

@@ -1,4 +1,5 @@
 use super::*;
+use crate::random::Random;
 
 fn clocks() -> Vec<(Oscillator, Clock)> {
     let second = Time::from_secs(1);
@@ -83,10 +84,10 @@ fn a_hundred_ppm_are_a_hundred_microseconds_a_second_for_days_on_end() {
 
 #[test]
 fn the_inverse_is_the_first_picosecond_that_shows_it() {
-    let mut x = 1u64;
+    let mut random = Random::new(1);
     for (law, mut clock) in clocks() {
         for _ in 0..2_000 {
-            x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            let x = random.bits();
             let own = (u128::from(x) << 32 | u128::from(x >> 7)) >> ((x >> 58) % 40);
             let at = clock.when(own);
             assert!(clock.own(at) >= own || at == u64::MAX, "{law:?} {own}");

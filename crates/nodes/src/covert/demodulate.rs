@@ -2,7 +2,7 @@
 
 use super::code::{Found, Receiver};
 use super::{Config, Line};
-use crate::ConfigError;
+use node::ConfigError;
 use node::Time;
 
 /// What a demodulator has received.

@@ -2,7 +2,7 @@
 
 use super::code::{LONGEST, Sender};
 use super::{Config, LEAST_GAP, Line};
-use crate::ConfigError;
+use node::ConfigError;
 use node::{Time, link};
 
 /// Decides when each frame of a stream leaves.

@@ -1,11 +1,12 @@
 //! The control interface of figure D.25 (paper 002, appendix D): commands that read and set a running device.
 
-use super::{ConfigError, Device, MASK};
+use super::{Device, MASK};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
+use node::ConfigError;
 use node::{Port, Time};
 
 /// A tick of 10GBASE-R.

@@ -1,7 +1,7 @@
 //! A device whose clock is faulty: it counts ticks that its oscillator does not have. The line keeps to its rate, so its frames, and the
 //! peers' elastic buffers, see nothing of it.
 
-use crate::ConfigError;
+use node::ConfigError;
 use node::Time;
 
 /// A tick of 10GBASE-R.

@@ -63,7 +63,7 @@ pub struct Config {
     /// What fills made frames up.
     pub payload: Payload,
     /// One frame to be sent as it is, 14 to 262,144 bytes without FCS, instead of a made one.
-    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::config::read_hex"))]
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::hex::read"))]
     pub frame: Option<Vec<u8>>,
     /// How many times as fast as they were taken frames are replayed, to 6 decimals.
     pub speed: f64,

@@ -1,8 +1,8 @@
 //! The time from one departure to the next.
 
 use super::{Config, Pattern, Pause};
-use crate::ConfigError;
 use crate::train::{Walk, wire_bits};
+use node::ConfigError;
 use node::random::Random;
 use node::{Rate, Time, link};
 

@@ -1,9 +1,9 @@
 //! How departures are spread around their pace.
 
-use crate::ConfigError;
 use crate::train::{Rates, TrainError, Trains};
 use alloc::string::String;
 use core::str::FromStr;
+use node::ConfigError;
 use node::Time;
 
 /// How departures follow each other; the pace (gap, rate, idles, packets a second) says how many there

@@ -1,9 +1,9 @@
 //! What made frames carry behind their headers and probe.
 
 use super::pattern::call;
-use crate::ConfigError;
 use alloc::string::String;
 use core::str::FromStr;
+use node::ConfigError;
 use node::random::split_mix;
 
 /// What fills made frames up: what a compressor can make of them. As a text: `zeros`, `random`, `random(0.95)`, `text`.

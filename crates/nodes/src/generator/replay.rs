@@ -1,9 +1,9 @@
 //! Frames that were taken down before, with their own timing or another.
 
 use super::Config;
-use crate::ConfigError;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Frame, Out, Time};
 
 /// Where replayed frames come from: a capture that is read as it is sent, or a list.

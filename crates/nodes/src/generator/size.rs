@@ -5,11 +5,11 @@ mod drawn;
 pub use drawn::{LogNormal, V_SIZE};
 
 use super::pattern::call;
-use crate::ConfigError;
 use alloc::format;
 use alloc::vec::Vec;
 use core::str::FromStr;
 use drawn::Table;
+use node::ConfigError;
 
 /// The simple Internet mix, 7 : 4 : 1, spread as evenly as twelve places allow.
 pub const IMIX: [u16; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 594, 64];

@@ -1,10 +1,11 @@
 //! The headers of made frames, built once; per frame only what differs is written.
 
 use super::{Config, Payload};
-use crate::{ConfigError, wire};
+use crate::wire;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use measure::probe::{self, Probe};
+use node::ConfigError;
 use node::{Frame, Time};
 use packet::checksum::Sum;
 use packet::ethernet::ethertype;

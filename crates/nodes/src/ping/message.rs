@@ -1,11 +1,11 @@
 //! The messages of a pinger: building its own, understanding others'.
 
 use super::{Config, Method};
-use crate::ConfigError;
 use crate::fragments::MAX_PACKET;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use node::ConfigError;
 use packet::arp::{Arp, Operation};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::icmp::{Icmp, IcmpView};

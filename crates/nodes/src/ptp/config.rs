@@ -1,10 +1,10 @@
 //! What a clock is made from.
 
-use crate::ConfigError;
 use crate::clock;
 use crate::switch;
 use alloc::format;
 use core::net::Ipv4Addr;
+use node::ConfigError;
 use node::Time;
 use packet::ethernet::Mac;
 

@@ -6,10 +6,10 @@
 //! stream of exactly equal gaps. The mean stays: frames wait, but none of the waits adds up.
 
 use super::Config;
-use crate::ConfigError;
 use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
+use node::ConfigError;
 use node::random::Random;
 use node::{Port, Time, When};
 

@@ -201,6 +201,7 @@ impl Table {
 mod tests {
     use super::*;
     use alloc::collections::BTreeMap;
+    use node::random::Random;
 
     const AGEING: Time = Time::from_secs(10);
 
@@ -208,13 +209,10 @@ mod tests {
     fn it_agrees_with_a_plain_map_through_learning_ageing_and_sweeps() {
         let mut table = Table::new(64, AGEING);
         let mut plain: BTreeMap<u64, (Time, Port)> = BTreeMap::new();
-        let mut random = 1u64;
+        let mut random = Random::new(1);
         for step in 0..200_000u64 {
-            random = random
-                .wrapping_mul(6_364_136_223_846_793_005)
-                .wrapping_add(1);
-            let (now, key) = (Time::from_ms(step * 50), random >> 57);
-            let port = Port((random >> 40 & 3) as u16);
+            let (now, key) = (Time::from_ms(step * 50), random.below(128));
+            let port = Port(random.below(4) as u16);
             let young = |&(seen, _): &(Time, Port)| now - seen < AGEING;
             let known = plain.get(&key).copied().filter(young);
             assert_eq!(

@@ -1,19 +1,8 @@
 //! Flows, and the packets that belong to them.
 
+use node::random::Random;
 use openflow::key::{Field, Pattern};
 use openflow::oxm::Oxm;
-
-/// xorshift64*
-pub struct Random(pub u64);
-
-impl Random {
-    pub fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-}
 
 /// splitmix64: so that a flow's number is enough to make its packets, without a table in the caches.
 fn scramble(number: u64) -> u64 {
@@ -147,10 +136,10 @@ pub enum Traffic {
 
 /// The flows of so many packets, one after the other.
 pub fn sequence(traffic: Traffic, flows: u32, packets: usize) -> Vec<u32> {
-    let mut random = Random(0x1234_5678_9ABC_DEF1);
+    let mut random = Random::new(0x1234_5678_9ABC_DEF1);
     match traffic {
         Traffic::Uniform => (0..packets)
-            .map(|_| (((random.next() >> 32) * u64::from(flows)) >> 32) as u32)
+            .map(|_| (((random.bits() >> 32) * u64::from(flows)) >> 32) as u32)
             .collect(),
         Traffic::Zipf => {
             let mut sum = 0.0;
@@ -160,7 +149,7 @@ pub fn sequence(traffic: Traffic, flows: u32, packets: usize) -> Vec<u32> {
             });
             let shares: Vec<f64> = shares.collect();
             let draw = || {
-                let at = (random.next() >> 11) as f64 / (1u64 << 53) as f64 * sum;
+                let at = (random.bits() >> 11) as f64 / (1u64 << 53) as f64 * sum;
                 let rank = shares.partition_point(|&share| share < at) as u64;
                 // The large flows are not neighbours in the table.
                 (rank * 7919 % u64::from(flows)) as u32

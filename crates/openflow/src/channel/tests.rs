@@ -1,5 +1,6 @@
 use super::*;
 use alloc::vec;
+use node::random::Random;
 
 const PORT: Port = Port(3);
 const HELLO: [u8; 8] = [4, 0, 0, 8, 0, 0, 0, 1];
@@ -123,31 +124,20 @@ fn message(xid: u32, length: u16) -> Vec<u8> {
     bytes
 }
 
-struct Lot(u64);
-
-impl Lot {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 #[test]
 fn messages_are_whole_however_the_stream_is_cut() {
-    let mut lot = Lot(7);
+    let mut random = Random::new(7);
     for _ in 0..50 {
         let mut side = Side::new(Settings::default());
         side.segment(Kind::Open, 9, 0, b"");
         let messages: Vec<Vec<u8>> = (0..20)
-            .map(|xid| message(xid, 8 + lot.below(3000) as u16))
+            .map(|xid| message(xid, 8 + random.index(3000) as u16))
             .collect();
         let stream = messages.concat();
-        let most = [1 + lot.below(20), 1 + lot.below(4000)][lot.below(2)];
+        let most = [1 + random.index(20), 1 + random.index(4000)][random.index(2)];
         let mut at = 0;
         while at < stream.len() {
-            let end = stream.len().min(at + lot.below(most + 1));
+            let end = stream.len().min(at + random.index(most + 1));
             side.segment(Kind::Data, 9, at as u32, &stream[at..end]);
             at = end;
         }
@@ -491,16 +481,16 @@ fn an_answer_to_an_attempt_that_was_given_up_is_not_a_request() {
 
 #[test]
 fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
-    let mut lot = Lot(23);
+    let mut random = Random::new(23);
     let (mut given_up, mut reopened) = (0, 0);
     for round in 0..300 {
-        let dials = [[true, false], [false, true], [true, true]][lot.below(3)];
+        let dials = [[true, false], [false, true], [true, true]][random.index(3)];
         let mut slow = Slow::new(dials);
-        for _ in 0..lot.below(60) {
-            match lot.below(3) {
-                0 => slow.pass(Time::from_ms(lot.below(4_000) as u64)),
+        for _ in 0..random.index(60) {
+            match random.index(3) {
+                0 => slow.pass(Time::from_ms(random.index(4_000) as u64)),
                 side => {
-                    for _ in 0..lot.below(6) {
+                    for _ in 0..random.index(6) {
                         slow.carry(side - 1);
                     }
                 }
@@ -536,7 +526,7 @@ fn however_slow_the_carrier_both_ends_agree_on_one_connection_at_last() {
 
 #[test]
 fn random_segments_do_no_harm() {
-    let mut lot = Lot(11);
+    let mut random = Random::new(11);
     let few = Settings {
         connections: 4,
         hold: 5000,
@@ -546,13 +536,13 @@ fn random_segments_do_no_harm() {
     let mut side = Side::new(few);
     side.channels.dial(PORT, 0);
     for round in 0..50_000 {
-        let mut bytes = vec![0; lot.below(64)];
+        let mut bytes = vec![0; random.index(64)];
         bytes
             .iter_mut()
-            .for_each(|byte| *byte = lot.below(12) as u8);
-        let kind = [Kind::Open, Kind::Data, Kind::Acknowledge, Kind::Close][lot.below(40) % 4];
-        let near = lot.below(3) as u32 * bytes.len() as u32;
-        side.segment(kind, lot.below(6) as u32, near, &bytes);
+            .for_each(|byte| *byte = random.index(12) as u8);
+        let kind = [Kind::Open, Kind::Data, Kind::Acknowledge, Kind::Close][random.index(40) % 4];
+        let near = random.index(3) as u32 * bytes.len() as u32;
+        side.segment(kind, random.index(6) as u32, near, &bytes);
         if let Some(&peer) = side.opened.last() {
             side.channels.send(peer, &message(round, 100));
             side.channels.agreed(peer, 4);

@@ -7,18 +7,8 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use node::{Rate, Time};
+use node::{ConfigError, Rate, Time};
 use packet::ethernet::Mac;
-
-/// Why a switch cannot be made: which key is wrong, and what it may be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}`: {reason}")]
-pub struct ConfigError {
-    /// The field of [`Config`].
-    pub key: &'static str,
-    /// What is wrong with it, and what is allowed.
-    pub reason: String,
-}
 
 /// What a switch does without a controller.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

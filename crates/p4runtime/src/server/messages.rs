@@ -1,6 +1,6 @@
 //! Messages of packets to controllers: packet-ins, digests and idle timeouts.
 
-use super::{Server, lock};
+use super::Server;
 use crate::arbitration::StreamId;
 use crate::messages::runtime::{self as pb, StreamMessageResponse, stream_message_response as to};
 use crate::packets;
@@ -60,7 +60,7 @@ impl Server {
             self.to_primaries(&to::Update::Packet(packet));
         }
         let (lists, gathers) = {
-            let mut digests = lock(&self.digests);
+            let mut digests = self.digests.lock();
             while let Some(message) = environment.digests.pop() {
                 digests.add(&pipeline, message, now);
             }
@@ -89,14 +89,14 @@ impl Server {
     }
 
     pub(super) fn to_primaries(&self, update: &to::Update) {
-        let primaries: Vec<StreamId> = lock(&self.arbiter).primaries().collect();
+        let primaries: Vec<StreamId> = self.arbiter.lock().primaries().collect();
         for stream in primaries {
             self.send(stream, update.clone());
         }
     }
 
     pub(super) fn send(&self, stream: StreamId, update: to::Update) {
-        if let Some((sender, _)) = lock(&self.streams).open.get(&stream) {
+        if let Some((sender, _)) = self.streams.lock().open.get(&stream) {
             // A controller that does not read loses messages; the device does not wait.
             let _ = sender.try_send(Ok(StreamMessageResponse {
                 update: Some(update),

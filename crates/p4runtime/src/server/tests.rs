@@ -43,7 +43,7 @@ fn a_program_may_come_as_it_is_or_wrapped_as_for_bmv2() {
             .map_err(|s| s.to_string());
         let pipeline = pipeline.unwrap();
         assert_eq!(pipeline.device_config, PROGRAM.as_bytes());
-        *server.pipeline.write().unwrap() = Some(Arc::new(pipeline));
+        *server.pipeline.write() = Some(Arc::new(pipeline));
     }
     // What p4c makes for bmv2 stands for the program that the device has, however long it is.
     for length in [10, 200, 100_000] {
@@ -63,7 +63,7 @@ fn nobody_compiles_for_a_client_that_has_gone() {
     let refused = server.verify(&config(PROGRAM.into()), &gone);
     assert_eq!(refused.err().unwrap().code(), Code::Cancelled);
     // Nor does it wait for another program to be compiled.
-    let busy = server.compiler.lock().unwrap();
+    let busy = server.compiler.lock();
     let refused = server.verify(&config(PROGRAM.into()), &gone);
     assert_eq!(refused.err().unwrap().code(), Code::Cancelled);
     drop(busy);

@@ -267,33 +267,26 @@ fn halves(mut part: Vec<RangeEntry>) -> [Vec<RangeEntry>; 2] {
 mod tests {
     use super::*;
     use core::cmp::Reverse;
+    use node::random::Random;
 
-    /// xorshift64*
-    fn random(state: &mut u64) -> u64 {
-        *state ^= *state >> 12;
-        *state ^= *state << 25;
-        *state ^= *state >> 27;
-        state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 20
-    }
-
-    fn entry(row: u32, state: &mut u64) -> RangeEntry {
+    fn entry(row: u32, random: &mut Random) -> RangeEntry {
         let mut side = || {
-            let from = random(state) % 1000;
-            [from, from + random(state) % [3, 40, 1000][row as usize % 3]]
+            let from = random.below(1000);
+            [from, from + random.below([3, 40, 1000][row as usize % 3])]
         };
         let sides = [side(), side()];
         RangeEntry {
             row,
-            rank: (Reverse(random(state) as u32 % 50), u64::from(row)),
+            rank: (Reverse(random.below(50) as u32), u64::from(row)),
             sides: Arc::new(sides),
             wide: None,
         }
     }
 
-    fn same(ranges: &RangeTree, list: &[RangeEntry], state: &mut u64) {
+    fn same(ranges: &RangeTree, list: &[RangeEntry], random: &mut Random) {
         assert_eq!((ranges.len(), ranges.entries()), (list.len(), list.len()));
         for _ in 0..20 {
-            let point = [random(state) % 1100, random(state) % 1100];
+            let point = [random.below(1100), random.below(1100)];
             let hit = list.iter().filter(|entry| holds(&entry.sides, &point));
             let right = hit.map(|entry| (entry.rank, entry.row)).min();
             let mut found = (0, LAST);
@@ -305,21 +298,20 @@ mod tests {
     #[test]
     fn the_best_box_around_a_point_is_found_whatever_comes_and_goes() {
         for seed in 1..20 {
-            let mut state = seed * 77;
+            let mut random = Random::new(seed);
             let (mut ranges, mut list) = (RangeTree::default(), Vec::new());
             for row in 1..1500 {
-                if list.len() > 5 && (random(&mut state).is_multiple_of(3) || row > 1200) {
-                    let gone: RangeEntry =
-                        list.swap_remove(random(&mut state) as usize % list.len());
+                if list.len() > 5 && (random.below(3) == 0 || row > 1200) {
+                    let gone: RangeEntry = list.swap_remove(random.index(list.len()));
                     assert!(ranges.remove(gone.rank, &gone.sides));
                     assert!(!ranges.remove(gone.rank, &gone.sides));
                 } else {
-                    let new = entry(row, &mut state);
+                    let new = entry(row, &mut random);
                     ranges.insert(new.clone());
                     list.push(new);
                 }
                 if row % 50 == 0 {
-                    same(&ranges, &list, &mut state);
+                    same(&ranges, &list, &mut random);
                 }
             }
         }

@@ -1,5 +1,6 @@
 //! Pipelines of programs, among them those in testdata/p4.
 
+use node::random::Random;
 use p4::compile::{Compiled, Options, compile};
 use p4::source::{IncludeError, Includes};
 use pipeline::architecture::{Config, Pipeline};
@@ -51,25 +52,11 @@ pub fn with(name: &str, text: &str, options: &Options) -> (Pipeline, Compiled) {
     (pipeline, compiled)
 }
 
-/// Random numbers that are the same in every run (SplitMix64).
-pub struct Random(pub u64);
-
-impl Random {
-    /// From 0 to `bound`, which it never is.
-    pub fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((mixed ^ (mixed >> 31)) % bound as u64) as usize
+/// The numbers below `count` in a random order.
+pub fn order(random: &mut Random, count: usize) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..count).collect();
+    for at in (1..count).rev() {
+        order.swap(at, random.index(at + 1));
     }
-
-    /// The numbers below `count` in some order.
-    pub fn order(&mut self, count: usize) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..count).collect();
-        for at in (1..count).rev() {
-            order.swap(at, self.below(at + 1));
-        }
-        order
-    }
+    order
 }

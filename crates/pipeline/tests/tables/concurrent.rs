@@ -4,32 +4,13 @@
 //! seed is another order of changes, with other pauses.
 
 use super::programs::one_table;
+use node::random::Random;
 use p4::ir::{ActionCall, KeyMatch, Program, Slot, SlotId, TableId, Ty};
 use p4::value::Bits;
 use pipeline::table::{Call, Choice, Entry, Tables, Update, View};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 const T: TableId = TableId(0);
-
-/// xorshift64*
-struct Random(u64);
-
-impl Random {
-    fn new(seed: u64) -> Self {
-        Random((seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15))
-    }
-
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn below(&mut self, bound: u64) -> u64 {
-        (self.next() >> 20) % bound
-    }
-}
 
 /// What an entry of this key does after `version` changes: the two arguments tell the same story.
 fn call(key: u64, version: u64) -> ActionCall {

@@ -6,8 +6,8 @@ use crate::encapsulation::PROTOCOL;
 use alloc::format;
 use alloc::string::String;
 use core::str::FromStr;
+use node::ConfigError;
 use node::{Rate, Time};
-use nodes::ConfigError;
 
 /// When packets are compressed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

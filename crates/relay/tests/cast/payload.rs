@@ -1,14 +1,11 @@
-//! What packets carry.
+//! Payloads of packets.
+
+use node::random::Random;
 
 /// Text as a web service gives it, from a seed.
 pub fn json(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let mut draw = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state
-    };
+    let mut random = Random::new(seed);
+    let mut draw = || random.bits();
     let mut text = String::from("[");
     while text.len() < len {
         text += &format!(
@@ -26,12 +23,7 @@ pub fn json(seed: u64, len: usize) -> Vec<u8> {
 
 /// Bytes that nothing makes shorter, from a seed.
 pub fn random(seed: u64, len: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
-    let next = move || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8
-    };
+    let mut random = Random::new(seed);
+    let next = move || random.bits() as u8;
     std::iter::repeat_with(next).take(len).collect()
 }

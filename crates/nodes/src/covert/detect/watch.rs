@@ -2,8 +2,8 @@
 
 use super::super::Line;
 use super::statistics::modes;
-use crate::ConfigError;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::{Rate, Time};
 
 /// The share of the variance that must be between two classes of gaps.

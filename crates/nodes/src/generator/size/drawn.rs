@@ -1,8 +1,8 @@
 //! Sizes drawn from a log-normal distribution cut to what Ethernet carries.
 
-use crate::ConfigError;
 use alloc::format;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::random::split_mix;
 
 /// The variance of frame sizes at D_size = 1, in bytes squared (paper 002 section 4.4.4, V_size).

@@ -1,16 +1,14 @@
 use super::*;
 use crate::key::{Field, Pattern};
 use crate::table::Flow;
+use node::random::Random;
 
-/// Numbers that look random (xorshift).
-struct Draws(u64);
+/// Random fields, patterns and keys.
+struct Draws(Random);
 
 impl Draws {
     fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
+        self.0.below(end)
     }
 
     /// A value of few: most in one network, so that entries and keys have much in common.
@@ -68,7 +66,7 @@ fn pattern(draws: &mut Draws, masks: &[Key]) -> Pattern {
 
 #[test]
 fn what_is_looked_up_is_what_a_list_gives_whatever_comes_and_goes_between() {
-    let mut draws = Draws(99);
+    let mut draws = Draws(Random::new(99));
     for round in 0..6u64 {
         let masks: Vec<Key> = (0..[2, 3, 12, 40, 70, 100][round as usize])
             .map(|_| {

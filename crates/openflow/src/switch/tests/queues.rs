@@ -3,12 +3,13 @@
 use super::pair::Pair;
 use crate::message::{ALL_QUEUES, Answer, Message, MultipartRequest, Query, QueueProperty};
 use crate::port::PortNo;
-use crate::switch::{Config, ConfigError, QueueConfig, Switch};
+use crate::switch::{Config, QueueConfig, Switch};
 use crate::version::Version;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
+use node::ConfigError;
 use node::Time;
 
 const fn queue(number: u32, min_rate: Option<u16>, max_rate: Option<u16>) -> QueueConfig {

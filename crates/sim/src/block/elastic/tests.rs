@@ -1,4 +1,5 @@
 use super::*;
+use node::random::Random;
 use node::{Oscillator, Time};
 
 /// The same buffer, column by column.
@@ -64,11 +65,8 @@ fn counting_gives_what_going_through_every_column_does() {
         },
         swinging(),
     ];
-    let mut x = 7u64;
-    let mut draw = move |below: u64| {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (x >> 33) % below
-    };
+    let mut random = Random::new(7);
+    let mut draw = move |bound| random.below(bound);
     let (mut inserted, mut removed) = (0, 0);
     for sender in &laws {
         for receiver in &laws {

@@ -1,4 +1,5 @@
 use super::*;
+use node::random::Random;
 
 /// Sends frames of these lengths, each this many columns behind the one before, and returns their
 /// fates.
@@ -19,11 +20,8 @@ fn send(stream: &mut Stream, frames: impl Iterator<Item = (usize, u64)>) -> Vec<
 }
 
 fn draws(seed: u64) -> impl FnMut(u64) -> u64 {
-    let mut x = seed;
-    move |below| {
-        x = x.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-        (x >> 33) % below
-    }
+    let mut random = Random::new(seed);
+    move |bound| random.below(bound)
 }
 
 #[test]

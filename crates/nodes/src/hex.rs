@@ -1,31 +1,10 @@
-//! What every node's configuration shares: the error, and bytes written as texts.
+//! Bytes written as hexadecimal digits in a node's configuration.
 
+#[cfg(feature = "serde")]
 use alloc::string::String;
-#[cfg(any(feature = "serde", test))]
 use alloc::vec::Vec;
 
-/// Why a node cannot be made: which key is wrong, and what it may be.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{key}`: {reason}")]
-pub struct ConfigError {
-    /// The field of the node's `Config`.
-    pub key: &'static str,
-    /// What is wrong with it, and what is allowed.
-    pub reason: String,
-}
-
-impl ConfigError {
-    pub(crate) fn new(key: &'static str, reason: impl Into<String>) -> ConfigError {
-        ConfigError {
-            key,
-            reason: reason.into(),
-        }
-    }
-}
-
-/// Reads pairs of hexadecimal digits, with blanks between digits as one likes. `None` for anything
-/// else.
-#[cfg(any(feature = "serde", test))]
+/// Bytes of pairs of hexadecimal digits; spaces between digits are skipped. `None` for anything else.
 fn bytes_from_hex(text: &str) -> Option<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut high = None;
@@ -39,9 +18,9 @@ fn bytes_from_hex(text: &str) -> Option<Vec<u8>> {
     high.is_none().then_some(bytes)
 }
 
-/// Bytes as hexadecimal digits in a file, blanks between them as one likes.
+/// Bytes of a key whose value is hexadecimal digits with spaces between them.
 #[cfg(feature = "serde")]
-pub(crate) fn read_hex<'de, D: serde::Deserializer<'de>>(
+pub(crate) fn read<'de, D: serde::Deserializer<'de>>(
     input: D,
 ) -> Result<Option<Vec<u8>>, D::Error> {
     let text = <String as serde::Deserialize>::deserialize(input)?;

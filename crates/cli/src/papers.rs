@@ -33,6 +33,9 @@ pub struct Papers {
     /// The folder of the examples; by default that of the source tree or of the installation
     #[arg(long, value_name = "FOLDER", requires = "run")]
     examples: Option<PathBuf>,
+    /// Run in a copy of the examples here, so that pictures and captures are written below it
+    #[arg(long, value_name = "FOLDER", requires = "run")]
+    out: Option<PathBuf>,
     /// A line of JSON for each document, system and row
     #[arg(long)]
     json: bool,
@@ -47,7 +50,7 @@ impl Papers {
         let catalogue = Catalogue::standard();
         let systems = catalogue.choose(self.of.as_deref())?;
         if let Some(label) = &self.run {
-            return run::run(&systems, label, self.examples);
+            return run::run(&systems, label, self.examples, self.out.as_deref());
         }
         let text = match (self.json, self.markdown, &self.of) {
             (true, ..) => objects(&catalogue, &systems)?,

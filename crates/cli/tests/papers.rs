@@ -68,6 +68,27 @@ fn a_number_names_all_rows_that_have_it() {
 }
 
 #[test]
+fn a_run_in_a_copy_of_the_examples_leaves_the_examples_as_they_are() {
+    let place = Place::new("papers-out");
+    let out = place
+        .run(&format!(
+            "cp -r {EXAMPLES}/two-clocks {EXAMPLES}/timing . 2> /dev/null; mkdir examples; mv two-clocks timing examples
+             find examples -type f | sort > before
+             wire papers DTP --run 4.26 --examples examples --out copy
+             find examples -type f | sort | diff before - && test -f copy/two-clocks/lab.toml && echo unchanged"
+        ))
+        .good();
+    assert!(out.ends_with("unchanged\n"), "{out}");
+    let ended = place.run("wire papers DTP --run 4.26 --examples examples --out examples/timing/x");
+    assert_eq!(ended.code, Some(2));
+    assert!(
+        ended.err.contains("is inside the examples"),
+        "{}",
+        ended.err
+    );
+}
+
+#[test]
 fn mistakes_name_what_there_is() {
     let place = Place::new("papers-mistakes");
     let cases = [

@@ -25,8 +25,14 @@ enum Outcome {
 /// papers'.
 ///
 /// # Errors
-/// No row has that name, the one that has it has no command, or there is no folder of examples.
-pub fn run(systems: &[&System], label: &str, examples: Option<PathBuf>) -> anyhow::Result<Verdict> {
+/// No row has that name, the one that has it has no command, there is no folder of examples, or it
+/// cannot be written and there is no `out`.
+pub fn run(
+    systems: &[&System],
+    label: &str,
+    examples: Option<PathBuf>,
+    out: Option<&Path>,
+) -> anyhow::Result<Verdict> {
     let all = label == "all";
     let mut rows = Vec::new();
     for system in systems {
@@ -48,7 +54,7 @@ pub fn run(systems: &[&System], label: &str, examples: Option<PathBuf>) -> anyho
             Repeat::NotHere(reason) => bail!("{} is not here: {reason}", row.label),
         }
     }
-    let examples = folder(examples)?;
+    let examples = workspace(&folder(examples)?, out)?;
     let path = search_path()?;
     let (mut ran, mut failed, mut skipped, mut source, mut none) =
         (0, Vec::new(), Vec::new(), 0, 0);
@@ -134,6 +140,50 @@ fn folder(named: Option<PathBuf>) -> anyhow::Result<PathBuf> {
         .find(|folder| folder.join(EXAMPLE).exists());
     let found = found.context("no folder of examples near this program: --examples FOLDER names it; it is `examples` in the source tree")?;
     Ok(found.canonicalize()?)
+}
+
+/// The folder in which commands run, since they write next to their files: the examples, or a copy
+/// of them in `out`.
+fn workspace(examples: &Path, out: Option<&Path>) -> anyhow::Result<PathBuf> {
+    let Some(out) = out else {
+        ensure!(
+            rustix::fs::access(examples, rustix::fs::Access::WRITE_OK).is_ok(),
+            "{} cannot be written: --out FOLDER runs in a copy of it",
+            examples.display()
+        );
+        return Ok(examples.to_owned());
+    };
+    let cannot = || format!("cannot copy the examples to {}", out.display());
+    std::fs::create_dir_all(out).with_context(cannot)?;
+    let out = out.canonicalize().with_context(cannot)?;
+    ensure!(
+        !out.starts_with(examples),
+        "--out {} is inside the examples: name a folder outside {}",
+        out.display(),
+        examples.display()
+    );
+    copy(examples, &out).with_context(cannot)?;
+    Ok(out)
+}
+
+/// Copies a folder without what earlier runs wrote (`out`) and builds made (`target`).
+fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let (source, target) = (entry.path(), to.join(entry.file_name()));
+        let is_made = ["out", "target"]
+            .iter()
+            .any(|name| entry.file_name() == *name);
+        if is_made {
+            continue;
+        }
+        match entry.file_type()?.is_dir() {
+            true => copy(&source, &target)?,
+            false => std::fs::copy(&source, &target).map(drop)?,
+        }
+    }
+    Ok(())
 }
 
 /// PATH with this program's folder in front, so that `wire` is this program, and with those of

@@ -33,7 +33,7 @@ def options():
 OPTIONS = options()
 ROOT = os.path.join(os.path.dirname(tester.__file__), "of" + OPTIONS.version.replace(".", ""))
 # Seconds in which both switches have to be there.
-PATIENCE = 30
+CONNECT_TIMEOUT = 30
 
 
 class Patterns(dict):
@@ -85,10 +85,10 @@ class Conformance(tester.OfTester):
         hub.spawn(self._watch)
 
     def _watch(self):
-        hub.sleep(PATIENCE)
+        hub.sleep(CONNECT_TIMEOUT)
         for name, switch in (("target", self.target_sw), ("tester", self.tester_sw)):
             if isinstance(switch.dp, tester.DummyDatapath):
-                end(2, f"the {name}'s switch has not connected within {PATIENCE} s")
+                end(2, f"the {name}'s switch has not connected within {CONNECT_TIMEOUT} s")
 
     def _test_file_execute(self, testfile):
         self.path = testfile.path

@@ -1,7 +1,7 @@
 //! Covert bits: any bits at all do no harm, and what is said is heard, behind any noise and either way up.
 
 use node::Time;
-use nodes::covert::code::{CHUNK, LONGEST, Receiver, Sender};
+use nodes::covert::code::{CHUNK, MAX_MESSAGE_LEN, Receiver, Sender};
 use nodes::covert::{Config, Demodulator};
 
 /// The first byte says how many of the rest are noise; behind them is a message.
@@ -23,7 +23,7 @@ pub fn target(data: &[u8]) {
     assert!(found.messages <= found.chunks && found.chunks <= taken);
 
     if let Some(mut sender) = Sender::new(message, 2) {
-        assert!((1..=LONGEST).contains(&message.len()));
+        assert!((1..=MAX_MESSAGE_LEN).contains(&message.len()));
         let mut heard = 0;
         while let Some(bit) = sender.next() {
             sender.sent();

@@ -5,9 +5,9 @@ use packet::dissect::{self, Dissection};
 use packet::{dhcp::DhcpView, dns::DnsView, http::HttpView, tls};
 use std::hint::black_box as see;
 
-/// How many times as long as the frame a value may be: each record of twelve bytes may point to a name of 255 bytes, each
-/// of which may take four characters.
-const MOST: usize = 128;
+/// Maximum ratio of a value's length to the frame's. Each record of twelve bytes may point to a
+/// name of 255 bytes, each of which may take four characters.
+const MAX_EXPANSION: usize = 128;
 
 pub fn target(data: &[u8]) {
     let mut all = Dissection::new(dissect::fields());
@@ -17,7 +17,7 @@ pub fn target(data: &[u8]) {
     for index in 0..dissect::fields().count() {
         let length = all.value(index).len();
         assert!(
-            length <= 64 + MOST * data.len(),
+            length <= 64 + MAX_EXPANSION * data.len(),
             "{length} of {}",
             data.len()
         );

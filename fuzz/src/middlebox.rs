@@ -3,8 +3,8 @@
 use node::{Frame, Node, Out, Port, Time};
 use nodes::bandwidth::middlebox::{Command, Config, Flow, Middlebox};
 
-/// Packets that it may hold.
-const ROOM: usize = 8;
+/// Maximum number of packets that it holds.
+const MAX_HELD_PACKETS: usize = 8;
 
 /// The input is a line, which is a command, and a series of frames: one byte of port and time, two of length, and the frame.
 pub fn target(data: &[u8]) {
@@ -12,7 +12,7 @@ pub fn target(data: &[u8]) {
     let (text, mut rest) = data.split_at(line.unwrap_or(data.len()));
     let config = Config {
         flows: vec![Flow::default()],
-        room: ROOM,
+        room: MAX_HELD_PACKETS,
         ..Config::default()
     };
     let made = Middlebox::new(config, Box::new(|_| ()), Box::new(|_, _, _| ()));
@@ -29,7 +29,7 @@ pub fn target(data: &[u8]) {
         let (bytes, behind) = behind.split_at(len);
         rest = behind;
         now += Time::from_us(u64::from(first));
-        let mut frame = Frame::new(&bytes[..len.min(packet::LONGEST)]);
+        let mut frame = Frame::new(&bytes[..len.min(packet::MAX_FRAME_LEN)]);
         frame.set_arrived(now);
         node.frames(now, Port(u16::from(first % 2)), &mut vec![frame], &mut out);
         while let Some(wake) = node.next_wake().filter(|wake| *wake <= now) {
@@ -37,10 +37,10 @@ pub fn target(data: &[u8]) {
         }
         out.sends().for_each(|departure| {
             assert!(departure.port.index() < 2);
-            assert!(departure.frame.len() <= packet::LONGEST);
+            assert!(departure.frame.len() <= packet::MAX_FRAME_LEN);
         });
         let statistics = node.statistics();
         let held = statistics.counters.iter().find(|(name, _)| *name == "held");
-        assert!(held.is_some_and(|(_, held)| *held <= ROOM as u64));
+        assert!(held.is_some_and(|(_, held)| *held <= MAX_HELD_PACKETS as u64));
     }
 }

@@ -22,7 +22,7 @@ fn all() -> Vec<Box<dyn Node>> {
         ipv4: Some([10, 0, 0, 2].into()),
         ipv6: Some([0; 16].into()),
         // Answers in fragments are for another target.
-        mtu: node::frame::LONGEST,
+        mtu: node::frame::MAX_FRAME_LEN,
         ..Default::default()
     };
     let switch = nodes::switch::Config {
@@ -64,7 +64,7 @@ pub fn target(data: &[u8]) {
             rest = behind;
             now += Time::from_ms(u64::from(first));
             let port = Port(u16::from(first) % node.properties().ports as u16);
-            let mut frame = Frame::new(&bytes[..len.min(packet::LONGEST)]);
+            let mut frame = Frame::new(&bytes[..len.min(packet::MAX_FRAME_LEN)]);
             frame.set_arrived(now);
 
             let before: u64 = out.drops().iter().map(|(_, count)| count).sum();
@@ -73,7 +73,7 @@ pub fn target(data: &[u8]) {
             let ports = node.properties().ports;
             let sent = out.sends().inspect(|departure| {
                 assert!(departure.port.index() < ports);
-                assert!(departure.frame.len() <= packet::LONGEST.max(GROWTH));
+                assert!(departure.frame.len() <= packet::MAX_FRAME_LEN.max(GROWTH));
             });
             let sent = sent.count();
             // Several go at once only where they were fragments of one packet.

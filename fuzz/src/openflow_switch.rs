@@ -8,14 +8,15 @@ use openflow::switch::{Config, FailMode, QueueConfig, Switch};
 use packet::segment::{Kind, Segment};
 
 const PORTS: u16 = 4;
-/// Bytes of what waits for controllers who take nothing, at most: packet-ins stop at 128 KiB, and what was asked is answered.
-const MOST_TOLD: usize = 64 << 20;
+/// Maximum number of bytes that wait for controllers that read nothing. Packet-ins stop at 128 KiB;
+/// answers are not limited.
+const MAX_UNREAD_BYTES: usize = 64 << 20;
 
 struct Bench {
     switch: Switch,
     now: Time,
     out: Out,
-    /// What was sent to the switch, and what came from it, of each control connection.
+    /// Bytes sent to the switch and received from it, of each control connection.
     sent: [u32; 2],
     taken: [u32; 2],
     stream: [Vec<u8>; 2],
@@ -71,7 +72,7 @@ impl Bench {
     }
 
     fn say(&mut self, control: usize, bytes: &[u8]) {
-        for piece in bytes.chunks(packet::segment::LONGEST) {
+        for piece in bytes.chunks(packet::segment::MAX_DATA_LEN) {
             let count = self.sent[control];
             self.sent[control] = count.wrapping_add(piece.len() as u32);
             self.segment(control, Kind::Data, count, piece);
@@ -83,7 +84,7 @@ impl Bench {
         let departures: Vec<_> = self.out.sends().collect();
         for departure in departures {
             let Some(control) = departure.port.0.checked_sub(PORTS).map(usize::from) else {
-                assert!(departure.frame.len() <= node::frame::LONGEST);
+                assert!(departure.frame.len() <= node::frame::MAX_FRAME_LEN);
                 continue;
             };
             let segment = Segment::read(&departure.frame).expect("a segment");
@@ -92,7 +93,7 @@ impl Bench {
                 Kind::Close => self.stream[control].clear(),
                 Kind::Data => {
                     self.told += segment.bytes.len();
-                    assert!(self.told < MOST_TOLD);
+                    assert!(self.told < MAX_UNREAD_BYTES);
                     self.stream[control].extend(segment.bytes);
                     self.taken[control] =
                         self.taken[control].wrapping_add(segment.bytes.len() as u32);

@@ -1,7 +1,7 @@
 //! The preprocessor: any text gives tokens within bounds, each with a place in it, and the tokens of a text without directives are its own.
 
 use p4::diagnostic::Diagnostics;
-use p4::preprocess::{MOST_TOKENS, Options, preprocess};
+use p4::preprocess::{MAX_TOKENS, Options, preprocess};
 use p4::source::{IncludeError, Includes, Sources};
 
 /// A file can include itself, and the library.
@@ -29,7 +29,7 @@ pub fn target(data: &[u8]) {
         &mut sources,
         &mut diagnostics,
     );
-    assert!(tokens.len() <= MOST_TOKENS * 2 + 1);
+    assert!(tokens.len() <= MAX_TOKENS * 2 + 1);
     for token in &tokens {
         assert!(token.span.start <= token.span.end);
         assert!(sources.location(token.span.start).is_some());

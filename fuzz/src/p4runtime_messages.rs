@@ -11,8 +11,8 @@ use pipeline::environment::Environment;
 use prost::Message;
 use std::sync::{Arc, LazyLock};
 
-/// Updates of one request; whoever sends more has only more of the same.
-const MOST: usize = 64;
+/// Maximum number of updates of one request; more repeat the same.
+const MAX_UPDATES: usize = 64;
 
 /// A program with tables of each kind, an action profile, counters, meters, registers, a digest and a value set.
 static CHECKED: LazyLock<(p4::check::Checked, Arc<p4::ir::Program>)> = LazyLock::new(|| {
@@ -67,7 +67,7 @@ fn pipeline() -> Pipeline {
 }
 
 fn write(mut request: WriteRequest) {
-    request.updates.truncate(MOST);
+    request.updates.truncate(MAX_UPDATES);
     let all = ReadRequest {
         entities: vec![entity(Entity::TableEntry(pb::TableEntry::default()))],
         ..ReadRequest::default()

@@ -2,7 +2,7 @@
 //! before and behind.
 
 use measure::compare::{self, Comparison, Side};
-use measure::profile::{self, MOST_WINDOWS, Profile, SAMPLES};
+use measure::profile::{self, MAX_WINDOWS, Profile, SAMPLES};
 use node::{Rate, Time};
 
 pub fn target(data: &[u8]) {
@@ -35,7 +35,7 @@ pub fn target(data: &[u8]) {
         comparison.end(side);
     }
     assert_eq!(profile.packets(), given);
-    assert!(profile.windows().1.len() <= MOST_WINDOWS && profile.samples().len() <= SAMPLES);
+    assert!(profile.windows().1.len() <= MAX_WINDOWS && profile.samples().len() <= SAMPLES);
     let octaves = profile.energy().unwrap_or_default();
     assert!(octaves.iter().all(|found| found.energy.is_finite()));
     let (by_probe, by_content) = comparison.found();

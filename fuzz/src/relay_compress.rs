@@ -38,7 +38,7 @@ pub fn target(data: &[u8]) {
     let Some((&first, frame)) = data.split_first() else {
         return;
     };
-    let frame = &frame[..frame.len().min(packet::LONGEST)];
+    let frame = &frame[..frame.len().min(packet::MAX_FRAME_LEN)];
     let algorithm = Algorithm::ALL[usize::from(first >> 1) % 3];
     let (mut near, mut far) = (
         node(Mode::Always, Choice::One(algorithm)),
@@ -47,7 +47,7 @@ pub fn target(data: &[u8]) {
     let mut out = Out::default();
     if first & 1 == 1 {
         if let Some(came) = pass(&mut far, 1, frame, &mut out) {
-            assert!(came.len() <= packet::LONGEST);
+            assert!(came.len() <= packet::MAX_FRAME_LEN);
         }
         return;
     }

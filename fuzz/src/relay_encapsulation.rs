@@ -7,7 +7,7 @@ use relay::encapsulation::{MARK, PROTOCOL, locate, restore};
 
 /// What is behind the mark, in an IPv4 packet.
 pub fn target(data: &[u8]) {
-    let data = &data[..data.len().min(packet::LONGEST_ON_WIRE - 36)];
+    let data = &data[..data.len().min(packet::MAX_WIRE_FRAME_LEN - 36)];
     let mut bytes = vec![0; 34];
     let total = (22 + data.len()) as u16;
     bytes[12..15].copy_from_slice(&[0x08, 0x00, 0x45]);
@@ -21,7 +21,7 @@ pub fn target(data: &[u8]) {
     if restore(&mut frame, &place, &mut codec).is_ok() {
         let announced = usize::from(u16::from_be_bytes([data[2], data[3]]));
         assert_eq!(frame.len(), 34 + announced);
-        assert!(frame.len() > bytes.len() && frame.len() <= packet::LONGEST);
+        assert!(frame.len() > bytes.len() && frame.len() <= packet::MAX_FRAME_LEN);
         assert_eq!(frame[23], data[1]);
     }
 }

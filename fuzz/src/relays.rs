@@ -131,7 +131,7 @@ pub fn target(data: &[u8]) {
             if node.next_wake().is_some_and(|at| at <= now) {
                 node.wake(now, &mut out);
             }
-            let mut frame = Frame::new(&bytes[..len.min(packet::LONGEST)]);
+            let mut frame = Frame::new(&bytes[..len.min(packet::MAX_FRAME_LEN)]);
             there_and_back(&frame);
             frame.set_arrived(now);
             node.frames(now, port, &mut vec![frame], &mut out);
@@ -142,7 +142,7 @@ pub fn target(data: &[u8]) {
                 .collect();
             // What left comes back by the port by which it left.
             for (port, frame) in sent {
-                assert!(port.index() < ports && frame.len() <= packet::LONGEST);
+                assert!(port.index() < ports && frame.len() <= packet::MAX_FRAME_LEN);
                 there_and_back(&frame);
                 if steps < STEPS {
                     steps += 1;

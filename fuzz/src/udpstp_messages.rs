@@ -11,8 +11,8 @@ use packet::udpstp::{
 
 const CLOCK: Clock = Clock { epoch_ns: 0 };
 const PORT: u16 = 9;
-/// Bytes of two bursts of the longest datagrams, and more.
-const MOST: usize = 300 * 65_536;
+/// Maximum size of two bursts of the longest datagrams, with a margin, bytes.
+const MAX_BURSTS_BYTES: usize = 300 * 65_536;
 
 pub fn target(data: &[u8]) {
     if let Ok(message) = Message::parse(data) {
@@ -74,7 +74,7 @@ fn client(direction: Direction, data: &[u8]) {
         client.wake(now);
         let mut out = Vec::new();
         while client.poll_transmit(now, &mut out).is_some() {
-            assert!(out.len() < MOST);
+            assert!(out.len() < MAX_BURSTS_BYTES);
         }
     }
 }
@@ -95,7 +95,7 @@ fn server(direction: Direction, data: &[u8]) {
         test.wake(now);
         let mut out = Vec::new();
         while test.poll_transmit(now, &mut out).is_some() {
-            assert!(out.len() < MOST);
+            assert!(out.len() < MAX_BURSTS_BYTES);
         }
     }
 }

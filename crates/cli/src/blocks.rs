@@ -5,7 +5,7 @@ use crate::complaints::Complaints;
 use crate::stream::{self, Source, Stream};
 use anyhow::Context;
 use live::file::Next;
-use packet::line::LONGEST_LINE;
+use packet::line::MAX_LINE_LEN;
 
 /// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
 const BLOCK: usize = 512 * 1024;
@@ -43,7 +43,7 @@ impl<R: Source> Blocks<R> {
             source,
             name: name.into(),
             // The system gives the pages of a longest line when one comes, and not before.
-            buffer: vec![0; BLOCK + LONGEST_LINE],
+            buffer: vec![0; BLOCK + MAX_LINE_LEN],
             used: 0,
             filled: 0,
             line: 1,
@@ -101,9 +101,9 @@ impl<R: Source> Blocks<R> {
             if self.ended {
                 return Ok(Next::End);
             }
-            if unused.len() > LONGEST_LINE {
+            if unused.len() > MAX_LINE_LEN {
                 if !self.skipping {
-                    let reason = format_args!("a line longer than {LONGEST_LINE} bytes");
+                    let reason = format_args!("a line longer than {MAX_LINE_LEN} bytes");
                     complaints.bad(format_args!("{}:{}", self.name, self.line), reason)?;
                 }
                 self.skipping = true;

@@ -6,10 +6,10 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Complaints that are told one by one; later ones are only counted.
-const TOLD: u64 = 20;
+/// Maximum number of diagnostics that are printed; later ones are only counted.
+const MAX_LISTED: u64 = 20;
 
-/// What was wrong with the input so far, and whether a signal ended it; every clone counts for all.
+/// Problems of the input so far, and whether a signal ended it. All clones share one count.
 #[derive(Clone)]
 pub struct Complaints {
     strict: bool,
@@ -110,9 +110,9 @@ impl Complaints {
     /// Tells what is wrong at `place`, and counts it.
     pub fn tell(&self, place: impl Display, reason: impl Display) {
         let count = self.counts.skipped.fetch_add(1, Ordering::Relaxed) + 1;
-        if count <= TOLD && !self.quiet {
+        if count <= MAX_LISTED && !self.quiet {
             progress::beside(|| eprintln!("wire: {place}: {reason}"));
-            if count == TOLD {
+            if count == MAX_LISTED {
                 self.note("what else is bad is counted, not shown");
             }
         }

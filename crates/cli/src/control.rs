@@ -104,12 +104,12 @@ impl Drop for Listening {
     }
 }
 
-/// So many commands may be on the way before the first of them is answered.
+/// Maximum number of commands that wait for an answer.
 const WAITING: usize = 256;
 
 /// A command a line in; for each one the rows of its answer, a line of JSON each, and how it ended.
 fn serve(stream: &UnixStream, say: &dyn Fn(&str) -> Result<Rows, String>) -> std::io::Result<()> {
-    const LONGEST: u64 = 1 << 20;
+    const MAX_COMMAND_LEN: u64 = 1 << 20;
     let mut lines = BufReader::new(stream);
     let mut writer = stream;
     let mut text = String::new();
@@ -120,12 +120,12 @@ fn serve(stream: &UnixStream, say: &dyn Fn(&str) -> Result<Rows, String>) -> std
             text.clear();
         }
         let mut line = String::new();
-        let length = (&mut lines).take(LONGEST).read_line(&mut line)? as u64;
+        let length = (&mut lines).take(MAX_COMMAND_LEN).read_line(&mut line)? as u64;
         match length {
             0 => return Ok(()),
-            // What is behind it is the rest of a command, and none itself.
-            LONGEST if !line.ends_with('\n') => {
-                let error = format!("a command is longer than {LONGEST} bytes");
+            // The rest of this line is no command of its own.
+            MAX_COMMAND_LEN if !line.ends_with('\n') => {
+                let error = format!("a command is longer than {MAX_COMMAND_LEN} bytes");
                 text += &format!("{}\n", json!({ "done": false, "error": error }));
                 return writer.write_all(text.as_bytes());
             }

@@ -231,7 +231,7 @@ impl Generate {
         let mut first = None;
         let mut short = 0;
         let schedule = self.make(filter, complaints, |at, bytes| {
-            if bytes.len() < packet::SHORTEST {
+            if bytes.len() < packet::MIN_FRAME_LEN {
                 short += 1;
                 return Ok(());
             }

@@ -39,7 +39,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
     ("Papers and shells", &["papers", "completions"]),
 ];
 
-/// Options that `--help` leaves to `--help-all` where a command has more than [`MANY`].
+/// Options that `--help` leaves to `--help-all` where a command has more than [`MAX_HELP_OPTIONS`].
 const SELDOM: &[&str] = &[
     "line_buffered",
     "strict",
@@ -110,8 +110,8 @@ const SELDOM: &[&str] = &[
     "user",
     "algorithm",
 ];
-/// Options that a screen has room for.
-const MANY: usize = 13;
+/// Maximum number of options that `--help` lists completely; this many fit on a screen.
+const MAX_HELP_OPTIONS: usize = 13;
 
 /// The definition that a command line needs, with compact help: of one subcommand if it names one. To define all takes longer than
 /// a short command runs.
@@ -176,7 +176,7 @@ fn compact(command: Command, all: bool) -> Command {
         .get_arguments()
         .filter(|arg| !arg.is_hide_set())
         .count();
-    let command = match !all && shown > MANY {
+    let command = match !all && shown > MAX_HELP_OPTIONS {
         true => command.mut_args(|arg| match SELDOM.contains(&arg.get_id().as_str()) {
             true => arg.hide_short_help(true),
             false => arg,

@@ -7,12 +7,12 @@ use anyhow::{Context, bail, ensure};
 use live::file::{Item, Raw};
 use live::signal::{self, Stopped};
 use packet::hexdump::Hexdump;
-use packet::{Date, LONGEST, SHORTEST};
+use packet::{Date, MAX_FRAME_LEN, MIN_FRAME_LEN};
 use serde::Deserialize;
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 
-/// The longest line: a packet of JSON with all its bytes.
-const LONGEST_LINE: usize = 4 * LONGEST;
+/// Maximum line length, bytes: a packet in JSON with all its bytes.
+const MAX_LINE_LEN: usize = 4 * MAX_FRAME_LEN;
 
 /// A form of text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -110,7 +110,7 @@ fn read_line(
     consumer: &mut impl Consumer,
 ) -> anyhow::Result<bool> {
     loop {
-        let most = (LONGEST_LINE + 1 - line.len()) as u64;
+        let most = (MAX_LINE_LEN + 1 - line.len()) as u64;
         match reader.by_ref().take(most).read_until(b'\n', line) {
             Ok(_) => break,
             Err(error) if error.kind() == ErrorKind::WouldBlock => consumer.idle()?,
@@ -118,8 +118,8 @@ fn read_line(
         }
     }
     ensure!(
-        line.len() <= LONGEST_LINE,
-        "a line of more than {LONGEST_LINE} bytes"
+        line.len() <= MAX_LINE_LEN,
+        "a line of more than {MAX_LINE_LEN} bytes"
     );
     Ok(!line.is_empty())
 }
@@ -127,8 +127,8 @@ fn read_line(
 fn give(consumer: &mut impl Consumer, at_ps: Option<u128>, bytes: &[u8]) -> anyhow::Result<bool> {
     let length = bytes.len();
     ensure!(
-        (SHORTEST..=LONGEST).contains(&length),
-        "a frame of {length} bytes, and lines carry {SHORTEST} to {LONGEST}"
+        (MIN_FRAME_LEN..=MAX_FRAME_LEN).contains(&length),
+        "a frame of {length} bytes, and lines carry {MIN_FRAME_LEN} to {MAX_FRAME_LEN}"
     );
     let packet = Packet {
         at_ps,
@@ -205,15 +205,15 @@ fn object(text: &str) -> anyhow::Result<Packet> {
     let pair = |pair: &[u8; 2]| Some(digit(pair[0])? << 4 | digit(pair[1])?);
     let (pairs, rest) = digits.as_chunks();
     let bytes: Option<Vec<u8>> = pairs.iter().map(pair).collect();
-    let bytes =
-        bytes.filter(|bytes| rest.is_empty() && (SHORTEST..=LONGEST).contains(&bytes.len()));
+    let bytes = bytes
+        .filter(|bytes| rest.is_empty() && (MIN_FRAME_LEN..=MAX_FRAME_LEN).contains(&bytes.len()));
     Ok(Packet {
         at_ps: part(&object.date, "date", Date::DIGITS)?,
         word: part(&object.word, "word", 16)?.map(|word| word as u64),
         hash: part(&object.hash, "hash", 8)?.map(|hash| hash as u32),
         original_len: object.original_length.unwrap_or(0),
         bytes: bytes.with_context(|| {
-            format!("`bytes` is {SHORTEST} to {LONGEST} bytes in hexadecimal digits")
+            format!("`bytes` is {MIN_FRAME_LEN} to {MAX_FRAME_LEN} bytes in hexadecimal digits")
         })?,
     })
 }

@@ -13,12 +13,12 @@ use packet::capture::{self, Interface};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How long to wait for a packet before looking whether to stop.
+/// Timeout of a wait for a packet, after which the loop checks whether to stop.
 const WAIT: Duration = Duration::from_millis(100);
 /// The same where several ports are asked in turn; the kernel keeps what comes to the others.
 const TURN: Duration = Duration::from_millis(1);
-/// How often quiet ports are looked at: whether there is a link, ns.
-const LOOK: u64 = 100_000_000;
+/// Interval between two checks of the link of a quiet port, ns.
+const LINK_CHECK_INTERVAL_NS: u64 = 100_000_000;
 /// The longest that a packet stays in the buffer while others keep coming, ns.
 const DELAY: u64 = 10_000_000;
 
@@ -30,7 +30,7 @@ pub struct Listener {
     captured: Captured,
     /// The zero of the ports' stamps, ps since 1970.
     epoch_ps: u128,
-    /// Whose turn it is to be waited for.
+    /// Index of the port that is polled next.
     turn: usize,
     flushed: u64,
     looked: u64,
@@ -246,7 +246,7 @@ impl Listener {
         let mut after = (1..=count).map(|step| (self.turn + step) % count);
         self.turn = after.find(|&index| self.sources[index].open).unwrap_or(0);
         let now = clock::now_ns();
-        if came == 0 && now - self.looked > LOOK {
+        if came == 0 && now - self.looked > LINK_CHECK_INTERVAL_NS {
             self.looked = now;
             self.sources.iter_mut().for_each(Source::tell_link);
         }

@@ -419,15 +419,15 @@ impl Load {
     }
 }
 
-/// Time for a change, unless `--duration` says another one.
-const PATIENCE: Time = Time::from_secs(60);
+/// Timeout of a membership change without `--duration`.
+const DEFAULT_CHANGE_TIMEOUT: Time = Time::from_secs(60);
 /// Questions about members until a change applies, at most.
 const QUESTIONS: usize = 1 << 16;
 
 impl Membership {
     fn run(mut self) -> anyhow::Result<Verdict> {
         let change = self.change()?;
-        self.group.duration.get_or_insert(PATIENCE);
+        self.group.duration.get_or_insert(DEFAULT_CHANGE_TIMEOUT);
         let json = self.group.json;
         let over = Arc::new(AtomicBool::new(false));
         let last = Arc::new(Mutex::new(None));

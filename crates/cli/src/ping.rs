@@ -22,8 +22,8 @@ use std::net::IpAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How often the loop looks round at least.
-const LOOK: Time = Time::from_ms(50);
+/// Maximum interval between two passes of the loop.
+const POLL_INTERVAL: Time = Time::from_ms(50);
 /// A departure that takes longer than this has not been.
 const STUCK_NS: u64 = 2_000_000_000;
 
@@ -199,7 +199,7 @@ impl Session<'_> {
                 self.leave(self.node.sent() > sent)?;
                 continue;
             }
-            let wait = Duration::from_nanos((wake - now).as_ns().min(LOOK.as_ns()) + 1);
+            let wait = Duration::from_nanos((wake - now).as_ns().min(POLL_INTERVAL.as_ns()) + 1);
             let Session {
                 node, out, clock, ..
             } = self;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The bytes of a file that takes long enough to be shown.
 const LARGE: u64 = 32 << 20;
-/// Before this, nobody asks how long it will take. Nanoseconds.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// Delay before the progress bar appears, ns.
+const PROGRESS_DELAY_NS: u64 = 1_000_000_000;
 
 /// All files that are being read have one bar.
 static BAR: Mutex<Option<ProgressBar>> = Mutex::new(None);
@@ -42,7 +42,7 @@ impl Reading {
         let form = "{bar:24} {decimal_bytes} of {decimal_total_bytes} read, {decimal_bytes_per_sec}, {eta} to go";
         let mut shown = BAR.lock();
         let all = shown.get_or_insert_with(|| {
-            DUE_NS.store(live::clock::now_ns() + PATIENCE_NS, Ordering::Relaxed);
+            DUE_NS.store(live::clock::now_ns() + PROGRESS_DELAY_NS, Ordering::Relaxed);
             let all = bar(0, form);
             all.set_draw_target(ProgressDrawTarget::hidden());
             all

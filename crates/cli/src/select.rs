@@ -5,7 +5,7 @@ use live::bpf::{BpfError, Target};
 use live::file::Item;
 use live::filter::FilterError;
 use node::Time;
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use std::net::Ipv4Addr;
 
 /// Which packets are taken by what they are.
@@ -211,7 +211,7 @@ fn mistake(expression: &str) -> usize {
         let close = ")".repeat(open);
         MORE.iter().any(|more| {
             let whole = format!("{text}{more}{close}");
-            let compiled = live::bpf::compile(&whole, &Target::ETHERNET, LONGEST as u32);
+            let compiled = live::bpf::compile(&whole, &Target::ETHERNET, MAX_FRAME_LEN as u32);
             // A mask that is not known is no mistake of the text.
             matches!(compiled, Ok(_) | Err(BpfError::Netmask { .. }))
         })

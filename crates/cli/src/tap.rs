@@ -15,10 +15,10 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::Duration;
 
-/// How long to wait for a packet before looking whether to stop.
+/// Timeout of a wait for a packet, after which the loop checks whether to stop.
 const WAIT: Duration = Duration::from_millis(50);
-/// How long the packets on standard input may take that came before a signal.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Timeout, after a signal, for packets that arrived on standard input before it.
+const INPUT_TIMEOUT: Duration = Duration::from_secs(1);
 /// Turns in which what the system had sent at the end is read: as many packets as such an interface keeps, many times over.
 const REST: u32 = 256;
 
@@ -91,7 +91,7 @@ impl Tap {
                 return Ok(());
             }
             if rest.is_none() && live::signal::stop_requested() {
-                if !ended && let Ok(result) = input.recv_timeout(PATIENCE) {
+                if !ended && let Ok(result) = input.recv_timeout(INPUT_TIMEOUT) {
                     result?;
                 }
                 rest = Some(REST);

@@ -158,7 +158,7 @@ fn a_report_tells_what_departures_were_worth_and_what_the_machine_is() {
     assert_eq!(report["method"], "send");
     // veth tells when it was given a frame.
     assert!(number(&report["stamped"]) > 30, "{report}");
-    let most = live::port::pace::MOST_LEAD_NS;
+    let most = live::port::pace::MAX_LEAD_NS;
     assert!((1..=most).contains(&number(&report["lead_ns"])), "{report}");
     // The two clocks are compared to some 100 ns.
     assert!(number(&report["earliest_ns"]) <= most + 1_000, "{report}");

@@ -3,7 +3,7 @@
 use crate::live::pair;
 use crate::shell::{Ended, Place, has};
 use nodes::bandwidth::capacity::rates::{ROWS, Table};
-use packet::udpstp::{RANDOM_SIZE, SHORTEST_LOAD};
+use packet::udpstp::{MIN_LOAD_LEN, RANDOM_SIZE};
 use serde_json::Value;
 use std::net::UdpSocket;
 use std::process::Command;
@@ -176,7 +176,7 @@ fn the_table_of_sending_rates_is_that_of_udpst() {
             let row = table.row(index);
             let length = |bytes: u32| match bytes & RANDOM_SIZE {
                 0 => bytes.to_string(),
-                _ => format!("{SHORTEST_LOAD}-{}", bytes & !RANDOM_SIZE),
+                _ => format!("{MIN_LOAD_LEN}-{}", bytes & !RANDOM_SIZE),
             };
             let own = [
                 row.interval1.to_string(),

@@ -495,7 +495,7 @@ fn a_schedule_is_kept() {
     assert!(words.len() > 95, "{text}");
     // Never earlier than the bound that the book promises. How late is the machine's affair.
     // The conversion between the clocks of the stamps adds some 100 ns.
-    let bound = (live::port::pace::MOST_LEAD_NS + 1_000) / 8;
+    let bound = (live::port::pace::MAX_LEAD_NS + 1_000) / 8;
     for (n, word) in words.iter().enumerate().skip(100 - words.len()) {
         assert!(
             word + bound >= timer + n as u64 * 1_250_000,

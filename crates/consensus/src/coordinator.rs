@@ -28,16 +28,17 @@ use crate::configuration::Configuration;
 use crate::message::{ACCEPTORS, AUXILIARIES, Boots, Instance, Kind, Message, Round, round};
 use alloc::vec::Vec;
 
-/// No instance and no round is higher: a message by somebody who counts wrongly uses up no more.
-const MOST: u64 = u64::MAX >> 1;
+/// Maximum instance number and round number. It keeps a faulty sender from using up the numbers.
+const MAX_NUMBER: u64 = u64::MAX >> 1;
 
-/// Requests about earlier instances under way at a time, first or repeated. After a takeover of a
-/// full window thousands of answers would arrive at once, and the lease would end behind them.
+/// Maximum number of pending requests about earlier instances, first or repeated. After a takeover
+/// of a full window thousands of answers would arrive together, and the lease would expire while
+/// they are handled.
 const AGAIN: usize = 64;
 /// Retries at which the same waits until auxiliary acceptors are called: it was asked again meanwhile, as one frame may be lost.
 const STOOD: u8 = 2;
 
-/// What a coordinator does.
+/// Output of a coordinator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Stage {
     /// Leaves it to another.
@@ -241,7 +242,7 @@ impl<V: Clone + Default> Coordinator<V> {
 
     /// Uses no round up to this one: it may have used it before it lost its memory of all else.
     pub fn resume(&mut self, round: Round) {
-        self.seen = self.seen.max(round.min(MOST));
+        self.seen = self.seen.max(round.min(MAX_NUMBER));
     }
 
     /// Leaves it to another.
@@ -304,7 +305,8 @@ impl<V: Clone + Default> Coordinator<V> {
         out: &mut Vec<Message<V>>,
     ) {
         let window = self.open.len() as u64;
-        if below > MOST || configuration.since > below || configuration.from > below + window {
+        if below > MAX_NUMBER || configuration.since > below || configuration.from > below + window
+        {
             // No replica of this group sends such a report.
             return;
         }
@@ -352,7 +354,7 @@ impl<V: Clone + Default> Coordinator<V> {
     /// Instances below are decided and learned by all who need them.
     pub fn trim(&mut self, below: Instance) {
         if self.is_leading() && self.handed_over {
-            self.next = self.next.max(below.min(MOST));
+            self.next = self.next.max(below.min(MAX_NUMBER));
         }
         // What is not yet begun is not decided.
         self.base = self.base.max(below.min(self.next));
@@ -466,7 +468,7 @@ impl<V: Clone + Default> Coordinator<V> {
 
     /// Takes an acceptor's or another coordinator's message.
     pub fn step(&mut self, message: &Message<V>, out: &mut Vec<Message<V>>) {
-        self.seen = self.seen.max(message.round.min(MOST));
+        self.seen = self.seen.max(message.round.min(MAX_NUMBER));
         let from = usize::from(message.sender);
         let is_member = self.configuration.has(message.sender);
         let answers = message.round == self.round && is_member;
@@ -478,7 +480,7 @@ impl<V: Clone + Default> Coordinator<V> {
                 self.follow();
             }
             (Kind::Refused, _) => {
-                self.seen = self.seen.max(message.vote_round.min(MOST));
+                self.seen = self.seen.max(message.vote_round.min(MAX_NUMBER));
                 if message.round == self.round && message.vote_round > self.round {
                     self.follow();
                 }
@@ -638,7 +640,7 @@ impl<V: Clone + Default> Coordinator<V> {
         for (known, told) in self.boots.iter_mut().zip(message.boots) {
             *known = told.max(*known);
         }
-        if message.base.max(message.high) > MOST {
+        if message.base.max(message.high) > MAX_NUMBER {
             return;
         }
         self.promises[from] = Some(Promise {

@@ -15,10 +15,10 @@ use std::sync::Arc;
 mod runs;
 
 const ACCEPTORS: usize = 3;
-/// More steps are not taken: a bound that is reached is a failure.
-const MOST: usize = 30_000_000;
+/// Maximum number of states of a check; reaching it is a failure.
+const MAX_STATES: usize = 30_000_000;
 
-/// After so many retries in a row auxiliary acceptors are called, if any are missed.
+/// Number of consecutive retries after which auxiliary acceptors are called, if any are missing.
 const RETRIES: usize = 3;
 
 /// A mistake to be found.

@@ -141,7 +141,7 @@ impl Behind {
                 self.out.drop(frame, "sent by a port that is not there");
                 continue;
             };
-            if !(packet::SHORTEST..=record::LONGEST_SHORT).contains(&frame.len()) {
+            if !(packet::MIN_FRAME_LEN..=record::MAX_SHORT_FRAME_LEN).contains(&frame.len()) {
                 self.out
                     .drop(frame, "not of the 14 to 16,000 bytes that a port carries");
                 continue;

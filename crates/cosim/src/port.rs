@@ -26,8 +26,8 @@ const RECORDS: usize = RING / 8;
 const HEADER: usize = 2;
 /// Edges from the end of a frame that came to when the host has its record, at most: as many as the longest one has words, and some.
 const HANDED_OVER: u64 = 2_100;
-/// Characters of the longest frame, with preamble and FCS: what goes on for longer is a fault of the module.
-const LONGEST: usize = 16_000 + 12;
+/// Maximum frame length with preamble and FCS, characters. A longer one is a fault of the module.
+const MAX_FRAME_CHARACTERS: usize = 16_000 + 12;
 
 /// A frame that leaves.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ pub struct Leaving {
     pub bytes: Vec<u8>,
 }
 
-/// What the port counts, by its register bus.
+/// Counters of the port, read through its register bus.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Frames sent.
@@ -368,7 +368,7 @@ impl Port {
         let mut characters = Vec::new();
         let mut edge = self.edges;
         while let Some(character) = self.speed.character(&outputs, lane)
-            && characters.len() < LONGEST
+            && characters.len() < MAX_FRAME_CHARACTERS
         {
             characters.push(character);
             lane += 1;

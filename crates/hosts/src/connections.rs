@@ -14,8 +14,8 @@ use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
 use node::{Frame, Out, Time};
 
-/// Connections that one host may have at once.
-pub(crate) const MOST: usize = 16_384;
+/// Maximum number of simultaneous connections of a host.
+pub(crate) const MAX_CONNECTIONS: usize = 16_384;
 /// Where a client's ports come from (RFC 6335), as many as Linux takes.
 const EPHEMERAL: core::ops::Range<u16> = 32_768..61_000;
 /// A SYN among the flags of a segment.
@@ -128,7 +128,7 @@ impl Connections {
     }
 
     fn put(&mut self, owner: usize, key: Key, options: SocketOptions) -> Option<Id> {
-        if self.all.len() - self.free.len() >= MOST {
+        if self.all.len() - self.free.len() >= MAX_CONNECTIONS {
             return None;
         }
         let mut end = Endpoint::new(self.stack.mtu, key.2, options);

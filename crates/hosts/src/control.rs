@@ -22,20 +22,20 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use node::ConfigError;
 use node::{Flow, Frame, Node, Out, Port, Properties, Statistics, Time};
-use packet::segment::{Kind, LONGEST, Segment, WINDOW};
+use packet::segment::{Kind, MAX_DATA_LEN, Segment, WINDOW};
 
 /// The usual port of OpenFlow (IANA).
 pub const PORT: u16 = 6653;
 const CHANNEL: Port = Port(0);
 const NETWORK: Port = Port(1);
-/// Connections at once.
-const MOST: usize = 4096;
+/// Maximum number of simultaneous connections.
+const MAX_CONNECTIONS: usize = 4096;
 /// Connections that the network opened have numbers from here: the channel's own count from 0.
 const OURS: u32 = 1 << 31;
 /// After how long without an answer a connection that is to be opened is given up.
 const GIVE_UP: Time = Time::from_secs(10);
 
-/// What the node is made from.
+/// Configuration of the node.
 #[derive(Clone, Debug, Default)]
 #[cfg_attr(
     feature = "serde",
@@ -265,7 +265,7 @@ impl Relay {
             channel.open |= number >= OURS;
             return;
         }
-        let room = number < OURS && self.channels.len() < MOST;
+        let room = number < OURS && self.channels.len() < MAX_CONNECTIONS;
         let to = self.config.to.filter(|_| room);
         let to = to.map(|to| to.with(PORT));
         match to.and_then(|to| context.connect(to, Relay::options(Some(GIVE_UP)))) {
@@ -317,7 +317,7 @@ impl Relay {
             if room == 0 {
                 break;
             }
-            let most = room.min(LONGEST);
+            let most = room.min(MAX_DATA_LEN);
             let taken = socket.recv(|bytes| {
                 let count = bytes.len().min(most);
                 (count, bytes[..count].to_vec())

@@ -31,12 +31,13 @@ use nodes::fragments::{Fragment, Reassembly};
 use nodes::host::Host as Plain;
 use packet::segment::Segment;
 
-/// The most addresses that a host may have.
-pub const MOST_ADDRESSES: usize = 8;
-pub const MOST_PROGRAMS: usize = 1024;
+/// Maximum number of addresses of a host.
+pub const MAX_ADDRESSES: usize = 8;
+/// Maximum number of programs of a host.
+pub const MAX_PROGRAMS: usize = 1024;
 pub(crate) const ARP: [u8; 2] = [8, 6];
 
-/// What a host is made from.
+/// Configuration of a host.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -44,7 +45,7 @@ pub(crate) const ARP: [u8; 2] = [8, 6];
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// Its addresses, each with what is on the link; at most [`MOST_ADDRESSES`].
+    /// Its addresses, each with what is on the link; at most [`MAX_ADDRESSES`].
     #[cfg_attr(feature = "serde", serde(deserialize_with = "crate::address::several"))]
     pub address: Vec<InterfaceAddress>,
     /// An IPv4 address without a prefix.
@@ -96,8 +97,8 @@ impl Config {
 /// When two programs want one port, or something is out of its range.
 pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Node>, ConfigError> {
     let (networks, mac) = check(&config, !programs.is_empty())?;
-    if programs.len() > MOST_PROGRAMS {
-        let reason = format!("a host runs at most {MOST_PROGRAMS} programs");
+    if programs.len() > MAX_PROGRAMS {
+        let reason = format!("a host runs at most {MAX_PROGRAMS} programs");
         return Err(ConfigError::new("program", reason));
     }
     programs.iter().try_for_each(program::Config::check)?;
@@ -133,8 +134,8 @@ pub(crate) fn check(
     programs: bool,
 ) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
     let networks = config.networks();
-    if networks.len() > MOST_ADDRESSES {
-        let reason = format!("a host has at most {MOST_ADDRESSES} addresses");
+    if networks.len() > MAX_ADDRESSES {
+        let reason = format!("a host has at most {MAX_ADDRESSES} addresses");
         return Err(ConfigError::new("address", reason));
     }
     let six = networks.iter().any(|network| network.address.is_ipv6());

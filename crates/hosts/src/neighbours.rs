@@ -14,19 +14,19 @@ use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::icmpv6::{Icmpv6, Icmpv6View};
 use packet::ipv6::{Ipv6, Ipv6View};
 
-/// How often somebody is asked for who does not answer, and how long is waited for an answer (RFC 4861
-/// section 10; Linux asks as often by ARP).
+/// Number of requests for a neighbour that does not answer, and the timeout of each (RFC 4861
+/// section 10; Linux sends as many by ARP).
 const QUESTIONS: u32 = 3;
 const ANSWER: Time = Time::from_secs(1);
 /// Neighbour discovery is only heard from the same link (RFC 4861).
 const ON_LINK: u8 = 255;
 /// Frames that wait for one answer.
 const WAITING: usize = 1024;
-/// Neighbours that are known at once; of more, those asked for first are forgotten.
-const MOST: usize = 4096;
+/// Maximum number of neighbours. When the table is full, the neighbour requested first is removed.
+const MAX_NEIGHBOURS: usize = 4096;
 const ICMPV6: u8 = 58;
 
-/// What a host knows of its link.
+/// State of a host about its link.
 pub(crate) struct Neighbours {
     mac: [u8; 6],
     networks: Vec<InterfaceAddress>,
@@ -136,7 +136,10 @@ impl Neighbours {
             return;
         }
         let incomplete = self.incomplete.remove(&who);
-        if incomplete.is_none() && !self.known.contains_key(&who) && self.known.len() >= MOST {
+        if incomplete.is_none()
+            && !self.known.contains_key(&who)
+            && self.known.len() >= MAX_NEIGHBOURS
+        {
             self.known.pop_first();
         }
         self.known.insert(who, mac);

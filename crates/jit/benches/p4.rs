@@ -27,13 +27,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How long each measurement runs.
+/// Duration of each measurement.
 const RUN: Duration = Duration::from_millis(400);
-/// How often a program is compiled; the best counts.
+/// Number of compilations of a program; the fastest counts.
 const TRIES: usize = 3;
 const FLOWS: usize = 4096;
-/// So many entries are inserted at most, for so long.
-const MOST_INSERTS: u64 = 150_000;
+/// Maximum number of entries that are inserted.
+const MAX_INSERTS: u64 = 150_000;
+/// Time limit of the insertions.
 const INSERTING: Duration = Duration::from_secs(2);
 /// 64-byte frames at 10 Gb/s.
 const LINE_RATE: f64 = 14.88;
@@ -485,7 +486,7 @@ fn updates(report: &Report) {
         let environment = environment(&program);
         let id = table(&program, "filled");
         let forward = call(&program, id, "forward", vec![Bits::new(9, 2u32)]);
-        let entries: Vec<Update> = (0..MOST_INSERTS)
+        let entries: Vec<Update> = (0..MAX_INSERTS)
             .map(|number| {
                 let (keys, priority) = filling(kind, number);
                 Update::Insert(id, Entry::new(keys, forward.clone()).priority(priority))

@@ -124,8 +124,9 @@ pub(crate) fn new(environment: &Arc<Environment>, options: &Options) -> Result<J
     })
 }
 
-/// So many statements become one function. The time and memory that it takes to make one grow faster than the function.
-const MOST_STATEMENTS: usize = 20_000;
+/// Maximum number of statements of one function. Compile time and memory grow faster than the
+/// function.
+const MAX_FUNCTION_STATEMENTS: usize = 20_000;
 
 /// A function's code, and whether it needs the packet's own bytes.
 struct Made {
@@ -133,7 +134,7 @@ struct Made {
     reads_bytes: bool,
 }
 
-/// What a function is made of.
+/// Source of a function.
 enum What<'a> {
     Section(usize),
     Path(&'a Path),
@@ -191,7 +192,7 @@ fn make(
                 .sum()
         }
     };
-    if statements > MOST_STATEMENTS {
+    if statements > MAX_FUNCTION_STATEMENTS {
         return Err(Error::TooLarge(statements));
     }
     let error = |error| program.error(error).and_then(Bits::to_u64);

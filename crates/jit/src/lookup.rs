@@ -9,10 +9,10 @@ use p4::ir::TableId;
 use pipeline::table::{ALONE, HASH_FACTOR, HASH_SEED, Lookup, Table};
 use std::mem::offset_of;
 
-/// More cells than these are compared by a call.
-const MOST_CELLS: usize = 4;
+/// Maximum number of cells that are compared inline; more are compared by a call.
+const MAX_INLINE_CELLS: usize = 4;
 
-/// What a lookup found, as 64 bits each.
+/// Result of a lookup, as 64 bits each.
 pub(crate) struct Found {
     pub(crate) arguments: Value,
     /// The action's number in the table.
@@ -22,7 +22,7 @@ pub(crate) struct Found {
 }
 
 impl Unit<'_, '_> {
-    /// What a table without direct objects and timeouts has for these keys.
+    /// Entry for these keys of a table without direct objects and timeouts.
     pub(crate) fn entry(&mut self, id: TableId, keys: Vec<Value>) -> Found {
         let form = &self.shared.environment.tables.forms()[id.index()];
         let lookup = form.lookup();
@@ -32,7 +32,7 @@ impl Unit<'_, '_> {
         let table = self.b.ins().iadd_imm_u(tables, at);
         let row = match (lookup, keys.as_slice()) {
             (Lookup::Direct, [key]) => self.direct(table, *key),
-            (Lookup::Hash(cells), keys) if cells == keys.len() && cells <= MOST_CELLS => {
+            (Lookup::Hash(cells), keys) if cells == keys.len() && cells <= MAX_INLINE_CELLS => {
                 self.hashed(table, keys)
             }
             (Lookup::Trie(width), [key]) => self.prefix(table, *key, width),

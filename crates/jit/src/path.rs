@@ -2,7 +2,7 @@
 
 use crate::arithmetic::{Wide, constant};
 use crate::origin::Clean;
-use crate::plan::MOST_HEADER;
+use crate::plan::MAX_HEADER_BITS;
 use crate::runtime::{Shim, State};
 use crate::unit::{End, Unit};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -18,13 +18,13 @@ const SENT: u64 = 3;
 const DROPPED: u64 = 4;
 const LEFT: u64 = 5;
 
-/// What a header has that was never read.
-static ZEROS: [u8; MOST_HEADER as usize / 8] = [0; MOST_HEADER as usize / 8];
+/// Content of a header that was never read.
+static ZEROS: [u8; MAX_HEADER_BITS as usize / 8] = [0; MAX_HEADER_BITS as usize / 8];
 
-/// So many cells are cleared one by one.
-const FEW_CELLS: usize = 40;
+/// Maximum number of cells that are cleared one by one.
+const MAX_UNROLLED_CELLS: usize = 40;
 
-/// What a path's function says at its end.
+/// Converts the return value of a path's function.
 pub(crate) fn passed(result: u64, port: u64) -> Passed {
     let step = (result >> 8) as usize;
     match result & 0xFF {
@@ -162,7 +162,7 @@ impl Unit<'_, '_> {
         }
         let ranges = self.plan.in_cells().map(|slot| self.layout.range(slot));
         let cells: Vec<usize> = ranges.flatten().collect();
-        if cells.len() > FEW_CELLS {
+        if cells.len() > MAX_UNROLLED_CELLS {
             self.call(Shim::Clear, &[]);
         } else {
             for cell in cells {

@@ -6,17 +6,17 @@ use pipeline::engine::{Path, Source, Step};
 use pipeline::layout::limbs;
 use std::collections::BTreeSet;
 
-/// Values of more limbs than these are worked on by the interpreter.
-const MOST_LIMBS: usize = 8;
-/// Lists of slots of more elements than these too.
-const MOST_ELEMENTS: usize = 64;
-/// And headers of more bits.
-pub(crate) const MOST_HEADER: u32 = 8192;
+/// Maximum number of limbs of a compiled value; the interpreter handles wider ones.
+const MAX_LIMBS: usize = 8;
+/// Maximum number of elements of a compiled list of slots; the interpreter handles longer ones.
+const MAX_ELEMENTS: usize = 64;
+/// Maximum header width, bits; the interpreter handles wider ones.
+pub(crate) const MAX_HEADER_BITS: u32 = 8192;
 
-/// So many slots times blocks may a path have for all its slots of at most 64 bits to be registers.
-const MOST_PLACES: usize = 200_000;
+/// Maximum number of slots times blocks of a path with all slots of up to 64 bits in registers.
+const MAX_PLACES: usize = 200_000;
 
-/// Who reads and writes a slot.
+/// Readers and writers of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Users {
     Nobody,
@@ -26,7 +26,7 @@ enum Users {
     Many,
 }
 
-/// What is decided about a program.
+/// Decisions about a program.
 #[derive(Debug)]
 pub(crate) struct Plan {
     users: Vec<Users>,
@@ -83,7 +83,7 @@ impl Plan {
             .map(|(_, section)| blocks(section, program))
             .sum();
         // What one function keeps in registers costs compile time for each of its blocks.
-        let all = blocks * program.slots.len() <= MOST_PLACES;
+        let all = blocks * program.slots.len() <= MAX_PLACES;
         for step in &path.steps {
             let mut user = |slot: &SlotId| {
                 plan.use_in(*slot, if all { 0 } else { u32::MAX });
@@ -296,7 +296,7 @@ fn blocks(section: &Section, program: &Program) -> usize {
 }
 
 fn native_ty(ty: Ty) -> bool {
-    !matches!(ty, Ty::Varbit(_)) && limbs(ty.width()) <= MOST_LIMBS
+    !matches!(ty, Ty::Varbit(_)) && limbs(ty.width()) <= MAX_LIMBS
 }
 
 /// The type of an expression that is compiled; `None` of one that is left to the interpreter.
@@ -308,7 +308,7 @@ pub(crate) fn native(expression: &Expr, slots: &[Slot]) -> Option<Ty> {
             native(index, slots)?;
             let ty = slots[list.first()?.index()].ty;
             let same = list.iter().all(|slot| slots[slot.index()].ty == ty);
-            (same && list.len() <= MOST_ELEMENTS).then_some(ty)?
+            (same && list.len() <= MAX_ELEMENTS).then_some(ty)?
         }
         Expr::Unary(operator, value) => {
             let ty = native(value, slots)?;
@@ -376,7 +376,7 @@ fn native_lvalue(lvalue: &LValue, program: &Program) -> Option<Ty> {
             native(index, slots)?;
             let ty = slots[list.first()?.index()].ty;
             let same = list.iter().all(|slot| slots[slot.index()].ty == ty);
-            let ty = (same && list.len() <= MOST_ELEMENTS).then_some(ty)?;
+            let ty = (same && list.len() <= MAX_ELEMENTS).then_some(ty)?;
             (ty, slice.as_ref().map(|(high, low)| (high, low)))
         }
     };
@@ -397,7 +397,7 @@ pub(crate) fn native_header(header: HeaderId, program: &Program) -> Option<u32> 
         native_ty(ty).then_some(())?;
         width = width.checked_add(ty.width())?;
     }
-    (width <= MOST_HEADER).then_some(width)
+    (width <= MAX_HEADER_BITS).then_some(width)
 }
 
 /// Whether a statement is compiled.
@@ -416,7 +416,7 @@ pub(crate) fn native_statement(statement: &StatementKind, program: &Program) -> 
             let stack = &program.stacks[stack.index()];
             let mut headers = stack.headers.iter();
             size.is_none()
-                && stack.headers.len() <= MOST_ELEMENTS
+                && stack.headers.len() <= MAX_ELEMENTS
                 && program.slots[stack.next.index()].ty == Ty::Bits(32)
                 && headers.all(|header| native_header(*header, program).is_some())
         }

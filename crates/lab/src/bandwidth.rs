@@ -9,7 +9,7 @@ mod report;
 
 pub(crate) use report::{Summary, json, notes, summaries, table, verbose};
 
-use node::link::{FCS, PREAMBLE, SHORTEST};
+use node::link::{FCS, MIN_WIRE_FRAME_LEN, PREAMBLE};
 use node::outcome::{Direction, Tap};
 use node::{Channel, Frame, Rate, Time};
 use nodes::bandwidth::message::Message;
@@ -282,7 +282,7 @@ struct Passed {
 
 impl Lane {
     fn see(&mut self, frame: &Frame, probe: Option<(u16, u32)>) {
-        let bits = 8 * (frame.len().max(SHORTEST) + self.around) as u64;
+        let bits = 8 * (frame.len().max(MIN_WIRE_FRAME_LEN) + self.around) as u64;
         let at = frame.arrived();
         // Less than a byte is what times are rounded to.
         if at > self.busy_until + self.rate.time_of(8, 0).0 {

@@ -6,8 +6,8 @@ use node::{Channel, Probability, QuantityError, QueueLimit, Rate, Size, Time};
 use serde::Deserialize;
 use std::str::FromStr;
 
-/// The widest inter-frame gap that a link may keep, bytes.
-const MOST_GAP: u32 = 1_000_000;
+/// Maximum inter-frame gap of a link, bytes.
+const MAX_GAP: u32 = 1_000_000;
 
 /// Reads the keys of a channel, each of which may be left out, over what `base` says.
 pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fault>) -> Channel {
@@ -120,7 +120,7 @@ struct Gap(u32);
 impl TryFrom<i64> for Gap {
     type Error = &'static str;
     fn try_from(bytes: i64) -> Result<Gap, &'static str> {
-        let gap = u32::try_from(bytes).ok().filter(|gap| *gap <= MOST_GAP);
+        let gap = u32::try_from(bytes).ok().filter(|gap| *gap <= MAX_GAP);
         let wanted = "a gap is from 0 to 1,000,000 bytes; the standard's is 12";
         gap.map(Gap).ok_or(wanted)
     }

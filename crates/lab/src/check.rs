@@ -7,8 +7,8 @@ use node::{GraphError, Level, Rate};
 use nodes::dtp::Device;
 use std::path::Path;
 
-/// The most ports of all nodes together.
-const MOST_PORTS: usize = 200_000;
+/// Maximum number of ports of all nodes together.
+const MAX_PORTS: usize = 200_000;
 
 impl Reader<'_> {
     /// Checks each node by itself, and all of them with the links; with a folder also what they say of files.
@@ -29,12 +29,12 @@ impl Reader<'_> {
                 }
             }
             checked += 1;
-            if all > MOST_PORTS || self.faults.len() >= ENOUGH {
+            if all > MAX_PORTS || self.faults.len() >= ENOUGH {
                 break;
             }
         }
-        if all > MOST_PORTS {
-            let message = format!("the nodes of a lab have at most {MOST_PORTS} ports together");
+        if all > MAX_PORTS {
+            let message = format!("the nodes of a lab have at most {MAX_PORTS} ports together");
             let span = lab.nodes[checked - 1].span.clone();
             let fault = Fault::new(span, message);
             self.faults.push(fault.help("make nodes with fewer ports"));

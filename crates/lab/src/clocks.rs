@@ -4,7 +4,7 @@ use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::plan::Lab;
 use crate::tree::{Value, What};
-use node::oscillator::{MOST_PPM, OscillatorError};
+use node::oscillator::{MAX_PPM, OscillatorError};
 use node::random::Random;
 use node::{Channel, Clocks, Level, Oscillator, Probability, Time};
 use serde::Deserialize;
@@ -66,8 +66,8 @@ fn only_blocks(value: &Value, what: &str) -> Fault {
     fault.help("add `level = \"block\"`")
 }
 
-/// The clock of a node, which all of its links at the level of blocks have there. One that is `within` so many ppm is
-/// drawn by lot.
+/// The clock of a node, which all of its links at the level of blocks use there. The frequency error
+/// is random if the node has `within`, its maximum in ppm.
 pub(crate) fn of_node(value: &Value, seed: u64, faults: &mut Vec<Fault>) -> Oscillator {
     let Some(within) = value.get("within") else {
         return clock(value, faults);
@@ -75,8 +75,8 @@ pub(crate) fn of_node(value: &Value, seed: u64, faults: &mut Vec<Fault>) -> Osci
     let mut fields = Fields::of(value, "a table", faults);
     let most = fields.optional::<f64>("within", faults).unwrap_or(0.0);
     fields.finish(faults);
-    if !(0.0..=MOST_PPM).contains(&most) {
-        let message = format!("a clock is within 0 to {MOST_PPM} ppm");
+    if !(0.0..=MAX_PPM).contains(&most) {
+        let message = format!("a clock is within 0 to {MAX_PPM} ppm");
         faults.push(Fault::new(within.span.clone(), message));
         return Oscillator::default();
     }

@@ -16,19 +16,19 @@ use std::path::Path;
 const LAYER: f64 = 112.0;
 const NODE: f64 = 38.0;
 const EDGE: f64 = 18.0;
-/// What a layer has above and below its nodes that the picture does without at its edges.
+/// Space of a layer above and below its nodes that is cropped at the edges of the picture.
 const SPARE: f64 = 26.0;
 /// Sizes of texts.
 const TITLE: f64 = 17.0;
 const NAME: f64 = 13.0;
 const SMALL: f64 = 11.0;
-/// The most nodes that make a picture.
-const MOST: usize = 2_000;
-/// Links of one kind from which on they are told once, not at each.
-const MANY: usize = 3;
+/// Maximum number of nodes in a diagram.
+const MAX_DIAGRAM_NODES: usize = 2_000;
+/// Minimum number of equal link labels that are replaced by one common label.
+const MIN_SHARED_LABELS: usize = 3;
 const LINE: Colour = Colour::rgb(110, 110, 110);
 const HALO: Colour = Colour::rgb(255, 255, 255).with_alpha(225);
-/// What nodes are filled with, kind by kind: light, and told apart by colour-blind eyes.
+/// Fill colours of nodes by kind: light, and distinct for colour-blind readers.
 const FILLS: [Colour; 6] = [
     Colour::rgb(200, 224, 240),
     Colour::rgb(250, 222, 190),
@@ -47,7 +47,7 @@ impl Lab {
         let ending = path.extension().and_then(|ending| ending.to_str());
         let image = match ending {
             Some("dot") => self.dot().into_bytes(),
-            Some("svg" | "png") if self.nodes.len() > MOST => {
+            Some("svg" | "png") if self.nodes.len() > MAX_DIAGRAM_NODES => {
                 let count = self.nodes.len();
                 let why = format!(
                     "{count} nodes are too many for a picture; .dot is for Graphviz, which has room for them"
@@ -308,7 +308,9 @@ fn shared(
     }
     let mut named = labels.iter().filter(|label| !label.is_empty());
     let first = named.next().cloned().unwrap_or_default();
-    if named.clone().count() + 1 >= MANY && named.all(|label| *label == first) && !first.is_empty()
+    if named.clone().count() + 1 >= MIN_SHARED_LABELS
+        && named.all(|label| *label == first)
+        && !first.is_empty()
     {
         let all = vec![true; labels.len()];
         return (all, vec![(0.5, format!("all links {first}"))]);
@@ -321,7 +323,7 @@ fn shared(
             .map(|member| &labels[*member])
             .filter(|label| !label.is_empty());
         let Some(first) = named.next() else { continue };
-        if named.clone().count() + 1 < MANY || !named.all(|label| label == first) {
+        if named.clone().count() + 1 < MIN_SHARED_LABELS || !named.all(|label| label == first) {
             continue;
         }
         members.iter().for_each(|member| once[*member] = true);

@@ -15,10 +15,10 @@ use crate::tree::{Entry, Value, What};
 use std::ops::Range;
 use std::str::FromStr;
 
-/// How many sections one section may stand for.
-const MOST: u64 = 65_536;
-/// How large all copies of a section may become, in bytes of text.
-const LARGEST: usize = 8 << 20;
+/// Maximum number of copies of a section.
+const MAX_COPIES: u64 = 65_536;
+/// Maximum total length of all copies of a section, bytes of text.
+const MAX_COPIES_LEN: usize = 8 << 20;
 
 /// The copies of a section, each with its number; one without a number if it does not say `each`.
 pub(crate) fn copies(section: &Value, faults: &mut Vec<Fault>) -> Vec<(Option<u64>, Value)> {
@@ -33,14 +33,15 @@ pub(crate) fn copies(section: &Value, faults: &mut Vec<Fault>) -> Vec<(Option<u6
         What::Integer(count) => u64::try_from(*count).ok().map(|count| 0..count),
         _ => each.read().ok().map(|Numbers(range)| range),
     };
-    let Some(range) = range.filter(|range| (1..=MOST).contains(&(range.end - range.start))) else {
+    let Some(range) = range.filter(|range| (1..=MAX_COPIES).contains(&(range.end - range.start)))
+    else {
         let fault = Fault::new(each.span.clone(), "not a number of copies");
         faults.push(fault.help(format!(
-            "write a number, such as `each = 64`, or a range, such as `each = \"1..65\"`, of 1 to {MOST}"
+            "write a number, such as `each = 64`, or a range, such as `each = \"1..65\"`, of 1 to {MAX_COPIES}"
         )));
         return Vec::new();
     };
-    if weight(section).saturating_mul((range.end - range.start) as usize) > LARGEST {
+    if weight(section).saturating_mul((range.end - range.start) as usize) > MAX_COPIES_LEN {
         let fault = Fault::new(each.span.clone(), "too many copies of so large a section");
         faults.push(fault.help("make `each` smaller"));
         return Vec::new();

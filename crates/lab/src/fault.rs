@@ -4,17 +4,17 @@ use packet::printable;
 use std::fmt::{self, Write};
 use std::ops::Range;
 
-/// How many faults are told at once; those behind them often follow from them.
-const MOST: usize = 40;
+/// Maximum number of faults that are reported together; later ones are often consequences.
+const MAX_LISTED: usize = 40;
 
-/// A fault: where it is, what it is, and what mends it.
+/// A fault: its place, its cause, and how to fix it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// Bytes of the lab file.
     pub span: Range<usize>,
-    /// What is wrong.
+    /// Cause of the fault.
     pub message: String,
-    /// What to do about it, if the message does not say.
+    /// How to fix it, if the message does not say.
     pub help: Option<String>,
 }
 
@@ -52,7 +52,7 @@ impl Faults {
     pub(crate) fn new(text: &str, mut list: Vec<Fault>) -> Faults {
         list.sort_by_key(|fault| (fault.span.start, fault.span.end));
         list.dedup();
-        list.truncate(MOST);
+        list.truncate(MAX_LISTED);
         Faults {
             file: Some("lab.toml".into()),
             text: text.into(),

@@ -22,10 +22,10 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-/// The longest lab file, in bytes.
-pub const LONGEST: usize = 1 << 20;
-/// The most nodes, and the most links, of one lab.
-pub const MOST: usize = 100_000;
+/// Maximum length of a lab file, bytes.
+pub const MAX_FILE_LEN: usize = 1 << 20;
+/// Maximum number of nodes of a lab, and of links.
+pub const MAX_NODES: usize = 100_000;
 
 /// Reads and checks a lab file for the world `sim`, without looking at the files that it names. It may have the nodes
 /// that come with Wireline; [`Registry::parse`] reads one with others.
@@ -71,9 +71,9 @@ impl Registry {
         settings: &[(&str, &str)],
     ) -> Result<Lab, Faults> {
         let mut faults = Vec::new();
-        if text.len() > LONGEST {
+        if text.len() > MAX_FILE_LEN {
             let message = format!(
-                "a lab file has at most {LONGEST} bytes, this one {}",
+                "a lab file has at most {MAX_FILE_LEN} bytes, this one {}",
                 text.len()
             );
             faults.push(Fault::new(0..0, message).help("write repeated sections with `each`"));
@@ -150,7 +150,7 @@ impl<'a> Reader<'a> {
         let mut lab = self.head(sections.value("lab"));
         let base = self.default_channel(sections.value("default"));
         let mut made = match sections.value("topology") {
-            Some(section) => topology::read(section, lab.seed, folder, MOST, &mut self.faults),
+            Some(section) => topology::read(section, lab.seed, folder, MAX_NODES, &mut self.faults),
             None => Generated::default(),
         };
         lab.notes = std::mem::take(&mut made.notes);
@@ -311,12 +311,12 @@ impl<'a> Reader<'a> {
 
     /// Whether there are still not too many.
     fn limit(&mut self, count: usize, span: &Range<usize>, what: &str) -> bool {
-        if count > MOST {
-            let message = format!("a lab has at most {MOST} {what}");
+        if count > MAX_NODES {
+            let message = format!("a lab has at most {MAX_NODES} {what}");
             let fault = Fault::new(span.clone(), message);
             self.faults.push(fault.help("make `each` smaller"));
         }
-        count <= MOST
+        count <= MAX_NODES
     }
 
     fn node_sections(&mut self, value: Option<&Value>) -> Vec<(String, Range<usize>, Value)> {

@@ -117,7 +117,7 @@ pub use bandwidth::{Estimated, Truth};
 pub use description::{Description, Key};
 pub use error::{LabError, ReadError};
 pub use fault::{Fault, Faults};
-pub use file::{LONGEST, MOST, parse};
+pub use file::{MAX_FILE_LEN, MAX_NODES, parse};
 pub use hardware::{Cause, Site};
 pub use input::InputError;
 pub use journeys::{Hop, Journeys, Off, Order};

@@ -22,18 +22,18 @@ use std::sync::Arc;
 const TICK: f64 = 6.4;
 /// The same, ps.
 const TICK_PS: u64 = 6_400;
-/// Paper 002 section 4.5.2: so many ticks for each hop.
+/// Bound in ticks for each hop (paper 002 section 4.5.2).
 const BOUND: u64 = 4;
-/// With more nodes than this only neighbours are compared.
-const FEW: usize = 64;
-/// Pairs that are told one by one.
-const TOLD: usize = 32;
+/// Maximum number of nodes of which all pairs are compared; with more, only neighbours are.
+const MAX_ALL_PAIRS_NODES: usize = 64;
+/// Maximum number of pairs that are reported one by one.
+const MAX_LISTED: usize = 32;
 /// Pairs that are drawn.
 const DRAWN: usize = 7;
 /// Points of a pair that are kept to be drawn: of longer runs every other, and so on.
 const POINTS: usize = 2_000;
 
-/// What works below the nodes of a lab.
+/// Sublayers below the nodes of a lab.
 pub(crate) fn sublayers(lab: &Lab) -> Vec<(NodeId, Box<dyn Sublayer>)> {
     let nodes = lab.nodes.iter().enumerate();
     let devices = nodes.filter_map(|(node, plan)| {
@@ -199,7 +199,7 @@ impl Watched {
         for a in 0..nodes.len() {
             let hops = distances(&near, a);
             for (b, &hops) in hops.iter().enumerate().skip(a + 1) {
-                if nodes.len() > FEW && hops != Some(1) {
+                if nodes.len() > MAX_ALL_PAIRS_NODES && hops != Some(1) {
                     continue;
                 }
                 pairs.push(Pair {
@@ -377,13 +377,15 @@ fn write_given_up(f: &mut String, nodes: &[NodeOutcome]) -> fmt::Result {
     if all == 0 {
         return Ok(());
     }
-    let named = given_up(nodes).take(TOLD).map(|(node, peers)| match peers {
-        1 => format!("{node} (1 peer)"),
-        peers => format!("{node} ({} peers)", number(peers)),
-    });
+    let named = given_up(nodes)
+        .take(MAX_LISTED)
+        .map(|(node, peers)| match peers {
+            1 => format!("{node} (1 peer)"),
+            peers => format!("{node} ({} peers)", number(peers)),
+        });
     let mut named = named.collect::<Vec<_>>().join(", ");
-    if all > TOLD {
-        named += &format!(" and {} more nodes", number((all - TOLD) as u64));
+    if all > MAX_LISTED {
+        named += &format!(" and {} more nodes", number((all - MAX_LISTED) as u64));
     }
     writeln!(
         f,
@@ -423,7 +425,7 @@ impl Offsets {
         head.extend(cells(&["bound", "in ns", "looks over it"]));
         let mut lines = vec![head];
         let neighbours = self.at(Some(1));
-        if neighbours.clone().count() <= TOLD {
+        if neighbours.clone().count() <= MAX_LISTED {
             for pair in neighbours {
                 let [a, b] = &pair.names;
                 lines.push(self.line(format!("{a} to {b}"), std::iter::once(pair)));
@@ -449,7 +451,7 @@ impl Offsets {
         if let Some(daemons) = &self.daemons {
             daemons.write(f)?;
         }
-        if self.nodes.len() > TOLD {
+        if self.nodes.len() > MAX_LISTED {
             return Ok(());
         }
         let mut lines = vec![cells(&["counter", "faster than true time [ppm]"])];

@@ -4,14 +4,14 @@ use crate::error::LabError;
 use std::collections::BTreeSet;
 use std::path::{Component, Path, PathBuf};
 
-/// Symbolic links that are followed from one name.
-const MOST_LINKS: usize = 40;
+/// Maximum number of symbolic links that are followed from one name.
+const MAX_SYMLINKS: usize = 40;
 
 /// Refuses names that lead out of the folder, by `..`, as absolute paths, or by symbolic links; with `allowed` they may. Refuses
 /// two files of one name, and one that the lab reads, in any case.
 ///
 /// # Errors
-/// Which name it is, and what mends it.
+/// The name, and the fix.
 pub(crate) fn check(
     folder: &Path,
     outputs: &[PathBuf],
@@ -68,7 +68,7 @@ fn real(path: &Path) -> PathBuf {
             Some(_) => {
                 let next = found.join(&part);
                 match std::fs::read_link(&next) {
-                    Ok(link) if links < MOST_LINKS => {
+                    Ok(link) if links < MAX_SYMLINKS => {
                         links += 1;
                         left.extend(parts(&link));
                     }

@@ -22,10 +22,10 @@ use std::time::Duration;
 const WAITING: usize = 1024;
 /// Events between two looks at the ports.
 const SLICE: u32 = 1024;
-/// How often the end is looked for.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval at which threads check whether the run has ended.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What being kept to the clock was worth.
+/// Accuracy of the pacing by the clock.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pace {
     /// Frames that came from ports of the machine.
@@ -36,7 +36,7 @@ pub struct Pace {
     pub left: u64,
     /// From when they arrived in simulated time to when they were given to the kernel.
     pub leaving: Spread,
-    /// By how much simulated time was behind real time, at each look.
+    /// Lag of simulated time relative to real time, at each sample.
     pub behind: Spread,
     /// Frames that a port did not take, or for which the kernel had no room.
     pub lost: u64,
@@ -180,13 +180,13 @@ fn read(
 ) -> u64 {
     while !over.load(Ordering::Relaxed) {
         let mut open = true;
-        let read = rx.receive(LOOK, &mut |received| {
+        let read = rx.receive(STOP_POLL_INTERVAL, &mut |received| {
             let frame = Frame::new(received.bytes);
             open &= sender.send((at, received.at_ns, frame)).is_ok();
         });
         match read {
             Ok(_) if open => {}
-            Err(PortError::Down { .. }) => std::thread::park_timeout(LOOK),
+            Err(PortError::Down { .. }) => std::thread::park_timeout(STOP_POLL_INTERVAL),
             _ => break,
         }
     }
@@ -248,7 +248,7 @@ impl Clock {
                 true => Duration::from_nanos((due - due.min(self.now())).as_ps() / 1_000),
                 false => Duration::ZERO,
             };
-            match frames.recv_timeout(wait.min(LOOK)) {
+            match frames.recv_timeout(wait.min(STOP_POLL_INTERVAL)) {
                 Ok(arrival) => {
                     // They come together at one time, that of the first.
                     sim.advance_to(self.now().min(self.until), SLICE)?;
@@ -258,7 +258,9 @@ impl Clock {
                 }
                 Err(RecvTimeoutError::Timeout) => {}
                 // All ports have ended: what is in the graph goes on.
-                Err(RecvTimeoutError::Disconnected) => std::thread::park_timeout(wait.min(LOOK)),
+                Err(RecvTimeoutError::Disconnected) => {
+                    std::thread::park_timeout(wait.min(STOP_POLL_INTERVAL))
+                }
             }
         }
     }

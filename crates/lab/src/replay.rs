@@ -28,8 +28,8 @@ struct Kept {
     failure: Option<String>,
 }
 
-/// The most notes that are kept; what is said that often is known.
-const MOST_NOTES: usize = 100;
+/// Maximum number of notes that are kept; further ones repeat the same.
+const MAX_NOTES: usize = 100;
 
 impl Notes {
     /// The same notes, for another node to add to.
@@ -44,7 +44,7 @@ impl Notes {
     pub fn add(&self, note: String) {
         let mut kept = self.kept.lock();
         let notes = kept.notes.entry(self.of).or_default();
-        if notes.len() < MOST_NOTES {
+        if notes.len() < MAX_NOTES {
             notes.push(note);
         }
     }
@@ -78,7 +78,7 @@ impl Notes {
     pub fn list(&self) -> Vec<String> {
         let kept = self.kept.lock();
         let all = kept.notes.values().flatten();
-        all.take(MOST_NOTES).cloned().collect()
+        all.take(MAX_NOTES).cloned().collect()
     }
 
     /// How many packets of replayed files were skipped, cut short, or could not be read.
@@ -227,7 +227,7 @@ impl Replayed {
                 cut,
                 format!("{name}: {cut} packets had been cut short when they were captured"),
             );
-            if skipped > MOST_NOTES as u64 {
+            if skipped > MAX_NOTES as u64 {
                 self.notes.add(format!(
                     "{name}: {skipped} bad packets or lines were skipped"
                 ));

@@ -29,9 +29,10 @@ use stage::Stage;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// From so many nodes on a lab runs on all processors.
-const MANY: usize = 48;
-/// Before so many events it runs on one: a short lab is over before several threads have paid for themselves.
+/// Minimum number of nodes of a lab that runs on all processors by default.
+const MIN_PARALLEL_NODES: usize = 48;
+/// Number of events before which a lab runs on one processor: a short lab is over before several
+/// threads pay.
 const WHOLE_FOR: u64 = 1 << 18;
 
 /// Runs a lab, writes its captures and plots, and tells what came of it.
@@ -61,7 +62,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     let mut gates = PortNodes::default();
     let graph = stage.graph(lab, options, world, realtime.then_some(&mut gates))?;
     let taps = stage.taps(lab);
-    // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on for ever.
+    // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on forever.
     let tests: usize = lab.tests();
     let (done, asked) = (stage.tests_done(tests), options.stop);
     let stop = move || tests > 0 && done() || asked.is_some_and(|stop| stop());
@@ -300,7 +301,7 @@ fn threads(lab: &Lab, options: &Options, realtime: bool) -> usize {
         _ if one => 1,
         Some(threads) => threads,
         // Fewer nodes have too little to do between two times at which threads meet.
-        None if lab.nodes.len() < MANY => 1,
+        None if lab.nodes.len() < MIN_PARALLEL_NODES => 1,
         None => processors(),
     }
 }

@@ -27,10 +27,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// The key of the lab file from which all random numbers of a run come.
 const SEED: &str = "lab.seed";
 
-/// The most runs of one sweep.
-pub const MOST: usize = 1_000_000;
+/// Maximum number of runs of one sweep.
+pub const MAX_RUNS: usize = 1_000_000;
 
-/// What is to be run.
+/// Definition of the runs.
 pub struct Sweep {
     /// The lab file.
     pub file: PathBuf,
@@ -38,9 +38,9 @@ pub struct Sweep {
     pub axes: Vec<Axis>,
     /// Seeds of each combination: the first, and how many.
     pub seeds: (u64, u64),
-    /// On at most so many threads.
+    /// Maximum number of threads.
     pub threads: usize,
-    /// What else a run needs; it writes nothing, whatever this says.
+    /// Other options of a run; it writes nothing, whatever they say.
     pub options: Options,
 }
 
@@ -133,8 +133,8 @@ impl Sweep {
     /// The first combination with which it is not.
     pub fn check(&self, registry: &Registry) -> Result<(), SweepError> {
         let runs = self.points().saturating_mul(self.seeds.1 as usize);
-        if runs > MOST {
-            let message = format!("{runs} runs are asked for; {MOST} are the most");
+        if runs > MAX_RUNS {
+            let message = format!("{runs} runs are asked for; {MAX_RUNS} are the most");
             return Err(SweepError::TooMuch(message));
         }
         if self.axes.iter().any(|axis| axis.key == SEED) {

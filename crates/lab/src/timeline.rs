@@ -3,8 +3,8 @@
 use node::Time;
 use std::collections::VecDeque;
 
-/// Stretches of time that are kept apart; where there would be more, each becomes twice as long.
-const MOST: usize = 2048;
+/// Maximum number of stretches of time. When there would be more, each becomes twice as long.
+const MAX_STRETCHES: usize = 2048;
 /// Picoseconds of a stretch at first.
 const FIRST: u64 = 1 << 20;
 
@@ -37,7 +37,7 @@ impl Timeline {
 
     /// Takes in a number.
     pub fn add(&mut self, at: Time, value: u64) {
-        while at.as_ps() / self.width >= MOST as u64 {
+        while at.as_ps() / self.width >= MAX_STRETCHES as u64 {
             self.halve();
         }
         let index = (at.as_ps() / self.width) as usize;
@@ -137,7 +137,7 @@ mod tests {
         for n in 0..100_000u64 {
             line.add(Time::from_us(n), 3);
         }
-        assert!(line.stretches.len() <= MOST);
+        assert!(line.stretches.len() <= MAX_STRETCHES);
         assert_eq!(line.stretches.iter().sum::<u64>(), 300_000);
         let (width, few) = line.of_at_most(10, Time::from_ms(100));
         assert!(few.len() <= 10 && width * few.len() as u64 >= 100_000_000_000);

@@ -10,15 +10,15 @@ use nodes::capture::Recorder;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// Arrivals that are kept for a plot; of more, every second, fourth, ... is.
-const MOST: usize = 1 << 17;
+/// Maximum number of arrivals kept for a plot. Of more, every second, fourth, ... is kept.
+const MAX_ARRIVALS: usize = 1 << 17;
 /// Bytes of payload by which a frame is known again.
 const IDENTIFYING: usize = 128;
 
 /// One frame in a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Arrival {
-    /// Which frame at this place, from 0.
+    /// Number of the frame at this place, from 0.
     pub number: u64,
     /// First bit, in picoseconds of the run.
     pub at_ps: u64,
@@ -56,7 +56,7 @@ impl Arrivals {
             gap_ps,
             delay_ps: departure.and_then(|departure| at_ps.checked_sub(departure)),
         });
-        if self.list.len() >= MOST {
+        if self.list.len() >= MAX_ARRIVALS {
             self.every *= 2;
             let every = self.every;
             self.list
@@ -161,7 +161,7 @@ mod tests {
         for n in 0..1_000_000 {
             arrivals.add(n * 100, &[]);
         }
-        assert!(arrivals.list.len() < MOST && arrivals.list.len() > MOST / 4);
+        assert!(arrivals.list.len() < MAX_ARRIVALS && arrivals.list.len() > MAX_ARRIVALS / 4);
         assert!(
             arrivals.list[1..]
                 .iter()

@@ -1,4 +1,4 @@
-//! Faults of lab files: each is found, at its place, with its mend.
+//! Faults of lab files: each is found, at its place, with its fix.
 
 /// The faults of a file, each as `LINE:COLUMN message / help`.
 fn faults(text: &str) -> Vec<String> {
@@ -176,7 +176,7 @@ fn broken_syntax_is_told_as_such_and_nothing_else() {
 
 #[test]
 fn huge_files_are_refused_at_once() {
-    let text = "#".repeat(lab::LONGEST + 1);
+    let text = "#".repeat(lab::MAX_FILE_LEN + 1);
     assert_eq!(lab::parse(&text).unwrap_err().list.len(), 1);
     let bomb =
         "[node.'a{n}']\neach = 65536\nkind = 'sink'\n[node.'b{n}']\neach = 65536\nkind = 'sink'\n";

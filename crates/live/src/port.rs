@@ -32,7 +32,7 @@ pub use spec::{ChannelSpec, Copying, Endpoint, Line, Medium, PortSpec, SpecError
 
 use crate::kernel::clock;
 use crate::kernel::interface::Interface;
-use packet::{Departure, LONGEST_ON_WIRE, Tick};
+use packet::{Departure, MAX_WIRE_FRAME_LEN, Tick};
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -103,7 +103,7 @@ impl PortInfo {
             tick: options.tick,
             stamps: Stamps::Software,
             mac: None,
-            mtu: LONGEST_ON_WIRE as u32 - 14,
+            mtu: MAX_WIRE_FRAME_LEN as u32 - 14,
             method,
             driver: String::new(),
             link: true,
@@ -188,9 +188,9 @@ impl Options {
         let usual = Options::default();
         Options {
             ring: true,
-            buffer: (RINGS / ports.max(1)).clamp(LEAST_RING, usual.buffer),
+            buffer: (RINGS / ports.max(1)).clamp(MIN_RING_BYTES, usual.buffer),
             returns: true,
-            patience: NODES_PATIENCE,
+            patience: NODE_SEND_TIMEOUT,
             ..usual
         }
     }
@@ -201,7 +201,7 @@ impl Options {
     pub fn of_wires() -> Options {
         Options {
             returns: true,
-            patience: NODES_PATIENCE,
+            patience: NODE_SEND_TIMEOUT,
             ..Options::default()
         }
     }
@@ -209,10 +209,10 @@ impl Options {
 
 /// Bytes that the rings of all ports of a node take together.
 const RINGS: usize = 128 << 20;
-/// Bytes of a ring at least: a thousand frames.
-const LEAST_RING: usize = 2 << 20;
-/// What one port's queue may keep the others of a node waiting.
-const NODES_PATIENCE: Duration = Duration::from_millis(10);
+/// Minimum size of a ring, bytes: a thousand frames.
+const MIN_RING_BYTES: usize = 2 << 20;
+/// Timeout for a full transmit queue of a node's port; the node's other ports wait meanwhile.
+const NODE_SEND_TIMEOUT: Duration = Duration::from_millis(10);
 
 impl Default for Options {
     fn default() -> Options {

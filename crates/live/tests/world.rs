@@ -128,7 +128,7 @@ fn frames_go_round_in_order_and_never_earlier_than_the_bound() {
     let back = bench.back.lock().unwrap();
     assert!(back.iter().map(|(number, _)| *number).eq(0..200));
     // Two ways of 1 ms and the echo; each clock reading may be some 100 ns off.
-    let lead = Time::from_ns(2 * live::port::pace::MOST_LEAD_NS);
+    let lead = Time::from_ns(2 * live::port::pace::MAX_LEAD_NS);
     let least = delay + Time::from_us(1_998) - lead;
     assert!(back.iter().all(|(_, took)| *took >= least), "{back:?}");
     assert!(seen.lock().unwrap().iter().copied().eq(0..200));
@@ -221,7 +221,10 @@ fn a_frame_sent_by_a_port_that_is_not_there_is_a_counted_drop() {
         fn wake(&mut self, _: Time, out: &mut Out) {
             self.0 = true;
             out.send(Port(9), Frame::new(&[0; 60]));
-            out.send(Port(0), Frame::new(&vec![0; node::frame::LONGEST + 1]));
+            out.send(
+                Port(0),
+                Frame::new(&vec![0; node::frame::MAX_FRAME_LEN + 1]),
+            );
         }
 
         fn next_wake(&self) -> Option<Time> {

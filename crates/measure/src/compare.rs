@@ -24,7 +24,7 @@ mod pending;
 
 pub use delays::Delays;
 pub use identity::{Basis, Identity, identity};
-pub use order::{LONGEST_EXTENT, Reordering};
+pub use order::{MAX_EXTENT, Reordering};
 
 use crate::profile::Trace;
 use alloc::vec;
@@ -35,8 +35,8 @@ use pending::{Entry, Pending};
 pub const LISTED: usize = 10_000;
 /// Packets found before the offset between the clocks is taken as known.
 const SETTLED: usize = 256;
-/// A delay longer than this, in ps, is one between two clocks: 10 s.
-const LONGEST: i128 = 10_000_000_000_000;
+/// Maximum delay measured with one clock, ps: 10 s. A longer delay is one between two clocks.
+const MAX_SAME_CLOCK_DELAY_PS: i128 = 10_000_000_000_000;
 /// Delays further from the offset than this, in ps, do not change it: 1 s.
 const ASTRAY: i128 = 1_000_000_000_000;
 
@@ -314,7 +314,7 @@ impl Comparison {
         sorted.sort_unstable();
         self.offset = Some(sorted.first().copied().unwrap_or(0));
         self.zero = match sorted.first() {
-            Some(&least) if !(0..=LONGEST).contains(&least) => least,
+            Some(&least) if !(0..=MAX_SAME_CLOCK_DELAY_PS).contains(&least) => least,
             _ => 0,
         };
         for (at, delay) in core::mem::take(&mut self.early) {

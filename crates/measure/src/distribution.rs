@@ -40,20 +40,20 @@ use alloc::vec::Vec;
 use core::fmt;
 use node::Time;
 
-/// Of a normal distribution nothing lies farther from the mean than so many deviations: without a bound
-/// one value in 500 million would.
+/// Maximum distance of a normal distribution's values from the mean, in deviations: without a bound
+/// one value in 500 million would exceed it.
 pub const REACH: f64 = 6.0;
-/// The most entries of a table.
-pub const MOST: usize = 1 << 20;
+/// Maximum number of values of a table.
+pub const MAX_VALUES: usize = 1 << 20;
 
-/// What values are counts of.
+/// Unit of the values.
 pub trait Unit: Copy + PartialEq + fmt::Debug + fmt::Display {
     /// A value as people write it, for messages.
     const EXAMPLE: &'static str;
     /// Reads a value.
     ///
     /// # Errors
-    /// What is wrong, and what is wanted.
+    /// The problem, and the expected form.
     fn read(text: &str) -> Result<Self, UnitError>;
     /// As a count.
     fn count(self) -> u64;

@@ -5,9 +5,10 @@ use alloc::collections::BTreeMap;
 use node::Histogram;
 use node::histogram::Bucket;
 
-/// Long durations that are kept exactly; more are kept to `1/2^KEPT_BITS` of themselves.
-const FEW: usize = 512;
-const KEPT_BITS: u32 = 11;
+/// Maximum number of long durations that are kept exactly.
+const MAX_EXACT: usize = 512;
+/// Precision of further ones: `1/2^COARSE_BITS` of their value.
+const COARSE_BITS: u32 = 11;
 
 /// Lengths of time, in ps. Those of up to 213 days, which 64 bits hold, are in a histogram; longer
 /// ones are counted apart, and are as few as there are years.
@@ -41,10 +42,10 @@ impl Durations {
 
     #[cold]
     fn add_long(&mut self, ps: u128) {
-        let place = match self.long.len() < FEW || self.long.contains_key(&ps) {
+        let place = match self.long.len() < MAX_EXACT || self.long.contains_key(&ps) {
             true => ps,
             false => {
-                let cut = (u128::BITS - ps.leading_zeros()).saturating_sub(KEPT_BITS + 1);
+                let cut = (u128::BITS - ps.leading_zeros()).saturating_sub(COARSE_BITS + 1);
                 ps >> cut << cut
             }
         };
@@ -102,7 +103,7 @@ impl Durations {
         if self.long.is_empty() {
             return (Cow::Borrowed(&self.histogram), 1.0);
         }
-        let mut coarse = Histogram::with_precision(KEPT_BITS);
+        let mut coarse = Histogram::with_precision(COARSE_BITS);
         for (_, high, count) in self.buckets() {
             coarse.record_many(u64::try_from(high / COARSE).unwrap_or(u64::MAX), count);
         }

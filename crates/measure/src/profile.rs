@@ -40,7 +40,7 @@ pub use bursts::Bursts;
 pub use energy::{Energy, Octave};
 pub use line::Line;
 pub use trace::{SAMPLES, Sample};
-pub use windows::{MOST_WINDOWS, Rates, Window};
+pub use windows::{MAX_WINDOWS, Rates, Window};
 
 use crate::durations::Durations;
 use crate::statistics::{Moments, Order, Statistics, Summary};
@@ -55,10 +55,10 @@ const FINE: u32 = 12;
 pub const CLASSES: [u32; 6] = [64, 127, 255, 511, 1023, 1518];
 /// Stamps below this, in ps, count from the start of a run, and probes tell the delay: 106 days.
 const OF_A_RUN: u128 = 1 << 63;
-/// The latest stamp, in ps: the last second of pcapng. Later ones count as this.
-const LATEST: u128 = (u64::MAX as u128) * 1_000_000_000_000;
+/// Maximum timestamp, ps: the last second of pcapng. Later ones count as this.
+const MAX_STAMP_PS: u128 = (u64::MAX as u128) * 1_000_000_000_000;
 
-/// What is looked for.
+/// Configuration of a profile.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Config {
     /// The rate of the line; without it there are no gaps, and bursts only if
@@ -129,7 +129,7 @@ impl Profile {
     /// Takes a packet into account. `at_ps` is the time of its first bit, from any zero; `length` is
     /// that of the frame without FCS, of which `frame` may be a part.
     pub fn observe(&mut self, at_ps: u128, length: u32, frame: &[u8]) {
-        let at_ps = at_ps.min(LATEST);
+        let at_ps = at_ps.min(MAX_STAMP_PS);
         let is_first = self.first.is_none();
         let first = *self.first.get_or_insert(at_ps);
         if is_first {
@@ -268,8 +268,8 @@ impl Profile {
         self.windows.rates()
     }
 
-    /// The windows for a picture, at most [`MOST_WINDOWS`]; and their length in ps, which is a multiple
-    /// of that of [`rates`](Profile::rates).
+    /// The windows for a picture, at most [`MAX_WINDOWS`], and their length in ps, a multiple of
+    /// that of [`rates`](Profile::rates).
     pub fn windows(&self) -> (u128, &[Window]) {
         self.windows.list()
     }
@@ -416,7 +416,7 @@ mod tests {
         ] {
             let all = profile(times, at_ten_gigabit());
             assert_eq!(all.packets(), 3);
-            assert!(all.windows().1.len() <= MOST_WINDOWS);
+            assert!(all.windows().1.len() <= MAX_WINDOWS);
             assert!(all.delays().summary().sd.is_finite());
         }
         let none = profile([], at_ten_gigabit());

@@ -14,10 +14,10 @@ use alloc::vec::Vec;
 use node::{Histogram, Time};
 use sequence::Sequence;
 
-/// Streams whose order is followed at once; probes of further ones are only counted.
-pub const MOST_STREAMS: usize = 256;
+/// Maximum number of streams whose order is followed; probes of further ones are only counted.
+pub const MAX_STREAMS: usize = 256;
 
-/// What is known about the frames observed so far.
+/// Statistics of the frames observed so far.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     stream: Option<u16>,
@@ -128,7 +128,7 @@ impl Statistics {
             .binary_search_by_key(&stream, |(stream, _)| *stream)
         {
             Ok(index) => self.streams[index].1.see(sequence),
-            Err(index) if self.streams.len() < MOST_STREAMS => {
+            Err(index) if self.streams.len() < MAX_STREAMS => {
                 let mut order = Sequence::default();
                 order.see(sequence);
                 self.streams.insert(index, (stream, order));

@@ -8,7 +8,7 @@
 //! 213 days of a run own time is within 2 ps of what the oscillator's figures say, and and it is a
 //! function of the time alone: what was asked before changes nothing. With a deviation of 0 it is exact.
 
-use crate::oscillator::MOST_PPM;
+use crate::oscillator::MAX_PPM;
 use crate::{Oscillator, Time};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -208,7 +208,7 @@ fn degrees(points: &[(Time, f64)], at: u64) -> f64 {
 
 /// Adds the law from one time to another, held within what an oscillator may be off.
 fn within(pieces: &mut Vec<Piece>, mut from: u64, to: u64, mut rate: i128, slope: i64) {
-    let most = (MOST_PPM * PPM) as i128;
+    let most = (MAX_PPM * PPM) as i128;
     // How long until the rate has gone this far.
     let time_of = |far: i128| match slope {
         0 => u64::MAX,

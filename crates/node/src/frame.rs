@@ -7,12 +7,13 @@ use core::ops::{Deref, DerefMut};
 
 /// Bytes kept free before a new frame, for tags and outer headers that are pushed on it.
 pub const HEADROOM: usize = 64;
-/// The longest frame, in bytes without FCS, that any part carries (FORMATS section 2).
-pub const LONGEST: usize = 262_144;
-/// Frames kept by a [`Pool`] for later; more are freed. 16 Ki frames of 1.5 kB are 25 MB.
-const KEPT: usize = 16 * 1024;
-/// Bytes of buffers kept: as much as so many of the longest frames of a wire need. Super-frames are so few then.
-const KEPT_BYTES: usize = KEPT * 16 * 1024;
+/// Maximum frame length without FCS, bytes (FORMATS section 2).
+pub const MAX_FRAME_LEN: usize = 262_144;
+/// Maximum number of free frames of a [`Pool`]; more are freed. 16 Ki frames of 1.5 kB are 25 MB.
+const MAX_POOLED_FRAMES: usize = 16 * 1024;
+/// Maximum size of the buffers of a [`Pool`], bytes: that of 16 Ki frames of the maximum length on
+/// a wire. Super-frames reach it with fewer frames.
+const MAX_POOLED_BYTES: usize = MAX_POOLED_FRAMES * 16 * 1024;
 
 /// By what a world knows a frame that the system has given it and waits for an answer about: a packet at a hook of the
 /// kernel. Any number but zero, whose meaning is the world's own.
@@ -240,7 +241,7 @@ impl Pool {
     /// Gives a frame's buffer back.
     pub fn give(&mut self, frame: Frame) {
         let bytes = self.bytes + frame.0.bytes.capacity();
-        if self.free.len() < KEPT && bytes <= KEPT_BYTES {
+        if self.free.len() < MAX_POOLED_FRAMES && bytes <= MAX_POOLED_BYTES {
             self.bytes = bytes;
             self.free.push(frame);
         }
@@ -308,7 +309,10 @@ mod tests {
 
     #[test]
     fn a_pool_keeps_frames_by_number_and_by_bytes() {
-        for (len, kept) in [(60, KEPT), (LONGEST, KEPT_BYTES / LONGEST)] {
+        for (len, kept) in [
+            (60, MAX_POOLED_FRAMES),
+            (MAX_FRAME_LEN, MAX_POOLED_BYTES / MAX_FRAME_LEN),
+        ] {
             let mut pool = Pool::default();
             for _ in 0..=kept {
                 let mut frame = Frame(Box::default());

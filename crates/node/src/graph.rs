@@ -128,9 +128,9 @@ pub enum BlocksFault {
     Oscillator(OscillatorError),
 }
 
-/// The least inter-frame gap at the level of blocks, bytes: what the deficit idle count makes of it,
-/// 5 to 11, can always be coded.
-pub const LEAST_BLOCK_GAP: u32 = 8;
+/// Minimum inter-frame gap of links at the level of blocks, bytes. The deficit idle count makes
+/// gaps of 5 to 11 bytes of it, which can always be encoded.
+pub const MIN_BLOCK_GAP: u32 = 8;
 
 impl Channel {
     /// Whether there can be such a link at the level of blocks; `Ok` for one at the level of frames.
@@ -144,7 +144,7 @@ impl Channel {
         if self.rate != Some(Rate::TEN_GIGABIT) {
             return Err(BlocksFault::Rate);
         }
-        if self.gap < LEAST_BLOCK_GAP {
+        if self.gap < MIN_BLOCK_GAP {
             return Err(BlocksFault::Gap);
         }
         let ends = [&clocks.sender, &clocks.receiver];

@@ -12,10 +12,10 @@ use alloc::boxed::Box;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The finest precision: 2^16 buckets to a power of two, half a megabyte each.
-const FINEST: u32 = 16;
-/// So many values are kept as they are.
-const FEW: usize = 512;
+/// Maximum precision, bits: 2^16 buckets for each power of two, half a megabyte each.
+const MAX_PRECISION: u32 = 16;
+/// Maximum number of values that are kept exactly.
+const MAX_EXACT_VALUES: usize = 512;
 
 /// Counts of values, in whatever unit the caller has.
 ///
@@ -66,7 +66,7 @@ impl Histogram {
     /// `8 * 2^fine` bytes.
     pub fn with_precision(fine: u32) -> Histogram {
         Histogram {
-            fine: fine.min(FINEST),
+            fine: fine.min(MAX_PRECISION),
             rows: Vec::new(),
             few: Vec::new(),
             total: 0,
@@ -80,7 +80,7 @@ impl Histogram {
         for row in 0..65 - self.fine as usize {
             self.row(row);
         }
-        self.few.reserve_exact(FEW);
+        self.few.reserve_exact(MAX_EXACT_VALUES);
         self
     }
 
@@ -102,7 +102,7 @@ impl Histogram {
             Some(Some(counts)) => counts[column] += count,
             _ => self.row(row)[column] += count,
         }
-        if self.total < FEW as u64 {
+        if self.total < MAX_EXACT_VALUES as u64 {
             self.keep(value, count);
         }
         self.total += count;
@@ -113,7 +113,7 @@ impl Histogram {
     /// Keeps a value among the few, as often as there is room.
     #[cold]
     fn keep(&mut self, value: u64, count: u64) {
-        let room = (FEW - self.few.len()) as u64;
+        let room = (MAX_EXACT_VALUES - self.few.len()) as u64;
         let len = self.few.len() + count.min(room) as usize;
         self.few.resize(len, value);
     }
@@ -248,7 +248,7 @@ mod tests {
 
     #[test]
     fn every_value_is_in_its_bucket_and_no_further_off_than_promised() {
-        for fine in [0, 5, 7, 10, FINEST] {
+        for fine in [0, 5, 7, 10, MAX_PRECISION] {
             let powers = (6..64).flat_map(|n| {
                 let power = 1u64 << n;
                 [power - 1, power, power + 1, power + power / 3]

@@ -23,12 +23,16 @@ pub const PREAMBLE: usize = 8;
 pub const FCS: usize = 4;
 /// Inter-frame gap, bytes: the standard's minimum, and what a [`Channel`] keeps unless it says otherwise.
 pub const GAP: usize = 12;
-/// The shortest frame on a wire, bytes without FCS.
-pub const SHORTEST: usize = 60;
+/// Minimum frame length on a wire without FCS, bytes.
+pub const MIN_WIRE_FRAME_LEN: usize = 60;
 
 /// Bytes that a frame of `len` bytes without FCS takes on a line: with padding, preamble, FCS and least gap.
 pub const fn on_wire(len: usize) -> u64 {
-    let padded = if len < SHORTEST { SHORTEST } else { len };
+    let padded = if len < MIN_WIRE_FRAME_LEN {
+        MIN_WIRE_FRAME_LEN
+    } else {
+        len
+    };
     (PREAMBLE + padded + FCS + GAP) as u64
 }
 

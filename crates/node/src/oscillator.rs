@@ -3,19 +3,19 @@
 use crate::Time;
 use alloc::vec::Vec;
 
-/// The most that an oscillator may be off, in parts per million (52.5.1, 46.3): two ends of a link
-/// differ by at most twice as much.
-pub const MOST_PPM: f64 = 100.0;
-/// The fastest change, parts per million a second.
-pub const MOST_DRIFT: f64 = 1_000.0;
-/// The most points of a temperature ramp.
-pub const MOST_POINTS: usize = 1_000;
+/// Maximum frequency error of an oscillator, parts per million (IEEE 802.3 clauses 52.5.1, 46.3).
+/// Both ends of a link differ by at most twice as much.
+pub const MAX_PPM: f64 = 100.0;
+/// Maximum rate of change, parts per million a second.
+pub const MAX_DRIFT: f64 = 1_000.0;
+/// Maximum number of points of a temperature ramp.
+pub const MAX_POINTS: usize = 1_000;
 
 /// The oscillator of a port: how far its frequency is off from the nominal one, over the time of the
 /// run.
 ///
 /// The deviation is `offset + drift * t + per_degree * (temperature(t) - temperature(0))`, held within
-/// [`MOST_PPM`] on either side.
+/// [`MAX_PPM`] on either side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Oscillator {
     /// The deviation at the start of the run, parts per million: positive is fast. In -100..=100.
@@ -70,13 +70,13 @@ impl Oscillator {
     /// The first fault.
     pub fn check(&self) -> Result<(), OscillatorError> {
         let within = |value: f64, most: f64| (-most..=most).contains(&value);
-        if !within(self.offset, MOST_PPM) {
+        if !within(self.offset, MAX_PPM) {
             return Err(OscillatorError::Offset);
         }
-        if !within(self.drift, MOST_DRIFT) {
+        if !within(self.drift, MAX_DRIFT) {
             return Err(OscillatorError::Drift);
         }
-        if self.temperature.len() > MOST_POINTS {
+        if self.temperature.len() > MAX_POINTS {
             return Err(OscillatorError::Temperature);
         }
         for pair in self.temperature.windows(2) {
@@ -86,7 +86,7 @@ impl Oscillator {
             }
             let seconds = (to - from).as_ps() as f64 / 1e12;
             let slope = self.drift + self.per_degree * (warm - cold) / seconds;
-            if !within(slope, MOST_DRIFT) {
+            if !within(slope, MAX_DRIFT) {
                 return Err(OscillatorError::Drift);
             }
         }

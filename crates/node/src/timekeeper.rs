@@ -3,8 +3,8 @@
 
 use alloc::collections::VecDeque;
 
-/// Samples that the rate comes from.
-const KEPT: usize = 64;
+/// Maximum number of samples from which the rate is computed.
+const MAX_WINDOW: usize = 64;
 
 /// A clock as a line over a counter: through the mean of the last few samples, as steep as the oldest that is kept and the last have it.
 ///
@@ -27,8 +27,8 @@ impl Timekeeper {
     /// One that knows nothing, and takes the mean of so many samples: 1 for none, which each error of a sample goes through, at most 64.
     pub fn new(window: usize) -> Timekeeper {
         Timekeeper {
-            samples: VecDeque::with_capacity(KEPT),
-            window: window.clamp(1, KEPT),
+            samples: VecDeque::with_capacity(MAX_WINDOW),
+            window: window.clamp(1, MAX_WINDOW),
             rate: 0.0,
             above: 0.0,
             spread: 0.0,
@@ -41,7 +41,7 @@ impl Timekeeper {
         if last.is_some_and(|&(before, _)| ticks <= before) {
             return;
         }
-        if self.samples.len() == KEPT {
+        if self.samples.len() == MAX_WINDOW {
             self.samples.pop_front();
         }
         self.samples.push_back((ticks, shown));

@@ -9,7 +9,7 @@ pub(crate) mod station;
 use alloc::format;
 use alloc::vec::Vec;
 use node::ConfigError;
-use node::oscillator::MOST_PPM;
+use node::oscillator::MAX_PPM;
 use node::{Oscillator, OscillatorError, Time};
 
 /// What a node's clock is made from.
@@ -193,7 +193,7 @@ impl Clock {
         if oscillator.per_degree != 0.0 {
             ppm += oscillator.per_degree * (self.degrees(at) - self.degrees(Time::ZERO));
         }
-        ppm.clamp(-MOST_PPM, MOST_PPM) * 1e-6
+        ppm.clamp(-MAX_PPM, MAX_PPM) * 1e-6
     }
 
     /// The temperature; 0 where none is known.

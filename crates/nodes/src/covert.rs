@@ -8,7 +8,7 @@
 //! - **Ports:** to encode 2: what comes in by port 0 leaves by port 1 with the message in its gaps, the way back is
 //!   left alone. To decode and detect 1; with `tap` 2, in line.
 //! - **Parameters:** `role`, encode: or decode, or detect. `message`: text of up to 4096 bytes. `idles`, 170, and
-//!   `epsilon`, 16; `line`, 10 Gb/s: the rate of the line on which characters are counted. `times`, 0 for ever: how often the
+//!   `epsilon`, 16; `line`, 10 Gb/s: the rate of the line on which characters are counted. `times`, 0 forever: how often the
 //!   message is sent. `delay`, 5 us: how long a frame is held in the mean, to be early or late by. `limit`, 1 ms: how
 //!   long at most; beyond it frames leave without a bit, with least gaps, until half of it is left. `window`, 200: gaps
 //!   that a detector judges at once.
@@ -34,10 +34,10 @@ use alloc::vec::Vec;
 use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time, link};
 
-/// The least epsilon and what it must leave: gaps of 12 idles and more.
-const LEAST_GAP: u32 = link::GAP as u32;
+/// Minimum epsilon, and minimum gap that it must leave, idle characters: the standard's 12.
+const MIN_GAP: u32 = link::GAP as u32;
 
-/// What a covert node does.
+/// Role of a covert node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -72,7 +72,7 @@ pub struct Config {
     pub epsilon: u32,
     /// The rate of the line whose characters are counted.
     pub line: Rate,
-    /// How often the message is sent; 0 for ever.
+    /// How often the message is sent; 0 forever.
     pub times: u64,
     /// How long a frame is held when nothing else is in the way.
     pub delay: Time,
@@ -107,7 +107,7 @@ impl Config {
         let wrong = |key, reason: &str| Err(ConfigError::new(key, reason));
         match (self.idles, self.epsilon) {
             (_, 0) => wrong("epsilon", "a bit is at least 1 idle character more or less"),
-            (idles, epsilon) if idles > 1 << 24 || idles < LEAST_GAP.saturating_add(epsilon) => {
+            (idles, epsilon) if idles > 1 << 24 || idles < MIN_GAP.saturating_add(epsilon) => {
                 wrong(
                     "idles",
                     "idles less epsilon are at least the standard's 12 characters, idles at most 2^24",
@@ -129,14 +129,14 @@ impl Line {
         const CHARACTER: u128 = 8_000_000_000_000;
         let rate = u128::from(self.0.bits_per_second());
         let all = (u128::from(interval.as_ps()) * rate + CHARACTER / 2) / CHARACTER;
-        let frame = (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS) as i64;
+        let frame = (link::PREAMBLE + len.max(link::MIN_WIRE_FRAME_LEN) + link::FCS) as i64;
         i64::try_from(all).unwrap_or(i64::MAX).saturating_sub(frame)
     }
 
     /// From first bit to first bit of two frames with so many idles between them, the first of `len` bytes; rounded
     /// to the nearest picosecond, so that a reader counts as many.
     fn interval(self, idles: u32, len: usize) -> Time {
-        let frame = (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS) as u64;
+        let frame = (link::PREAMBLE + len.max(link::MIN_WIRE_FRAME_LEN) + link::FCS) as u64;
         let (time, rest) = self.0.time_of(8 * (frame + u64::from(idles)), 0);
         time + Time::from_ps(u64::from(2 * rest >= self.0.bits_per_second()))
     }

@@ -13,7 +13,7 @@
 //!   `stream`, 0, and `probe`, true: whether each frame carries a [`probe`](measure::probe); `payload`, zeros: what is behind
 //!   that, [`Payload`]. Or `frame`: these bytes, unchanged.
 //! - **Replay:** frames and times from a [`Source`]; `speed`, 1: how many times as fast as they were
-//!   taken, unless one of `gap`, `rate`, `packets_per_second`, `idles` says otherwise; `loops`, 1, 0 for ever;
+//!   taken, unless one of `gap`, `rate`, `packets_per_second`, `idles` says otherwise; `loops`, 1, 0 forever;
 //!   `pause`, 1 us: from the last departure to the first of the next loop.
 //! - **How far ahead:** `ahead`, 100 us, and `ahead_frames`, 64: the world is given no departure that is
 //!   farther off than both allow.
@@ -79,7 +79,9 @@ impl Generator {
     /// For a value out of its range, two paces at once, or a size that the headers do not fit into.
     pub fn new(config: Config) -> Result<Generator, ConfigError> {
         let content = match &config.frame {
-            Some(bytes) if !(packet::SHORTEST..=packet::LONGEST).contains(&bytes.len()) => {
+            Some(bytes)
+                if !(packet::MIN_FRAME_LEN..=packet::MAX_FRAME_LEN).contains(&bytes.len()) =>
+            {
                 return Err(ConfigError::new("frame", "a frame has 14 to 262144 bytes"));
             }
             Some(bytes) => Content::Given(bytes.clone()),
@@ -194,7 +196,7 @@ impl Generator {
         if let Some(pace) = &mut self.pace {
             self.next = pace.next(at, len);
         }
-        if len > packet::LONGEST {
+        if len > packet::MAX_FRAME_LEN {
             out.drop(frame, "longer than a frame");
             return;
         }

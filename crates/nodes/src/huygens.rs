@@ -46,18 +46,18 @@ use talk::{Crossing, Talk};
 
 /// Clients that a server remembers.
 const CLIENTS: usize = 256;
-/// Pairs that are kept in each direction before there is a line.
-const FEWEST: u64 = 4;
-/// The most that a clock is steered: a fraction, 1000 ppm.
-const MOST: f64 = 1e-3;
-/// Windows without an answer until the server is unreachable.
-const PATIENCE: u32 = 3;
-/// Windows of a clock in a mesh that are told, and lines.
-const TOLD: usize = 1 << 16;
+/// Minimum number of probe pairs in each direction from which a line is fitted.
+const MIN_POINTS: u64 = 4;
+/// Maximum rate by which a clock is steered, a fraction: 1000 ppm.
+const MAX_STEERING: f64 = 1e-3;
+/// Number of windows without an answer after which the server is unreachable.
+const UNREACHABLE_LIMIT: u32 = 3;
+/// Maximum number of windows of a clock in a mesh that are reported, and of lines.
+const MAX_REPORTED: usize = 1 << 16;
 /// Between two questions for the MAC address of one of several peers.
 const ASK_AGAIN: Time = Time::from_secs(1);
 
-/// What a clock is made from.
+/// Configuration of a clock.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -81,7 +81,7 @@ pub struct Config {
     pub gap: Time,
     /// A pair whose gap came out otherwise by more than this is given up: at most the gap. Stamps of both ends are in it.
     pub epsilon: Time,
-    /// Between pairs in the mean, drawn by lot so that they do not keep step with something else: at least twice the gap.
+    /// Between pairs in the mean, random so that they do not keep step with something else: at least twice the gap.
     pub interval: Time,
     /// Over which a line is fitted: at least ten intervals.
     pub window: Time,
@@ -95,7 +95,7 @@ pub struct Config {
     pub step_threshold: Option<Time>,
     /// Offsets before count for nothing but the trace.
     pub settle: Time,
-    /// What is drawn by lot comes from this.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -257,7 +257,7 @@ impl Asked {
     /// The line of a window that is over, whose points may be so many picoseconds on their wrong side.
     fn close(&mut self, slack: f64, counters: &mut Counters) -> Option<Line> {
         let window = core::mem::take(&mut self.window);
-        let enough = window.points.iter().all(|&points| points >= 2 * FEWEST);
+        let enough = window.points.iter().all(|&points| points >= 2 * MIN_POINTS);
         let Some(line) = enough.then(|| window.line()).flatten() else {
             counters.windows_empty += 1;
             return None;
@@ -443,7 +443,11 @@ impl Huygens {
     fn close(&mut self, now: Time) {
         self.window_ends = now + self.config.window;
         self.unheard = self.unheard.saturating_add(1);
-        if let Some(mesh) = self.mesh.as_mut().filter(|mesh| mesh.shown.len() < TOLD) {
+        if let Some(mesh) = self
+            .mesh
+            .as_mut()
+            .filter(|mesh| mesh.shown.len() < MAX_REPORTED)
+        {
             mesh.shown.push((now, self.clock.read(now)));
         }
         let slack = self.slack();
@@ -457,7 +461,7 @@ impl Huygens {
             };
             match &mut self.mesh {
                 None => self.correct(now, &line),
-                Some(mesh) if mesh.pairs.len() < TOLD => mesh.pairs.push(MeshPair {
+                Some(mesh) if mesh.pairs.len() < MAX_REPORTED => mesh.pairs.push(MeshPair {
                     closed: now,
                     with: self.asked[index].whom,
                     at_ps: line.at,
@@ -492,7 +496,7 @@ impl Huygens {
         if !self.config.free_running {
             let beyond = |most: Time| offset.abs() > Local::from(most.as_ps());
             let far = self.config.step_threshold.is_some_and(beyond);
-            self.evenly = (self.clock.steered() - line.faster).clamp(-MOST, MOST);
+            self.evenly = (self.clock.steered() - line.faster).clamp(-MAX_STEERING, MAX_STEERING);
             if !self.locked || far {
                 self.clock.step(-offset);
                 self.counters.steps += 1;
@@ -509,7 +513,8 @@ impl Huygens {
 
     /// From now on the clock runs faster by this fraction. What was stamped before tells nothing of it as it runs then.
     fn steer(&mut self, now: Time, faster: f64) {
-        self.clock.steer(now, faster.clamp(-MOST, MOST));
+        self.clock
+            .steer(now, faster.clamp(-MAX_STEERING, MAX_STEERING));
         let asked = self.asked.iter_mut().map(|asked| &mut asked.talk);
         let clients = self.clients.iter_mut().map(|(_, talk)| talk);
         asked.chain(clients).for_each(Talk::forget);
@@ -533,7 +538,7 @@ impl Huygens {
         };
         let word = match (self.config.free_running, self.locked) {
             _ if self.counters.pairs_sent == 0 => "not found",
-            _ if self.unheard >= PATIENCE => "unreachable",
+            _ if self.unheard >= UNREACHABLE_LIMIT => "unreachable",
             (true, _) => "free running",
             (false, true) => "locked",
             (false, false) => "unlocked",
@@ -568,7 +573,7 @@ impl Huygens {
             at,
             shown_ps,
             rate_ppt: libm::round(rate * 1e12) as i64,
-            follows: self.found.is_some() && self.unheard < PATIENCE,
+            follows: self.found.is_some() && self.unheard < UNREACHABLE_LIMIT,
             offsets: self.counters.windows,
             offset: self.found.map(|found| (found.at, in_64_bits(found.offset))),
             bound_ps: self.bound(),

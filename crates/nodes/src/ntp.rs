@@ -38,12 +38,13 @@ use node::{Frame, Node, Out, Port, Properties, StampId, Statistics, Time};
 use packet::ethernet::Mac;
 use packet::ntp::{Header, Mode, PORT, Short, Timestamp, UNSYNCHRONISED};
 
-/// The most steps from a primary reference.
-const MOST_STRATUM: u8 = 15;
-/// A server that is further from its primary reference than this, in picoseconds, is not believed (MAXDISP).
-const MOST_DISTANCE: u64 = 16_000_000_000_000;
+/// Maximum stratum, the number of steps from a primary reference.
+const MAX_STRATUM: u8 = 15;
+/// Maximum distance of a server from its primary reference, ps (MAXDISP). A farther one is not
+/// used.
+const MAX_DISTANCE_PS: u64 = 16_000_000_000_000;
 
-/// What a clock is made from.
+/// Configuration of a clock.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -77,7 +78,7 @@ pub struct Config {
     pub step_threshold: Option<Time>,
     /// Offsets before count for nothing but the trace.
     pub settle: Time,
-    /// What is drawn by lot comes from this.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -105,7 +106,7 @@ impl Default for Config {
 impl Config {
     fn check(&self) -> Result<(), ConfigError> {
         let fault = |key, reason: &str| Err(ConfigError::new(key, reason));
-        if !(1..=MOST_STRATUM).contains(&self.stratum) {
+        if !(1..=MAX_STRATUM).contains(&self.stratum) {
             return fault("stratum", "1 to 15");
         }
         for (key, poll) in [("min_poll", self.min_poll), ("max_poll", self.max_poll)] {
@@ -373,9 +374,9 @@ impl Ntp {
         }
         let root = (header.root_delay.as_ps() / 2).saturating_add(header.root_dispersion.as_ps());
         let loops = header.stratum > 1 && header.reference == self.config.address.octets();
-        let stratum = header.stratum >= 1 && header.stratum < MOST_STRATUM;
+        let stratum = header.stratum >= 1 && header.stratum < MAX_STRATUM;
         let timeless = header.transmit == Timestamp::default();
-        let far = root >= MOST_DISTANCE;
+        let far = root >= MAX_DISTANCE_PS;
         if header.leap == UNSYNCHRONISED || !stratum || timeless || loops || far {
             self.counters.unusable += 1;
             return;

@@ -42,10 +42,10 @@ use table::{Learned, Table};
 
 /// The VLAN of a frame without a tag.
 const DEFAULT_VLAN: u16 = 1;
-/// The most stations that can be asked for: 16 Mi, in 800 MB.
-const MOST_STATIONS: usize = 1 << 24;
+/// Maximum number of stations that can be configured: 16 Mi, in 800 MB.
+const MAX_STATIONS: usize = 1 << 24;
 
-/// What a switch is made from.
+/// Configuration of a switch.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
     feature = "serde",
@@ -53,11 +53,11 @@ const MOST_STATIONS: usize = 1 << 24;
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// How many ports it has, at least 1.
+    /// Number of ports, at least 1.
     pub ports: u16,
-    /// How long an address is known after its last frame.
+    /// Time that an address is known after its last frame.
     pub ageing: Time,
-    /// How many addresses are known at once, 1 to 16,777,216.
+    /// Maximum number of known addresses, 1 to 16,777,216.
     pub stations: usize,
     /// Whether each VLAN has its own addresses.
     pub vlan_aware: bool,
@@ -77,7 +77,7 @@ pub struct Config {
     pub clock_ppm: f64,
     /// Who gets which slot.
     pub arbitration: Arbitration,
-    /// What is drawn by lot comes from this.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -121,7 +121,7 @@ impl Switch {
         if config.ports == 0 {
             return Err(ConfigError::new("ports", "a switch has at least 1 port"));
         }
-        if !(1..=MOST_STATIONS).contains(&config.stations) {
+        if !(1..=MAX_STATIONS).contains(&config.stations) {
             let reason = "a switch knows 1 to 16777216 stations";
             return Err(ConfigError::new("stations", reason));
         }

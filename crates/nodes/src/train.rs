@@ -48,16 +48,17 @@ pub enum Rates {
 /// A distance in time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Gap {
-    /// So long: `10 us`.
+    /// This time: `10 us`.
     After(Time),
     /// Drawn from the exponential distribution with this mean: `exponential(48 us)`.
     Exponential(Time),
-    /// So many times as long as a packet takes at the train's own rate: `900 packets`. `chirp` is one, with which trains of one packet make a chirp.
+    /// This multiple of a packet's time at the train's own rate: `900 packets`. `chirp` is one,
+    /// with which trains of one packet make a chirp.
     Packets(u32),
 }
 
-/// The most trains of one sample.
-pub const MOST_TRAINS: usize = 10_000;
+/// Maximum number of trains of one sample.
+pub const MAX_TRAINS: usize = 10_000;
 
 impl Trains {
     /// Pathload as the first row of table 4.2 has it: N = 20, all else from what came back. The paper's R is the range that the
@@ -104,7 +105,8 @@ impl Trains {
     /// Refuses what cannot be sent.
     ///
     /// # Errors
-    /// No packet in a train, a gap of nothing, a sweep that leads nowhere or has more than [`MOST_TRAINS`] trains.
+    /// Trains without packets, a gap of zero, and a sweep without an end or with more than
+    /// [`MAX_TRAINS`] trains.
     pub fn checked(self) -> Result<Trains, ConfigError> {
         if self.packets == 0 || self.packets > 10_000 {
             return Err(ConfigError::new(
@@ -137,7 +139,7 @@ impl Trains {
                     "the first step is above 0 % and below 100 %, and each more than once the one before, such as reach 5% x1.2",
                 )
             }
-            _ if self.rate(MOST_TRAINS).is_some() => wrong("a sample has at most 10000 trains"),
+            _ if self.rate(MAX_TRAINS).is_some() => wrong("a sample has at most 10000 trains"),
             _ => Ok(self),
         }
     }
@@ -193,7 +195,7 @@ pub(crate) const fn rate(bits: u64) -> Rate {
 
 /// Bits on the wire of a frame of `len` bytes without FCS: with preamble, padding, FCS and the least gap.
 pub fn wire_bits(len: usize) -> u64 {
-    8 * (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS + link::GAP) as u64
+    8 * (link::PREAMBLE + len.max(link::MIN_WIRE_FRAME_LEN) + link::FCS + link::GAP) as u64
 }
 
 impl Gap {

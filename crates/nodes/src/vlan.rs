@@ -187,7 +187,7 @@ impl Vlan {
     }
 
     fn put_on(&mut self, vlan: u16, stack: bool, frame: &mut Frame) -> Result<(), &'static str> {
-        if frame.len() + TAG > packet::LONGEST {
+        if frame.len() + TAG > packet::MAX_FRAME_LEN {
             return Err("too long for a tag");
         }
         let below = match wire::u16_at(frame, ADDRESSES) {

@@ -36,14 +36,16 @@ use station::{Outstanding, Template, answered, descriptions};
 const PORT: Port = Port(0);
 /// Bytes that are kept on their way to the controller, in throughput mode: as the original has it.
 const AHEAD: usize = 64 << 10;
-/// After what time a packet counts as lost in latency mode, and how often that is looked at.
+/// Time after which a packet counts as lost in latency mode.
 const LOST: Time = Time::from_secs(1);
-const LOOK: Time = Time::from_ms(50);
-/// How long all switches may take to be ready.
-const PATIENCE: Time = Time::from_secs(20);
-/// How long a controller of 1.3 has to ask for a switch's ports, once it knows its features: not all do.
+/// Interval between two checks for lost packets.
+const LOSS_CHECK_INTERVAL: Time = Time::from_ms(50);
+/// Timeout until all switches are ready.
+const READY_TIMEOUT: Time = Time::from_secs(20);
+/// Time that a controller of 1.3 has to request a switch's ports, once it knows its features: not
+/// all do.
 const GRACE: Time = Time::from_secs(1);
-/// How long the stations' own packets may go without an answer.
+/// Time that the stations' own packets may go without an answer.
 const SETTLING: Time = Time::from_secs(2);
 
 /// How packets are sent.
@@ -430,11 +432,11 @@ impl Cbench {
                 if self.switches.iter().all(known) {
                     self.phase = Phase::Settling(now);
                     self.due = now;
-                } else if now >= PATIENCE {
+                } else if now >= READY_TIMEOUT {
                     let ready = self.switches.iter().filter(|switch| known(switch)).count();
                     let all = self.switches.len();
                     self.fail(format!(
-                        "the controller has taken up {ready} of {all} switches within {PATIENCE}"
+                        "the controller has taken up {ready} of {all} switches within {READY_TIMEOUT}"
                     ));
                 } else {
                     self.due = now + Time::from_ms(10);
@@ -448,7 +450,7 @@ impl Cbench {
                     if self.config.mode == Mode::Latency {
                         (0..self.switches.len()).for_each(|index| self.ask(index));
                     }
-                    self.due = now + LOOK.min(self.config.round);
+                    self.due = now + LOSS_CHECK_INTERVAL.min(self.config.round);
                 } else {
                     self.due = now + Time::from_ms(10);
                 }
@@ -457,7 +459,7 @@ impl Cbench {
                 let end = since + self.config.round;
                 if now < end {
                     self.ask_again();
-                    self.due = end.min(now + LOOK);
+                    self.due = end.min(now + LOSS_CHECK_INTERVAL);
                     return;
                 }
                 let warmup = number < self.config.warmup;
@@ -471,7 +473,7 @@ impl Cbench {
                 (self.tell)(Progress::Round(round));
                 if number + 1 < self.config.warmup + self.config.loops {
                     self.begin_round(number + 1);
-                    self.due = now + LOOK.min(self.config.round);
+                    self.due = now + LOSS_CHECK_INTERVAL.min(self.config.round);
                 } else {
                     self.phase = Phase::Over;
                     (self.tell)(Progress::Finished);
@@ -511,11 +513,7 @@ impl Node for Cbench {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         if self.now == Time::ZERO && self.due == Time::ZERO && self.by_peer.is_empty() {
-            for id in 0..self
-                .config
-                .switches
-                .min(crate::channel::MOST_DIALLED as u32)
-            {
+            for id in 0..self.config.switches.min(crate::channel::MAX_DIALLED as u32) {
                 self.channels.dial(PORT, id);
             }
         }

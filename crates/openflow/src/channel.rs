@@ -42,7 +42,7 @@ mod timers;
 
 pub use batch::Batch;
 use connection::{Connection, Stage};
-pub use timers::MOST_DIALLED;
+pub use timers::MAX_DIALLED;
 
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::string::String;

@@ -56,14 +56,14 @@ use handle::Pending;
 use node::Statistics;
 use node::{Frame, Node, Out, Port, Properties, Time};
 
-/// How long a switch may take to say what it is, from its hello on.
+/// Timeout of a switch's features, from its hello on.
 const INTRODUCTION: Time = Time::from_secs(10);
-/// The most ports of a switch that are kept.
-const MOST_PORTS: usize = 65_536;
+/// Maximum number of ports of a switch that are kept.
+const MAX_PORTS: usize = 65_536;
 /// From this backlog on, in bytes, packets of a switch are not dealt with: it does not read the answers.
 const BUSY: usize = 1 << 20;
 
-/// What a program has done about a packet.
+/// Action of a program on a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing that would keep the next program from it.
@@ -305,7 +305,7 @@ impl Controller {
             }
             Err(wrong) => {
                 self.counters.nonsense += 1;
-                // An error about an error would go on for ever.
+                // An error about an error would go on forever.
                 if wrong.header.is_some_and(|header| header.kind != 1) {
                     let xid = wrong.header.map_or(0, |header| header.xid);
                     let answer = wrong.message(version);
@@ -329,7 +329,7 @@ impl Controller {
                     info.datapath = features.datapath_id;
                     info.buffers = features.n_buffers;
                     info.tables = features.n_tables;
-                    let ports = features.ports.iter().take(MOST_PORTS);
+                    let ports = features.ports.iter().take(MAX_PORTS);
                     ports.for_each(|port| info.put_port(port));
                 }
                 match version {
@@ -343,7 +343,7 @@ impl Controller {
                 };
                 if let Some(info) = self.network.any_mut(peer) {
                     for port in ports.iter() {
-                        if info.ports.len() < MOST_PORTS {
+                        if info.ports.len() < MAX_PORTS {
                             info.put_port(port);
                         }
                     }

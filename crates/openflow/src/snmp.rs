@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::str::FromStr;
 
-/// The most parts of an object identifier (RFC 2578 section 3.5).
-const MOST_PARTS: usize = 128;
-/// The most variables in an answer that are read.
-const MOST_VARIABLES: usize = 256;
+/// Maximum number of parts of an object identifier (RFC 2578 section 3.5).
+const MAX_OID_PARTS: usize = 128;
+/// Maximum number of variables of an answer that are read.
+const MAX_VARIABLES: usize = 256;
 /// Version 2c in a message.
 const VERSION: i64 = 1;
 
@@ -48,7 +48,7 @@ impl FromStr for Oid {
             [2, second, ..] => second <= u32::MAX - 80,
             _ => false,
         };
-        match good && parts.len() <= MOST_PARTS {
+        match good && parts.len() <= MAX_OID_PARTS {
             true => Ok(Oid(parts)),
             false => Err(OidError),
         }
@@ -172,7 +172,7 @@ pub fn response(bytes: &[u8]) -> Result<Response<'_>, Malformed> {
     let mut list = expect(&mut body, SEQUENCE, "the list of variables")?;
     let mut variables = Vec::new();
     while !list.is_empty() {
-        if variables.len() == MOST_VARIABLES {
+        if variables.len() == MAX_VARIABLES {
             return Err(Malformed("the number of variables"));
         }
         let mut one = expect(&mut list, SEQUENCE, "a variable")?;
@@ -263,7 +263,7 @@ fn name(bytes: &[u8]) -> Result<Oid, Malformed> {
     let (mut parts, mut part) = (Vec::new(), 0u32);
     let mut whole = false;
     for byte in bytes {
-        if part > u32::MAX >> 7 || parts.len() >= MOST_PARTS {
+        if part > u32::MAX >> 7 || parts.len() >= MAX_OID_PARTS {
             return Err(wrong);
         }
         part = part << 7 | u32::from(byte & 0x7f);

@@ -119,8 +119,8 @@ struct Table {
     log: Log,
 }
 
-/// From so many masks on it pays to leave some out.
-const FEWEST_FILTERED: usize = 3;
+/// Minimum number of masks at which filters pay.
+const MIN_FILTERED_MASKS: usize = 3;
 
 impl Table {
     /// A tuple that is there.
@@ -133,7 +133,7 @@ impl Table {
     /// Gives a new tuple its filters; all of them, when there are enough for the first time.
     fn filter(&mut self, number: u32, seed: u64) {
         let is_first = self.filters.is_none();
-        if is_first && self.order.len() < FEWEST_FILTERED {
+        if is_first && self.order.len() < MIN_FILTERED_MASKS {
             return;
         }
         let filters = self.filters.get_or_insert_default();

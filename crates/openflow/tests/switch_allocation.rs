@@ -100,7 +100,7 @@ fn packets_are_forwarded_without_allocation() {
         // Each buffer is a segment to the controller some time, and grows then: that is brought forward.
         let mut grown: Vec<_> = (0..400).map(|_| remote.out.frame()).collect();
         for mut frame in grown.drain(..) {
-            frame.resize(node::frame::LONGEST);
+            frame.resize(node::frame::MAX_FRAME_LEN);
             remote.out.done(frame);
         }
         let mut made = 0;

@@ -122,18 +122,20 @@ fn excerpt(out: &mut String, sources: &Sources, span: Span, message: &str) {
     let _ = writeln!(out, " {:width$} | {lead}{carets}", "", width = number.len());
 }
 
-/// So many characters of a line are shown.
-const WIDEST: usize = 400;
+/// Maximum number of characters of a line that are shown.
+const MAX_SHOWN_CHARS: usize = 400;
 
 /// The part of a long line around a column, and where the column is in it.
 fn window(line: &str, column: usize) -> (String, usize) {
     let count = line.chars().count();
-    if count <= WIDEST {
+    if count <= MAX_SHOWN_CHARS {
         return (line.into(), column);
     }
-    let from = column.saturating_sub(WIDEST / 2).min(count - WIDEST);
-    let mut part: String = line.chars().skip(from).take(WIDEST).collect();
-    if from + WIDEST < count {
+    let from = column
+        .saturating_sub(MAX_SHOWN_CHARS / 2)
+        .min(count - MAX_SHOWN_CHARS);
+    let mut part: String = line.chars().skip(from).take(MAX_SHOWN_CHARS).collect();
+    if from + MAX_SHOWN_CHARS < count {
         part.push_str("...");
     }
     match from {
@@ -149,16 +151,16 @@ pub struct Diagnostics {
     errors: usize,
 }
 
-/// More errors than these help nobody; later ones are counted, not kept.
-pub const MOST_KEPT: usize = 200;
+/// Maximum number of errors that are kept; later ones are only counted.
+pub const MAX_ERRORS: usize = 200;
 
 impl Diagnostics {
-    /// Adds one, unless the same was said of the same place or there are [`MOST_KEPT`].
+    /// Adds one, unless the same was said of the same place or there are [`MAX_ERRORS`].
     pub fn push(&mut self, diagnostic: Diagnostic) {
         if diagnostic.severity == Severity::Error {
             self.errors += 1;
         }
-        if self.list.len() < MOST_KEPT && !self.list.contains(&diagnostic) {
+        if self.list.len() < MAX_ERRORS && !self.list.contains(&diagnostic) {
             self.list.push(diagnostic);
         }
     }

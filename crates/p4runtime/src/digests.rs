@@ -25,10 +25,10 @@ pub(crate) struct Digests {
     next_list: u64,
 }
 
-/// Lists that controllers may leave unacknowledged; older ones are forgotten.
-const MOST_LISTS: usize = 1024;
-/// A list has no more messages, whatever its configuration says.
-const MOST_MESSAGES: usize = 4096;
+/// Maximum number of unacknowledged lists; older ones are dropped.
+const MAX_UNACKNOWLEDGED_LISTS: usize = 1024;
+/// Maximum number of messages of a list, whatever its configuration says.
+const MAX_LIST_MESSAGES: usize = 4096;
 
 impl Digests {
     /// Takes a message in; whoever has no interest in its digest hears nothing of it.
@@ -77,8 +77,8 @@ impl Digests {
                 acknowledge_within,
             } = config;
             let most = match most_messages as usize {
-                0 => MOST_MESSAGES,
-                most => most.min(MOST_MESSAGES),
+                0 => MAX_LIST_MESSAGES,
+                most => most.min(MAX_LIST_MESSAGES),
             };
             while gathered.messages.len() >= most
                 || !gathered.messages.is_empty() && now >= gathered.since + most_delay
@@ -97,7 +97,7 @@ impl Digests {
                     timestamp: now.as_ns() as i64,
                 });
                 if acknowledge_within > Time::ZERO {
-                    if gathered.unacknowledged.len() >= MOST_LISTS {
+                    if gathered.unacknowledged.len() >= MAX_UNACKNOWLEDGED_LISTS {
                         gathered.unacknowledged.pop_first();
                     }
                     let until = now + acknowledge_within;

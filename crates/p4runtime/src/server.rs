@@ -47,21 +47,21 @@ use tonic::{Code, Status, Streaming};
 const VERSION: &str = "1.4.1";
 /// Messages that wait for a controller; further ones are lost, as the specification allows.
 const WAITING: usize = 1024;
-/// Entities in one message of an answer.
-const TOGETHER: usize = 256;
+/// Maximum number of entities in one message of an answer.
+const MAX_ENTITIES: usize = 256;
 /// Memory of a queued entity without its bytes: the structure and its fields.
 const WAITING_ENTITY: usize = 3 * size_of::<pb::Entity>();
-/// A program that takes longer to compile is given up.
-const LONGEST_COMPILE: Duration = Duration::from_secs(60);
-/// So long a program waits for another to be compiled.
-const LONGEST_WAIT: Duration = Duration::from_secs(5);
+/// Timeout of the compilation of a program.
+const COMPILE_TIMEOUT: Duration = Duration::from_secs(60);
+/// Timeout of a program that waits for the compilation of another one.
+const COMPILE_QUEUE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// How the server behaves.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
     /// The device's number; without one every number means this device.
     pub device_id: Option<u64>,
-    /// What programs that a controller brings are run with.
+    /// Options of programs that a controller installs.
     pub options: environment::Options,
     /// With it TLS is spoken, and nothing else.
     pub tls: Option<Arc<ServerConfig>>,
@@ -252,7 +252,7 @@ impl Server {
             return self.named(current.again(&Arc::new(environment)), config);
         };
         let one_at_a_time = self.wait_for_compiler(gone)?;
-        let (until, asked) = (Instant::now() + LONGEST_COMPILE, gone.clone());
+        let (until, asked) = (Instant::now() + COMPILE_TIMEOUT, gone.clone());
         let options = Options {
             cancel: Some(Cancel::new(move || asked.is_so() || Instant::now() > until)),
             ..Options::default()
@@ -285,7 +285,7 @@ impl Server {
         reason = "controllers wait in real time, whatever time packets see"
     )]
     fn wait_for_compiler(&self, gone: &Gone) -> Result<MutexGuard<'_, ()>, Status> {
-        let until = Instant::now() + LONGEST_WAIT;
+        let until = Instant::now() + COMPILE_QUEUE_TIMEOUT;
         loop {
             if let Some(mine) = self.compiler.try_lock() {
                 return Ok(mine);
@@ -535,7 +535,7 @@ impl P4Runtime for Server {
         let mut entities = entities.into_iter().peekable();
         while entities.peek().is_some() {
             answers.push(Ok(ReadResponse {
-                entities: entities.by_ref().take(TOGETHER).collect(),
+                entities: entities.by_ref().take(MAX_ENTITIES).collect(),
             }));
         }
         if answers.is_empty() {

@@ -5,14 +5,15 @@ use pipeline::control::{Error, ErrorKind};
 use prost::Message;
 use tonic::{Code, Status};
 
-/// Statuses travel in HTTP/2 headers, and clients take no more than 8 KiB of these, all together. A message is percent-encoded there.
-const LONGEST_MESSAGE: usize = 2500;
-/// In Base64 a third more.
-const LONGEST_DETAILS: usize = 3600;
+/// Maximum length of a percent-encoded message, bytes. Statuses travel in HTTP/2 headers, of which
+/// clients accept 8 KiB in all.
+const MAX_MESSAGE_LEN: usize = 2500;
+/// Maximum length of the details, bytes; Base64 adds a third.
+const MAX_DETAILS_LEN: usize = 3600;
 
 /// A status whose message is short enough to arrive.
 pub fn bounded(status: Status) -> Status {
-    let mut room = LONGEST_MESSAGE;
+    let mut room = MAX_MESSAGE_LEN;
     let cut = status.message().char_indices().find(|(_, c)| {
         let plain = matches!(c, ' '..='~') && *c != '%';
         let cost = if plain { 1 } else { 3 * c.len_utf8() };
@@ -83,7 +84,7 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
             value: error.encode_to_vec(),
         };
         length += one.encoded_len();
-        if length > LONGEST_DETAILS {
+        if length > MAX_DETAILS_LEN {
             return too_many();
         }
         details.push(one);
@@ -94,7 +95,7 @@ pub fn of_updates(results: &[Result<(), Status>]) -> Result<(), Status> {
         details,
     };
     let details = whole.encode_to_vec();
-    if details.len() > LONGEST_DETAILS {
+    if details.len() > MAX_DETAILS_LEN {
         return too_many();
     }
     Err(Status::with_details(Code::Unknown, message, details.into()))

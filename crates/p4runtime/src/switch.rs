@@ -14,8 +14,8 @@ use std::sync::{Arc, OnceLock};
 use std::task::Waker;
 use std::time::Instant;
 
-/// Interval at which the node looks for another program in a world without wakers.
-const LOOK: Time = Time::from_ms(1);
+/// Interval at which the node polls for a new program in a world without wakers.
+const POLL_INTERVAL: Time = Time::from_ms(1);
 
 /// Makes a pipeline for an environment, with whatever engine.
 pub type PipelineFactory =
@@ -147,7 +147,7 @@ impl Node for SwitchNode {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.look(now);
-        self.next_look = now + LOOK;
+        self.next_look = now + POLL_INTERVAL;
         self.current.wake(now, out);
     }
 

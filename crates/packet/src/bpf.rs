@@ -24,4 +24,4 @@ mod program;
 
 pub use instruction::Instruction;
 pub use observed::Observed;
-pub use program::{MOST_INSTRUCTIONS, Program, ProgramError};
+pub use program::{MAX_INSTRUCTIONS, Program, ProgramError};

@@ -49,12 +49,12 @@ use alloc::boxed::Box;
 use alloc::string::String;
 use alloc::vec::Vec;
 
-/// The longest block or packet that a [`Reader`] accepts, in bytes; blocks that it only skips may
-/// be longer. A caller's buffer never has to grow beyond this and the
-/// 16 bytes of a packet's header.
-pub const LONGEST_BLOCK: usize = 16 << 20;
-/// The most interfaces that one section may describe.
-pub const MOST_INTERFACES: usize = 65_536;
+/// Maximum length of a block or packet that a [`Reader`] accepts, bytes; blocks that it only skips
+/// may be longer. A caller's buffer never has to grow beyond this and the 16 bytes of a packet's
+/// header.
+pub const MAX_BLOCK_LEN: usize = 16 << 20;
+/// Maximum number of interfaces that one section may describe.
+pub const MAX_INTERFACES: usize = 65_536;
 /// The link type of Ethernet frames.
 pub const ETHERNET: u16 = 1;
 
@@ -67,8 +67,8 @@ pub struct Interface {
     pub snap_len: u32,
     /// The unit of the stamps, nanoseconds by default.
     pub resolution: Resolution,
-    /// What is added to every stamp, in seconds (`if_tsoffset`). With picoseconds a file reaches
-    /// 213 days from here.
+    /// Offset added to every timestamp, s (`if_tsoffset`). With picoseconds a file reaches 213 days
+    /// from here.
     pub offset_s: i64,
     /// The name, or empty.
     pub name: String,
@@ -160,7 +160,7 @@ pub enum Block<'a> {
     Damaged(CaptureError),
     /// A block with nothing of the above: name resolution, secrets, custom, unknown.
     Other(OtherBlock<'a>),
-    /// Part of a block that is longer than [`LONGEST_BLOCK`] and was passed over.
+    /// Part of a block that is longer than [`MAX_BLOCK_LEN`] and was passed over.
     Passed {
         /// Whether it is the first part of its block.
         first: bool,
@@ -177,7 +177,8 @@ pub enum Step<'a> {
         /// What they were.
         block: Block<'a>,
     },
-    /// Call again with more input, up to [`LONGEST_BLOCK`] and a header; at the end, nothing is left.
+    /// Call again with more input, up to [`MAX_BLOCK_LEN`] and a header; at the end, nothing is
+    /// left.
     More,
 }
 

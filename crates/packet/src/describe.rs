@@ -14,9 +14,10 @@ use crate::tcp::{TcpView, flag};
 use core::fmt::{self, Display, Write};
 use core::net::{IpAddr, SocketAddr};
 
-/// Packets inside each other that are described, and headers; what is deeper is not looked into.
-const MOST_PACKETS: usize = 6;
-const MOST_HEADERS: usize = 20;
+/// Maximum number of nested packets that are described.
+const MAX_PACKETS: usize = 6;
+/// Maximum number of headers of one packet that are described.
+const MAX_HEADERS: usize = 20;
 
 /// Writes the description of an Ethernet frame, without a line end.
 ///
@@ -73,7 +74,7 @@ impl<'a, 'o> Describer<'a, 'o> {
     /// `macs`: whether addresses stand before what is not IP.
     fn frame(&mut self, frame: &'a [u8], macs: bool) -> fmt::Result {
         let mut walk = layers(frame);
-        for _ in 0..MOST_HEADERS {
+        for _ in 0..MAX_HEADERS {
             let Some(layer) = walk.next() else {
                 return self.end(&walk);
             };
@@ -113,7 +114,7 @@ impl<'a, 'o> Describer<'a, 'o> {
                     self.other(header, &walk)?;
                 }
             }
-            if self.packets > MOST_PACKETS {
+            if self.packets > MAX_PACKETS {
                 break;
             }
         }

@@ -12,8 +12,9 @@ pub const PORT: u16 = 53;
 pub const MULTICAST_PORT: u16 = 5353;
 /// The port of link-local multicast name resolution (RFC 4795).
 pub const LINK_LOCAL_PORT: u16 = 5355;
-/// The longest name, in bytes with those of lengths; of pointers, each that is followed counts as one.
-const LONGEST_NAME: usize = 255;
+/// Maximum length of a name, bytes, including the length bytes; each pointer that is followed
+/// counts as one.
+const MAX_NAME_LEN: usize = 255;
 
 /// Types of records.
 pub mod kind {
@@ -339,7 +340,7 @@ impl<'a> Labels<'a> {
         Labels {
             message: name.message,
             at: name.at,
-            left: LONGEST_NAME,
+            left: MAX_NAME_LEN,
         }
     }
 

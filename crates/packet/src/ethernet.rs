@@ -36,8 +36,8 @@ pub mod ethertype {
     pub const LOWEST: u16 = 0x0600;
 }
 
-/// The shortest frame on a wire, without FCS; shorter ones are padded.
-pub const SHORTEST_ON_WIRE: usize = 60;
+/// Minimum frame length on a wire without FCS, bytes; shorter frames are padded.
+pub const MIN_WIRE_FRAME_LEN: usize = 60;
 
 /// A MAC address. Written `02:00:00:00:00:01`; read so, with `-`, or without separators.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

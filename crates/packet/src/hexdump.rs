@@ -15,7 +15,7 @@
 //! # Ok::<(), packet::hexdump::BadDump>(())
 //! ```
 
-use crate::LONGEST;
+use crate::MAX_FRAME_LEN;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -36,7 +36,7 @@ pub enum BadDump {
     #[error("a packet begins at offset 0")]
     Begin,
     /// The packet is longer than a frame can be.
-    #[error("a packet longer than {LONGEST} bytes")]
+    #[error("a packet longer than {MAX_FRAME_LEN} bytes")]
     Length,
     /// There is no byte behind the offset.
     #[error("no byte of two hexadecimal digits behind the offset")]
@@ -103,7 +103,7 @@ impl Hexdump {
             // The last line of hexdump is the length.
             0 if start > 0 && rest.trim().is_empty() => Ok(()),
             0 => Err(BadDump::Bytes),
-            _ if self.bytes.len() > LONGEST => Err(BadDump::Length),
+            _ if self.bytes.len() > MAX_FRAME_LEN => Err(BadDump::Length),
             _ => Ok(()),
         }
     }
@@ -131,7 +131,7 @@ impl Hexdump {
                 offset: at.unwrap_or(0),
                 expected,
             })?;
-            if end > LONGEST as u64 {
+            if end > MAX_FRAME_LEN as u64 {
                 return Err(BadDump::Length);
             }
             while (self.bytes.len() as u64) < end {
@@ -185,7 +185,7 @@ fn read(line: &str, colon: bool, bytes: &mut Vec<u8>) {
         }
         rest = behind.trim_start();
         let gap = behind.len() - rest.len();
-        // Text stands behind a wider gap; some have one of two blanks in the middle.
+        // Text stands behind a wider gap; some have one of two spaces in the middle.
         if gap > 1 && (colon || gap > 2 || count != 8 || digits.len() > 2) {
             return;
         }

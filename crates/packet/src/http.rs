@@ -4,13 +4,13 @@
 const METHODS: [&[u8]; 9] = [
     b"GET", b"HEAD", b"POST", b"PUT", b"DELETE", b"CONNECT", b"OPTIONS", b"TRACE", b"PATCH",
 ];
-/// The longest header that is looked at, in bytes.
-const LONGEST: usize = 64 * 1024;
+/// Maximum length of a header that is parsed, bytes.
+const MAX_HEAD_LEN: usize = 64 * 1024;
 
 /// A message, or its begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HttpView<'a> {
-    /// What it is.
+    /// Its first line.
     pub first: First<'a>,
     header: &'a [u8],
 }
@@ -18,7 +18,7 @@ pub struct HttpView<'a> {
 /// The first line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum First<'a> {
-    /// What a client wants.
+    /// The request line of a client.
     Request {
         /// The method.
         method: &'a [u8],
@@ -41,7 +41,7 @@ pub enum First<'a> {
 impl<'a> HttpView<'a> {
     /// Looks at a segment's payload; `None` if no message of HTTP/1 begins there, or its first line is cut off.
     pub fn new(payload: &'a [u8]) -> Option<HttpView<'a>> {
-        let payload = &payload[..payload.len().min(LONGEST)];
+        let payload = &payload[..payload.len().min(MAX_HEAD_LEN)];
         // Most of what is not HTTP is told by its first byte.
         payload.first().filter(|byte| byte.is_ascii_uppercase())?;
         let (line, header) = line(payload)?;
@@ -61,7 +61,7 @@ impl<'a> HttpView<'a> {
                 if !rest[last + 1..].starts_with(b"HTTP/1.") {
                     return None;
                 }
-                // A target has no blanks. Of one that does, Wireshark takes the rest for the
+                // A target has no spaces. Of one that does, Wireshark takes the rest for the
                 // version.
                 let (target, version) = split(rest)?;
                 First::Request {
@@ -99,7 +99,7 @@ fn line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), &bytes[at + 1..]))
 }
 
-/// What stands before and behind the first blank.
+/// The text before and after the first space.
 fn split(line: &[u8]) -> Option<(&[u8], &[u8])> {
     let at = memchr::memchr(b' ', line)?;
     Some((&line[..at], &line[at + 1..]))

@@ -114,14 +114,14 @@ pub use date::{Date, Stamp};
 pub use layers::layers;
 pub use word::{BadWord, Departure, Tick};
 
-/// The shortest frame that any format carries: an Ethernet header.
-pub const SHORTEST: usize = 14;
-/// The longest frame that any format carries, in bytes without FCS (FORMATS section 2): as much as captures hold, whose
-/// super-frames have not been cut into segments yet.
-pub const LONGEST: usize = 262_144;
-/// The longest frame that is made, or that a port without an MTU of its own takes, in bytes without FCS: no wire carries
-/// super-frames, and what is kept for each port is measured by this.
-pub const LONGEST_ON_WIRE: usize = 16_000;
+/// Minimum frame length of all formats, bytes: an Ethernet header.
+pub const MIN_FRAME_LEN: usize = 14;
+/// Maximum frame length of all formats without FCS, bytes (FORMATS section 2). Captures hold frames
+/// of this length: super-frames that have not been cut into segments yet.
+pub const MAX_FRAME_LEN: usize = 262_144;
+/// Maximum length of a frame that is built, or that a port without an MTU of its own accepts,
+/// without FCS, bytes. No wire carries super-frames, and buffers of ports have this size.
+pub const MAX_WIRE_FRAME_LEN: usize = 16_000;
 
 /// A packet as a line, a record or a capture gives it: the bytes, and what stood before them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -141,7 +141,7 @@ impl Packet<'_> {
     /// When it is not 14 to 262,144 bytes long.
     pub fn check(&self) -> Result<(), BadLength> {
         match self.bytes.len() {
-            SHORTEST..=LONGEST => Ok(()),
+            MIN_FRAME_LEN..=MAX_FRAME_LEN => Ok(()),
             length => Err(BadLength(length)),
         }
     }
@@ -149,7 +149,7 @@ impl Packet<'_> {
 
 /// A frame too short or too long for lines and records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {0} bytes: lines and records carry {SHORTEST} to {LONGEST} bytes")]
+#[error("a frame of {0} bytes: lines and records carry {MIN_FRAME_LEN} to {MAX_FRAME_LEN} bytes")]
 pub struct BadLength(pub usize);
 
 /// A header that is cut off or makes no sense, and why: a short phrase, fit for counting drops.

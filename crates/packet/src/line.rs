@@ -39,11 +39,11 @@ pub use split::{Lines, Step};
 use crate::{BadLength, Packet, Stamp};
 use alloc::vec::Vec;
 
-/// The longest line that is read, in bytes without its end. The longest packet written in full
-/// takes 786,446; the rest is room for runs of blanks.
-pub const LONGEST_LINE: usize = 1 << 20;
+/// Maximum length of a line that is read, bytes without its end. The longest packet written in full
+/// takes 786,446; the rest is for runs of spaces.
+pub const MAX_LINE_LEN: usize = 1 << 20;
 
-/// Which of the optional fields are written.
+/// Optional fields that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Form {
     /// The date or the timestamp word, whichever the packet has.
@@ -68,7 +68,7 @@ impl Form {
     pub const fn length(self, frame: usize) -> usize {
         // Without optional fields: 12 + 12 + 4 digits and three ends for the 14 bytes of header.
         let header = 31 + 17 * self.time as usize + 9 * self.hash as usize;
-        header + 3 * (frame - crate::SHORTEST)
+        header + 3 * (frame - crate::MIN_FRAME_LEN)
     }
 }
 
@@ -110,7 +110,7 @@ pub fn encode(packet: &Packet<'_>, form: Form, out: &mut Vec<u8>) -> Result<(), 
 /// empty, or a comment that begins with `#`.
 ///
 /// # Errors
-/// The first place on the line that is wrong, with the mend; `frame` then holds nothing of use.
+/// The first place on the line that is wrong, with the fix; `frame` then holds nothing of use.
 #[inline]
 pub fn decode(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, LineError> {
     Codec::best().decode(line, frame)

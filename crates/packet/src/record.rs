@@ -20,30 +20,31 @@
 //! another header, or the end of the stream. Everything before it is [`Step::Skip`]. A header that
 //! stands where one should is believed on magic and length alone.
 
-use crate::{BadLength, Date, LONGEST, Packet, SHORTEST, Stamp, flow};
+use crate::{BadLength, Date, MAX_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, flow};
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// Bytes before a frame of up to [`LONGEST_SHORT`] bytes, with a word.
+/// Bytes before a frame of up to [`MAX_SHORT_FRAME_LEN`] bytes, with a word.
 pub const HEADER: usize = 16;
 /// The same with a date.
 pub const DATED_HEADER: usize = 20;
-/// The most bytes before a frame: a date, and the length of a longer one.
-pub const LONGEST_HEADER: usize = DATED_HEADER + LENGTH;
+/// Maximum number of bytes before a frame: a date, and the length of a longer one.
+pub const MAX_HEADER_LEN: usize = DATED_HEADER + LENGTH;
 /// The upper bytes of a date that no date reaches.
 const UNUSED: Range<usize> = 4..6;
-/// Bytes of the length behind a header.
+/// Bytes of the length after a header.
 const LENGTH: usize = 4;
 /// The first two bytes of a record with a word.
 pub const MAGIC: u16 = 0x3776;
 /// The first two bytes of a dated record.
 pub const DATED_MAGIC: u16 = 0x3777;
-/// The longest frame whose length stands in the header itself, bytes.
-pub const LONGEST_SHORT: usize = 16_000;
-/// The longest record, in bytes. A buffer of this, [`LONGEST_HEADER`] and a byte always lets [`next`] go on.
-pub const LONGEST_RECORD: usize = LONGEST_HEADER + LONGEST;
-/// What stands for the length of a longer frame. Zero would have done for reading, but says "drop" where programs
-/// answer with records.
+/// Maximum length of a frame whose length is in the header itself, bytes.
+pub const MAX_SHORT_FRAME_LEN: usize = 16_000;
+/// Maximum length of a record, bytes. A buffer of this, [`MAX_HEADER_LEN`] and a byte always lets
+/// [`next`] continue.
+pub const MAX_RECORD_LEN: usize = MAX_HEADER_LEN + MAX_FRAME_LEN;
+/// Value that replaces the length of a longer frame. Zero would have sufficed for reading, but
+/// means "drop" where programs answer with records.
 const LONG: u16 = 0xFFFF;
 
 /// Appends the packet's record to `out`.
@@ -55,13 +56,13 @@ const LONG: u16 = 0xFFFF;
 pub fn encode(packet: &Packet<'_>, out: &mut Vec<u8>) -> Result<(), BadLength> {
     packet.check()?;
     let hash = packet.hash.unwrap_or_else(|| flow::hash(packet.bytes));
-    let long = packet.bytes.len() > LONGEST_SHORT;
+    let long = packet.bytes.len() > MAX_SHORT_FRAME_LEN;
     let length = if long {
         LONG
     } else {
         packet.bytes.len() as u16
     };
-    let mut header = [0; LONGEST_HEADER];
+    let mut header = [0; MAX_HEADER_LEN];
     let (magic, end) = match packet.stamp.unwrap_or(Stamp::Word(0)) {
         Stamp::Word(word) => {
             header[4..12].copy_from_slice(&word.to_be_bytes());
@@ -130,7 +131,7 @@ pub fn frame(input: &[u8]) -> Option<Range<usize>> {
         return None;
     }
     let length = u16::from_be_bytes([l0, l1]);
-    if (SHORTEST..=LONGEST_SHORT).contains(&usize::from(length)) {
+    if (MIN_FRAME_LEN..=MAX_SHORT_FRAME_LEN).contains(&usize::from(length)) {
         return Some(header..header + usize::from(length));
     }
     if length != LONG {
@@ -138,7 +139,7 @@ pub fn frame(input: &[u8]) -> Option<Range<usize>> {
     }
     let length = u32::from_be_bytes(*input.get(header..)?.first_chunk()?) as usize;
     let start = header + LENGTH;
-    (LONGEST_SHORT + 1..=LONGEST)
+    (MAX_SHORT_FRAME_LEN + 1..=MAX_FRAME_LEN)
         .contains(&length)
         .then_some(start..start + length)
 }
@@ -201,7 +202,7 @@ pub fn may_begin(input: &[u8]) -> bool {
         [a, b, c] => header([a, b]).is_some() && may_begin_length(c),
         [a, b, c, d, ..] => header([a, b]).is_some_and(|header| {
             let length = u16::from_be_bytes([c, d]);
-            let short = (SHORTEST..=LONGEST_SHORT).contains(&usize::from(length));
+            let short = (MIN_FRAME_LEN..=MAX_SHORT_FRAME_LEN).contains(&usize::from(length));
             let unused = &input[UNUSED.start..input.len().min(UNUSED.end)];
             if header == DATED_HEADER && unused.iter().any(|byte| *byte != 0) {
                 return false;
@@ -211,7 +212,7 @@ pub fn may_begin(input: &[u8]) -> bool {
             }
             // The length's own upper bytes tell first.
             let told = input.get(header..).unwrap_or_default();
-            let most = (LONGEST as u32).to_be_bytes();
+            let most = (MAX_FRAME_LEN as u32).to_be_bytes();
             length == LONG && told.len() < LENGTH && told <= &most[..told.len()]
         }),
     }
@@ -219,7 +220,7 @@ pub fn may_begin(input: &[u8]) -> bool {
 
 /// Whether the upper byte of some plausible length in a header is this.
 fn may_begin_length(byte: u8) -> bool {
-    usize::from(byte) <= LONGEST_SHORT >> 8 || byte == LONG.to_be_bytes()[0]
+    usize::from(byte) <= MAX_SHORT_FRAME_LEN >> 8 || byte == LONG.to_be_bytes()[0]
 }
 
 /// Finds the next plausible header behind the first byte.

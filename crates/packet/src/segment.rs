@@ -27,21 +27,21 @@
 //! A link that carries segments is to lose none. A gap in the count of bytes is a lost segment: the
 //! connection is of no use any more, and is closed.
 
-use crate::LONGEST_ON_WIRE;
+use crate::MAX_WIRE_FRAME_LEN;
 use alloc::vec::Vec;
 
 /// The EtherType of segments.
 pub const ETHERTYPE: u16 = 0x88B5;
 /// Bytes before the data.
 pub const HEADER: usize = 26;
-/// The most bytes of data in one segment, so that the frame is one that any wire carries.
-pub const LONGEST: usize = LONGEST_ON_WIRE - HEADER;
+/// Maximum length of the data in one segment, bytes, so that any wire carries the frame.
+pub const MAX_DATA_LEN: usize = MAX_WIRE_FRAME_LEN - HEADER;
 /// Set in the number of an open that answers: it is no request.
 pub const ANSWER: u32 = 1 << 31;
-/// How many bytes of data may be under way, not acknowledged, in one direction of a connection.
+/// Maximum number of unacknowledged bytes of data in one direction of a connection.
 pub const WINDOW: u32 = 1 << 18;
 
-/// What a segment is there for.
+/// Purpose of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// Asks for a connection, or says that there is one.
@@ -123,9 +123,9 @@ impl<'a> Segment<'a> {
         header
     }
 
-    /// Of the bytes, the first [`LONGEST`] at most: what the frame carries.
+    /// Of the bytes, the first [`MAX_DATA_LEN`] at most: what the frame carries.
     pub fn carried(&self) -> &'a [u8] {
-        &self.bytes[..self.bytes.len().min(LONGEST)]
+        &self.bytes[..self.bytes.len().min(MAX_DATA_LEN)]
     }
 
     /// Appends the segment's frame, with the [`carried`](Segment::carried) bytes.
@@ -161,7 +161,7 @@ mod tests {
     fn other_frames_are_refused() {
         assert_eq!(Segment::read(&[0; 60]), Err(BadSegment::Type));
         let mut frame = Vec::new();
-        let bytes: &[u8] = &[1; LONGEST + 1];
+        let bytes: &[u8] = &[1; MAX_DATA_LEN + 1];
         let segment = Segment {
             kind: Kind::Data,
             connection: 0,
@@ -169,7 +169,7 @@ mod tests {
             bytes,
         };
         segment.write(&mut frame);
-        assert_eq!(frame.len(), LONGEST_ON_WIRE);
+        assert_eq!(frame.len(), MAX_WIRE_FRAME_LEN);
         frame[14] = 9;
         assert_eq!(Segment::read(&frame), Err(BadSegment::Kind(9)));
     }

@@ -27,8 +27,8 @@ pub const VERSION: u16 = 20;
 pub const IPV4_OVERHEAD: u32 = 28;
 /// Bytes that IPv6 has more: payloads are made shorter by as much.
 pub const IPV6_MORE: u32 = 20;
-/// The shortest payload of a load message over IPv4: over IPv6 it is still a header.
-pub const SHORTEST_LOAD: u32 = LOAD as u32 + IPV6_MORE;
+/// Minimum payload length of a load message over IPv4, bytes: over IPv6 it is still a header.
+pub const MIN_LOAD_LEN: u32 = LOAD as u32 + IPV6_MORE;
 /// In a field of a [`Status`]: not measured.
 pub const NO_VALUE: u32 = u32::MAX;
 /// In [`Activation::row`]: the server searches.

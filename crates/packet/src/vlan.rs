@@ -5,8 +5,8 @@ pub use crate::ethernet::Tag;
 use crate::BadHeader;
 use crate::ethernet::{EthernetView, ethertype};
 
-/// The highest VLAN number; 0 is priority only, 4095 is reserved.
-pub const HIGHEST_ID: u16 = 4094;
+/// Maximum VLAN number; 0 is priority only, 4095 is reserved.
+pub const MAX_ID: u16 = 4094;
 
 /// Whether an EtherType is that of a tag.
 #[inline]
@@ -17,15 +17,15 @@ pub fn is_tag(kind: u16) -> bool {
     )
 }
 
-/// The most tags that [`untagged`] passes over. Two are usual (802.1ad).
-pub const MOST_TAGS: usize = 4;
+/// Maximum number of tags that [`untagged`] skips. Two are usual (802.1ad).
+pub const MAX_TAGS: usize = 4;
 
-/// The EtherType behind a frame's tags, and what is behind it. `None` when the frame has no whole Ethernet header, a tag
-/// that is cut off, or more than [`MOST_TAGS`].
+/// The EtherType after a frame's tags, and the bytes after it. `None` when the frame has no whole
+/// Ethernet header, a tag that is cut off, or more than [`MAX_TAGS`].
 #[inline]
 pub fn untagged(frame: &[u8]) -> Option<(u16, &[u8])> {
     let mut tags = Tags::new(frame).ok()?;
-    for _ in 0..=MOST_TAGS {
+    for _ in 0..=MAX_TAGS {
         if !is_tag(tags.ethertype) {
             return Some((tags.ethertype, tags.payload));
         }
@@ -141,7 +141,7 @@ mod tests {
             };
             let mut frame = Vec::new();
             header.build(&mut frame, |_| ());
-            assert_eq!(untagged(&frame).is_some(), count <= MOST_TAGS, "{count}");
+            assert_eq!(untagged(&frame).is_some(), count <= MAX_TAGS, "{count}");
         }
     }
 }

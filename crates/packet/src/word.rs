@@ -7,7 +7,8 @@ use core::fmt;
 
 /// The lower 56 bits.
 const TICKS: u64 = (1 << 56) - 1;
-const MOST_TICKS: u128 = TICKS as u128;
+/// Maximum number of ticks of a word.
+const MAX_TICKS: u128 = TICKS as u128;
 
 /// The length of a port's tick, in picoseconds, never zero.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,7 +36,7 @@ impl Tick {
     /// The same where 56 bits hold it: with ticks of 8 ns, up to 18 years.
     pub const fn checked_count(self, ps: u128) -> Option<u64> {
         match ps / self.0 as u128 {
-            ticks @ 0..=MOST_TICKS => Some(ticks as u64),
+            ticks @ 0..=MAX_TICKS => Some(ticks as u64),
             _ => None,
         }
     }

@@ -72,8 +72,8 @@ fn every_length_and_form_is_written_alike_and_read_back() {
         4_000,
         9_014,
         65_535,
-        packet::LONGEST - 1,
-        packet::LONGEST,
+        packet::MAX_FRAME_LEN - 1,
+        packet::MAX_FRAME_LEN,
     ]);
     for length in lengths {
         let frame = frame(length);
@@ -136,7 +136,7 @@ fn a_line_has_one_stamp_at_most() {
 #[test]
 fn a_frame_too_long_is_judged_alike() {
     for (head, form) in shapes() {
-        let mut line = write(Codec::PORTABLE, head, form, &frame(packet::LONGEST));
+        let mut line = write(Codec::PORTABLE, head, form, &frame(packet::MAX_FRAME_LEN));
         line.pop();
         assert!(read_alike(&line).is_ok());
         line.extend_from_slice(b" 00");

@@ -35,7 +35,7 @@ fn read(stream: &[u8], pieces: &[usize]) -> (Vec<Stamp>, usize) {
                 return (stamps, skipped);
             }
             Step::More => {
-                assert!(seen - at <= record::LONGEST_RECORD + record::LONGEST_HEADER);
+                assert!(seen - at <= record::MAX_RECORD_LEN + record::MAX_HEADER_LEN);
                 seen = (seen + pieces.next().unwrap()).min(stream.len());
             }
         }

@@ -3,7 +3,7 @@
 use crate::block::{Class, Kind};
 use crate::fault::Faults;
 use crate::item::{Event, Fault, Item, Received, Verdict};
-use crate::{Block, LONGEST, Stamp, crc};
+use crate::{Block, MAX_FRAME_LEN, Stamp, crc};
 use alloc::boxed::Box;
 use alloc::vec;
 
@@ -64,7 +64,7 @@ pub struct Decoder {
 
 impl Default for Decoder {
     fn default() -> Decoder {
-        Decoder::new(LONGEST)
+        Decoder::new(MAX_FRAME_LEN)
     }
 }
 

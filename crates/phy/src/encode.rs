@@ -2,7 +2,7 @@
 
 use crate::gap::{Deficit, Rounding, STANDARD};
 use crate::xgmii::{Code, Set};
-use crate::{Block, LONGEST, SHORTEST, Sink, Stamp, crc};
+use crate::{Block, MAX_FRAME_LEN, MIN_FRAME_LEN, Sink, Stamp, crc};
 
 /// When a frame starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,8 +35,8 @@ pub struct Sent {
 /// A frame that is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BadFrame {
-    /// Nothing, or more than [`LONGEST`] bytes.
-    #[error("a frame of {0} bytes: the line carries 1 to {LONGEST} bytes without FCS")]
+    /// Nothing, or more than [`MAX_FRAME_LEN`] bytes.
+    #[error("a frame of {0} bytes: the line carries 1 to {MAX_FRAME_LEN} bytes without FCS")]
     Length(usize),
 }
 
@@ -128,19 +128,19 @@ impl Encoder {
     /// A frame without FCS: it is padded to 60 bytes, and the FCS added.
     ///
     /// # Errors
-    /// Nothing is sent when it is empty or longer than [`LONGEST`].
+    /// Nothing is sent when it is empty or longer than [`MAX_FRAME_LEN`].
     pub fn frame(
         &mut self,
         bytes: &[u8],
         start: Start,
         out: &mut impl Sink,
     ) -> Result<Sent, BadFrame> {
-        if bytes.is_empty() || bytes.len() > LONGEST {
+        if bytes.is_empty() || bytes.len() > MAX_FRAME_LEN {
             return Err(BadFrame::Length(bytes.len()));
         }
         let sent = self.start(start, out);
-        let mut padded = [0; SHORTEST];
-        let bytes = if bytes.len() < SHORTEST {
+        let mut padded = [0; MIN_FRAME_LEN];
+        let bytes = if bytes.len() < MIN_FRAME_LEN {
             padded[..bytes.len()].copy_from_slice(bytes);
             &padded[..]
         } else {
@@ -154,14 +154,14 @@ impl Encoder {
     /// that are bad by intention.
     ///
     /// # Errors
-    /// Nothing is sent when it is empty or longer than [`LONGEST`] and an FCS.
+    /// Nothing is sent when it is empty or longer than [`MAX_FRAME_LEN`] and an FCS.
     pub fn raw(
         &mut self,
         bytes: &[u8],
         start: Start,
         out: &mut impl Sink,
     ) -> Result<Sent, BadFrame> {
-        if bytes.is_empty() || bytes.len() > LONGEST + 4 {
+        if bytes.is_empty() || bytes.len() > MAX_FRAME_LEN + 4 {
             return Err(BadFrame::Length(bytes.len()));
         }
         let sent = self.start(start, out);
@@ -173,14 +173,14 @@ impl Encoder {
     /// terminate. Every receiver drops it.
     ///
     /// # Errors
-    /// Nothing is sent when it is empty or longer than [`LONGEST`] and an FCS.
+    /// Nothing is sent when it is empty or longer than [`MAX_FRAME_LEN`] and an FCS.
     pub fn aborted(
         &mut self,
         bytes: &[u8],
         start: Start,
         out: &mut impl Sink,
     ) -> Result<Sent, BadFrame> {
-        if bytes.is_empty() || bytes.len() > LONGEST + 4 {
+        if bytes.is_empty() || bytes.len() > MAX_FRAME_LEN + 4 {
             return Err(BadFrame::Length(bytes.len()));
         }
         let sent = self.start(start, out);

@@ -63,8 +63,8 @@ pub const VERSION: u32 = 1;
 pub const HEADER: usize = 48;
 /// Bits of the line in a second: 10.3125 Gb/s (IEEE 802.3 clause 49).
 pub const LINE_RATE: u64 = 10_312_500_000;
-/// The most bytes of content that a segment may have.
-pub const LONGEST: usize = 1 << 20;
+/// Maximum length of the content of a segment, bytes.
+pub const MAX_SEGMENT_LEN: usize = 1 << 20;
 /// Bits of a block: a sync header of two, a payload of 64.
 pub const BLOCK: u64 = 66;
 /// The sync header of a control block, as an integer of two bits whose lower one is sent first.
@@ -76,7 +76,7 @@ pub const IDLE: u64 = 0x1E;
 /// The bits of the scrambler's state.
 pub const STATE: u64 = (1 << 58) - 1;
 
-/// What a file says about its whole stream.
+/// Properties of a file's whole stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// Bits of the line in a second, not zero.

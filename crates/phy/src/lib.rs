@@ -124,7 +124,7 @@ pub use receive::Receiver;
 pub use scramble::{Descrambler, Scrambler};
 pub use stamp::Stamp;
 
-/// Bytes of the shortest frame, without FCS; shorter ones are padded.
-pub const SHORTEST: usize = 60;
-/// Bytes of the longest frame that is carried, without FCS.
-pub const LONGEST: usize = 16_000;
+/// Minimum frame length without FCS, bytes; shorter frames are padded.
+pub const MIN_FRAME_LEN: usize = 60;
+/// Maximum frame length without FCS, bytes.
+pub const MAX_FRAME_LEN: usize = 16_000;

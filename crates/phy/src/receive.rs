@@ -5,7 +5,7 @@ use crate::item::{Event, Item};
 use crate::kernel::{self, BATCH, GROUP, Groups, WORDS};
 use crate::lock::{Lock, Monitor};
 use crate::simd::Path;
-use crate::{Block, Descrambler, LONGEST, Stamp};
+use crate::{Block, Descrambler, MAX_FRAME_LEN, Stamp};
 use alloc::boxed::Box;
 
 /// All of the receive side: takes the bits of the line, at any alignment and in pieces of any size,
@@ -30,7 +30,7 @@ pub struct Receiver {
 
 impl Default for Receiver {
     fn default() -> Receiver {
-        Receiver::new(LONGEST)
+        Receiver::new(MAX_FRAME_LEN)
     }
 }
 

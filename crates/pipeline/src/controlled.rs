@@ -47,7 +47,7 @@ pub struct Controlled {
     node: PipelineNode,
     control: Control,
     plan: Plan,
-    /// What is still to be done, in order.
+    /// Pending commands, in order.
     due: BTreeMap<(Time, u64), String>,
     number: u64,
     done: u64,
@@ -55,8 +55,8 @@ pub struct Controlled {
     sink: MessageSink,
 }
 
-/// How many commands may wait; a flood of digests makes no more.
-const MOST_DUE: usize = 1 << 16;
+/// Maximum number of commands that wait; a flood of digests adds no more.
+const MAX_DUE: usize = 1 << 16;
 
 impl Controlled {
     /// A pipeline with a controller that does as planned.
@@ -81,7 +81,7 @@ impl Controlled {
     }
 
     fn add(&mut self, time: Time, command: String) {
-        if self.due.len() < MOST_DUE {
+        if self.due.len() < MAX_DUE {
             self.number += 1;
             self.due.insert((time, self.number), command);
         } else {

@@ -4,11 +4,11 @@ use crate::drawing::Drawing;
 use crate::layout;
 use crate::{Figure, PlotError};
 
-/// The most panels that are drawn: more make no picture.
-const MOST_PANELS: usize = 32;
+/// Maximum number of panels that are drawn.
+const MAX_PANELS: usize = 32;
 
 impl Figure {
-    /// What is drawn.
+    /// The image as a drawing.
     pub fn drawing(&self) -> Drawing {
         layout::figure(self)
     }
@@ -38,7 +38,7 @@ impl Figure {
 
     /// The panels that are drawn.
     pub(crate) fn drawn(&self) -> &[crate::Panel] {
-        &self.panels[..self.panels.len().min(MOST_PANELS)]
+        &self.panels[..self.panels.len().min(MAX_PANELS)]
     }
 }
 

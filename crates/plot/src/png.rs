@@ -9,8 +9,8 @@ use tiny_skia::{
 
 /// Pixels of the file for each of the drawing's, so that it is sharp in print and on fine screens.
 const FINE: u32 = 2;
-/// The most pixels of a file.
-const MOST: u64 = 1 << 27;
+/// Maximum number of pixels of a file.
+const MAX_PIXELS: u64 = 1 << 27;
 /// Pixels of 1/96 inch in a metre.
 const PER_METRE: f64 = 96.0 / 0.0254;
 
@@ -21,12 +21,12 @@ impl Drawing {
     /// When it is too large.
     pub fn png(&self) -> Result<Vec<u8>, PlotError> {
         let pixels = u64::from(self.width) * u64::from(self.height);
-        let scale = match pixels * u64::from(FINE * FINE) <= MOST {
+        let scale = match pixels * u64::from(FINE * FINE) <= MAX_PIXELS {
             true => FINE,
             false => 1,
         };
         let map = Pixmap::new(self.width * scale, self.height * scale);
-        let Some(mut map) = map.filter(|_| pixels <= MOST) else {
+        let Some(mut map) = map.filter(|_| pixels <= MAX_PIXELS) else {
             let (width, height) = (self.width, self.height);
             let why =
                 format!("{width} x {height} pixels are too many for a PNG; an SVG has any size");

@@ -13,8 +13,8 @@ pub struct Scale {
     pub time: Option<f64>,
 }
 
-/// The share of an axis that stays free at either end.
-const ROOM: f64 = 0.05;
+/// Margin at each end of an axis, as a share of its length.
+const MARGIN: f64 = 0.05;
 /// The smallest value of a logarithmic axis.
 const TINY: f64 = 1e-12;
 /// No value is drawn beyond this, so that all arithmetic stays finite.
@@ -233,7 +233,7 @@ impl Extent {
             low: f64::INFINITY,
             high: f64::NEG_INFINITY,
             log: axis.log,
-            room: ROOM,
+            room: MARGIN,
         }
     }
 

@@ -26,8 +26,8 @@ const DASHES: [&[f64]; 5] = [
 ];
 /// A line of no more points has a mark at each.
 const MARKED: usize = 40;
-/// More points than this, at different pixels, are drawn small.
-const MANY: usize = 6_000;
+/// Maximum number of points at different pixels that are drawn in full size.
+const MAX_FULL_SIZE_POINTS: usize = 6_000;
 /// Steps less wide than this, in pixels, are shown as a mark.
 const NARROW: f64 = 3.0;
 /// Width of the sample of a series in the legend.
@@ -269,7 +269,11 @@ impl<'a> Trace<'a> {
             }
         }
         let small = Trace {
-            size: if seen.len() > MANY { 0.8 } else { self.size },
+            size: if seen.len() > MAX_FULL_SIZE_POINTS {
+                0.8
+            } else {
+                self.size
+            },
             ..*self
         };
         small.marks(drawing, seen, self.mark);

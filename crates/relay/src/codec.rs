@@ -7,12 +7,12 @@ use core::ops::Range;
 use lz4_flex::block::{CompressTable, compress_into_with_table, decompress_into};
 use zstd_safe::{CCtx, CParameter, DCtx};
 
-/// What a zstd frame begins with; it is not sent.
+/// Magic number of a zstd frame; it is not sent.
 const MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
 /// The first bytes of what was compressed, which are in clear.
 pub const CLEAR: usize = 8;
-/// The longest dictionary that is taken, bytes.
-pub const LONGEST_DICTIONARY: usize = 1 << 20;
+/// Maximum length of a dictionary, bytes.
+pub const MAX_DICTIONARY_LEN: usize = 1 << 20;
 
 /// An algorithm, as the header names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -111,13 +111,13 @@ impl Codec {
         if !(-7..=19).contains(&level) {
             return Err(CodecError::Level);
         }
-        let longest = lz4_flex::block::get_maximum_output_size(packet::LONGEST_ON_WIRE);
+        let longest = lz4_flex::block::get_maximum_output_size(packet::MAX_WIRE_FRAME_LEN);
         let mut codec = Codec {
             lz4: Box::new(CompressTable::small()),
             zstd: compressor(level)?,
             unzstd: DCtx::try_create().ok_or(CodecError::Memory)?,
             with: None,
-            scratch: vec![0; longest.max(zstd_safe::compress_bound(packet::LONGEST_ON_WIRE))],
+            scratch: vec![0; longest.max(zstd_safe::compress_bound(packet::MAX_WIRE_FRAME_LEN))],
             written: 0..0,
         };
         if !dictionary.is_empty() {
@@ -133,7 +133,8 @@ impl Codec {
         self.with.as_ref().map(|dictionary| dictionary.number)
     }
 
-    /// Compresses `bytes`, at most [`packet::LONGEST_ON_WIRE`], to at most `most`; `None` if they stay longer.
+    /// Compresses `bytes`, at most [`packet::MAX_WIRE_FRAME_LEN`], to at most `most` bytes; `None`
+    /// if they stay longer.
     pub fn compress(&mut self, algorithm: Algorithm, bytes: &[u8], most: usize) -> Option<()> {
         let scratch = &mut self.scratch[..];
         self.written = match algorithm {
@@ -203,7 +204,7 @@ impl Codec {
 
 impl Dictionary {
     fn new(level: i32, bytes: &[u8]) -> Result<Dictionary, CodecError> {
-        if !(8..=LONGEST_DICTIONARY).contains(&bytes.len()) {
+        if !(8..=MAX_DICTIONARY_LEN).contains(&bytes.len()) {
             return Err(CodecError::DictionarySize);
         }
         let mut zstd = compressor(level)?;

@@ -48,11 +48,12 @@ use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 const PLAIN: Port = Port(0);
 /// Where the far node is.
 const FAR: Port = Port(1);
-/// Fewer bytes behind the IP header than this never become shorter.
-const LEAST: usize = encapsulation::LONGEST_HEADER + 16;
+/// Minimum number of bytes after the IP header that can become shorter.
+const MIN_COMPRESSED_LEN: usize = encapsulation::MAX_HEADER_LEN + 16;
 
-/// The longest that packets wait for a processor whose work takes simulated time: behind that they are not compressed.
-const MOST_WORK: Time = Time::from_ms(10);
+/// Maximum time that packets wait for a processor whose work takes simulated time; later ones are
+/// not compressed.
+const MAX_QUEUE_DELAY: Time = Time::from_ms(10);
 
 /// The node. See the [module](self).
 #[derive(Debug)]
@@ -136,7 +137,7 @@ impl Compress {
         if self.config.mode != Mode::Never {
             match eligible(&frame, &self.config) {
                 None => self.counts.untouched += 1,
-                Some(_) if start - now > MOST_WORK => self.counts.overload += 1,
+                Some(_) if start - now > MAX_QUEUE_DELAY => self.counts.overload += 1,
                 Some(offsets) => done = self.compress(start, &mut frame, &offsets, out),
             }
         }
@@ -325,7 +326,7 @@ impl Compress {
 /// Where the packet is that may be compressed, if the frame has any.
 fn eligible(frame: &[u8], config: &Config) -> Option<Offsets> {
     let offsets = locate(frame).ok()?;
-    let goes = offsets.len() >= LEAST
+    let goes = offsets.len() >= MIN_COMPRESSED_LEN
         && offsets.protocol() != config.protocol
         && !offsets.stays()
         && (config.cuttable || !offsets.is_cuttable());

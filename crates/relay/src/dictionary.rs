@@ -1,6 +1,6 @@
 //! Dictionaries for zstd, trained on packets.
 
-use crate::codec::LONGEST_DICTIONARY;
+use crate::codec::MAX_DICTIONARY_LEN;
 use crate::encapsulation::{CLEAR, locate};
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,10 +32,11 @@ pub enum TrainError {
     },
 }
 
-/// Samples beyond so many bytes are passed over: a dictionary does not get better by them, and training takes longer.
-pub const MOST: usize = 64 << 20;
-/// Shorter ones teach nothing.
-const SHORTEST: usize = 16;
+/// Maximum size of all samples, bytes. More samples do not improve a dictionary, and training takes
+/// longer.
+pub const MAX_SAMPLE_BYTES: usize = 64 << 20;
+/// Minimum length of a sample, bytes; shorter ones do not help.
+const MIN_SAMPLE_LEN: usize = 16;
 
 /// Packets to train on: of each what would be compressed.
 #[derive(Clone, Debug, Default)]
@@ -51,7 +52,7 @@ impl Samples {
             return false;
         };
         let bytes = place.bytes(frame).get(CLEAR..).unwrap_or_default();
-        if bytes.len() < SHORTEST || self.bytes.len() + bytes.len() > MOST {
+        if bytes.len() < MIN_SAMPLE_LEN || self.bytes.len() + bytes.len() > MAX_SAMPLE_BYTES {
             return false;
         }
         self.bytes.extend_from_slice(bytes);
@@ -88,7 +89,7 @@ impl Samples {
     /// # Errors
     /// When `longest` is not 256 bytes to 1 MiB, or the samples are too few or have nothing in common.
     pub fn train(&self, longest: usize) -> Result<Vec<u8>, TrainError> {
-        if !(256..=LONGEST_DICTIONARY).contains(&longest) {
+        if !(256..=MAX_DICTIONARY_LEN).contains(&longest) {
             return Err(TrainError::Size);
         }
         let mut dictionary = vec![0; longest];
@@ -107,11 +108,11 @@ impl Samples {
     fn failure(&self, code: usize) -> TrainError {
         const CREATION_FAILED: usize = 34;
         const OUT_OF_MEMORY: usize = 64;
-        const TOO_FEW: usize = 72;
+        const SOURCE_SIZE_WRONG: usize = 72;
         let (packets, bytes) = (self.len(), self.bytes());
         match code.wrapping_neg() {
             OUT_OF_MEMORY => TrainError::Memory { packets, bytes },
-            CREATION_FAILED | TOO_FEW => TrainError::TooFew { packets, bytes },
+            CREATION_FAILED | SOURCE_SIZE_WRONG => TrainError::TooFew { packets, bytes },
             // No trial of its parameters gave anything: it does not tell why.
             _ => TrainError::Zstd {
                 packets,
@@ -158,7 +159,7 @@ mod tests {
             len(crate::codec::Algorithm::Zstd),
         );
         assert!(with * 2 < without, "{with} {without}");
-        for wrong in [0, 255, LONGEST_DICTIONARY + 1] {
+        for wrong in [0, 255, MAX_DICTIONARY_LEN + 1] {
             assert!(samples.train(wrong).is_err());
         }
     }

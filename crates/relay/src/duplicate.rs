@@ -8,7 +8,7 @@
 //!   left out, as the interfaces say.
 //! - **Counters:** `packets`; `bytes`, without FCS; `duplicated`; `too_long`: matched, but with a header too long for a path, and sent by the first one only;
 //!   `plain`: as little, for other reasons (fragments; packets for the next router; not matched); `first`: restored and sent on;
-//!   `copies`: those that came once more; `streams`, `restarts`: senders that are known, and that began anew.
+//!   `copies`: those that came once more; `streams`, `restarts`: senders that are known, and that restarted.
 //! - **Drops:** `copy`; `stale copy`: so far behind that nobody knows; `header of a copy cut off`, `copy of another version`, `damaged copy`.
 //!
 //! Behind the IP header, whose protocol becomes `protocol`, stand 16 bytes, numbers in network order:
@@ -39,16 +39,17 @@ use node::event::{Event, What};
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
-pub const MOST_PATHS: usize = 16;
-/// The largest window, packets.
-pub const MOST_WINDOW: usize = 1 << 20;
-/// The most senders.
-pub const MOST_STREAMS: usize = 1024;
+/// Maximum number of paths.
+pub const MAX_PATHS: usize = 16;
+/// Maximum window, packets.
+pub const MAX_WINDOW: usize = 1 << 20;
+/// Maximum number of senders.
+pub const MAX_STREAMS: usize = 1024;
 const NEAR: Port = Port(0);
 /// Interfaces' MTUs seldom change.
 const AGE: Time = Time::from_secs(1);
 
-/// What it is made from.
+/// Configuration of the node.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -56,14 +57,14 @@ const AGE: Time = Time::from_secs(1);
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// Which packets are duplicated; empty: all IP packets.
+    /// Packets that are duplicated; empty: all IP packets.
     #[cfg_attr(feature = "serde", serde(rename = "match"))]
     pub matching: Vec<Rule>,
-    /// How many paths, 2 to [`MOST_PATHS`].
+    /// How many paths, 2 to [`MAX_PATHS`].
     pub paths: u16,
-    /// Packets, 64 to [`MOST_WINDOW`].
+    /// Packets, 64 to [`MAX_WINDOW`].
     pub window: usize,
-    /// Senders, 1 to [`MOST_STREAMS`].
+    /// Senders, 1 to [`MAX_STREAMS`].
     pub streams: usize,
     /// When a sender that counts from the beginning again is believed.
     pub hold: Time,
@@ -119,14 +120,14 @@ impl Duplicate {
     pub fn new(config: Config) -> Result<Duplicate, ConfigError> {
         let wrong = |key, reason| Err(ConfigError { key, reason });
         let paths = usize::from(config.paths);
-        if !(2..=MOST_PATHS).contains(&paths) {
-            return wrong("paths", format!("from 2 to {MOST_PATHS}"));
+        if !(2..=MAX_PATHS).contains(&paths) {
+            return wrong("paths", format!("from 2 to {MAX_PATHS}"));
         }
-        if !(64..=MOST_WINDOW).contains(&config.window) {
-            return wrong("window", format!("from 64 to {MOST_WINDOW} packets"));
+        if !(64..=MAX_WINDOW).contains(&config.window) {
+            return wrong("window", format!("from 64 to {MAX_WINDOW} packets"));
         }
-        if !(1..=MOST_STREAMS).contains(&config.streams) {
-            return wrong("streams", format!("from 1 to {MOST_STREAMS}"));
+        if !(1..=MAX_STREAMS).contains(&config.streams) {
+            return wrong("streams", format!("from 1 to {MAX_STREAMS}"));
         }
         let drawn = Random::new(config.seed).bits() as u32 | 1;
         Ok(Duplicate {
@@ -159,8 +160,8 @@ impl Duplicate {
         };
         let longest = self.mtus.iter().flatten().min().copied();
         let longest = longest
-            .unwrap_or(packet::LONGEST_ON_WIRE)
-            .min(packet::LONGEST_ON_WIRE);
+            .unwrap_or(packet::MAX_WIRE_FRAME_LEN)
+            .min(packet::MAX_WIRE_FRAME_LEN);
         if offsets.end() - offsets.ip() + HEADER > longest {
             self.too_long += 1;
             return None;

@@ -43,16 +43,16 @@ use packet::checksum::update_bytes;
 
 /// The experimental protocol number of RFC 3692 that is used unless another was agreed on.
 pub const PROTOCOL: u8 = 253;
-/// What such packets begin with behind the IP header.
+/// First bytes of such packets after the IP header.
 pub const MARK: [u8; 2] = *b"WC";
 /// The version that is written, and the only one that is read.
 pub const VERSION: u8 = 1;
-/// The most bytes that such a header has.
-pub const LONGEST_HEADER: usize = SHORT + 4;
+/// Maximum length of such a header, bytes.
+pub const MAX_HEADER_LEN: usize = SHORT + 4;
 /// Without a dictionary's number.
 const SHORT: usize = 10;
-/// The longest frame that is made or restored, bytes without FCS: what every part carries.
-const LONGEST: usize = packet::LONGEST_ON_WIRE;
+/// Maximum length of a frame that is built or restored without FCS, bytes: every part carries it.
+const MAX_FRAME_LEN: usize = packet::MAX_WIRE_FRAME_LEN;
 
 /// Why an encapsulated packet cannot be restored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,13 +101,13 @@ impl core::error::Error for Fault {}
 
 /// Bytes of a frame on a link that pads short ones.
 fn on_the_wire(len: usize) -> usize {
-    len.max(node::link::SHORTEST)
+    len.max(node::link::MIN_WIRE_FRAME_LEN)
 }
 
 /// The header's length.
 fn header_len(algorithm: Algorithm) -> usize {
     match algorithm {
-        Algorithm::ZstdDictionary => LONGEST_HEADER,
+        Algorithm::ZstdDictionary => MAX_HEADER_LEN,
         Algorithm::Lz4 | Algorithm::Zstd => SHORT,
     }
 }
@@ -123,7 +123,7 @@ pub fn encapsulate(
 ) -> Option<usize> {
     let before = frame.len();
     // The far end restores nothing longer than a wire carries.
-    if offsets.end != before || before > LONGEST {
+    if offsets.end != before || before > MAX_FRAME_LEN {
         return None;
     }
     let header = header_len(algorithm);
@@ -154,7 +154,7 @@ pub fn encapsulate(
     at[3] = offsets.protocol;
     at[4..6].copy_from_slice(&length.to_be_bytes());
     at[6..10].copy_from_slice(&check.to_be_bytes());
-    if header == LONGEST_HEADER {
+    if header == MAX_HEADER_LEN {
         at[10..14].copy_from_slice(&codec.dictionary()?.to_be_bytes());
     }
     at[header + CLEAR..header + CLEAR + compressed.len()].copy_from_slice(compressed);
@@ -198,7 +198,7 @@ pub fn restore(
     let clear = bytes.get(header..header + CLEAR).ok_or(Fault::Truncated)?;
     let restored = usize::from(length);
     let end = offsets.body + restored;
-    let most = (usize::from(u16::MAX) + offsets.counted_from()).min(LONGEST);
+    let most = (usize::from(u16::MAX) + offsets.counted_from()).min(MAX_FRAME_LEN);
     if restored <= bytes.len() || end > most {
         return Err(Fault::Length);
     }
@@ -236,7 +236,7 @@ impl Offsets {
         }
     }
 
-    /// Puts another protocol and another end into the headers in front, and mends IPv4's checksum by what has changed, so that a
+    /// Puts another protocol and another end into the headers in front, and updates IPv4's checksum by what has changed, so that a
     /// wrong one stays wrong.
     pub(crate) fn repair(&self, frame: &mut Frame, protocol: u8, end: usize) {
         let length = (end - self.counted_from()) as u16;

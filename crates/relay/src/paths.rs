@@ -24,9 +24,10 @@ use node::ConfigError;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Rate, Statistics, Time};
 
-pub const MOST_PATHS: usize = 16;
-/// The most flows that can be remembered.
-pub const MOST_FLOWS: usize = 1 << 22;
+/// Maximum number of paths.
+pub const MAX_PATHS: usize = 16;
+/// Maximum number of flows that can be remembered.
+pub const MAX_FLOWS: usize = 1 << 22;
 const NEAR: Port = Port(0);
 
 /// How flows that no rule matches are spread.
@@ -67,7 +68,7 @@ pub struct Route {
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// How many paths, 1 to [`MOST_PATHS`].
+    /// How many paths, 1 to [`MAX_PATHS`].
     pub paths: u16,
     /// Rules, of which the first that matches decides.
     pub rule: Vec<Route>,
@@ -77,7 +78,7 @@ pub struct Config {
     pub weights: Vec<u32>,
     /// How long a flow is remembered after its last packet.
     pub idle: Time,
-    /// How many flows are remembered, at most [`MOST_FLOWS`].
+    /// How many flows are remembered, at most [`MAX_FLOWS`].
     pub flows: usize,
     /// How old facts may be.
     pub age: Time,
@@ -134,8 +135,8 @@ impl Paths {
     pub fn new(config: Config) -> Result<Paths, ConfigError> {
         let wrong = |key, reason| Err(ConfigError { key, reason });
         let count = usize::from(config.paths);
-        if !(1..=MOST_PATHS).contains(&count) {
-            return wrong("paths", format!("from 1 to {MOST_PATHS}"));
+        if !(1..=MAX_PATHS).contains(&count) {
+            return wrong("paths", format!("from 1 to {MAX_PATHS}"));
         }
         if let Some(route) = config
             .rule
@@ -151,8 +152,8 @@ impl Paths {
             let reason = format!("one for each of the {count} paths, not all of them 0");
             return wrong("weights", reason);
         }
-        if config.flows > MOST_FLOWS {
-            return wrong("flows", format!("at most {MOST_FLOWS}"));
+        if config.flows > MAX_FLOWS {
+            return wrong("flows", format!("at most {MAX_FLOWS}"));
         }
         let path = |index: usize| Path {
             up: [true; 2],

@@ -10,7 +10,7 @@
 //!   `open`: split ones at the end; `refused`: whose far end did not take them; `reset`: ended by a reset, or given up; `forth`, `back`: bytes passed on.
 //! - **Drops:** `broken segment`; `old segment`: its timestamp says that others have come since it left (PAWS); `an error about no segment`: an ICMP error that is about none which is under way; `waits for the far end`: a first segment that came once more meanwhile.
 //!
-//! A short round trip makes TCP quick: to grow, and to mend a loss. So each half has a congestion control and a memory of what may be
+//! A short round trip makes TCP quick: to grow, and to recover from a loss. So each half has a congestion control and a memory of what may be
 //! lost of its own, and a bounded buffer between them: what one end does not take is not acknowledged to the other for longer than
 //! that, as its window closes. The node speaks to each end with the other's address. It first opens the connection to the far end, and
 //! answers the near one when that has taken it. A half that ends, ends half of the other one; a reset resets it.
@@ -43,16 +43,17 @@ use packet::flow::FiveTuple;
 use packet::ip::IpView;
 use pair::Pair;
 
-/// The most connections that can be split at once.
-pub const MOST: usize = 16_384;
+/// Maximum number of connections that can be split at a time.
+pub const MAX_CONNECTIONS: usize = 16_384;
 const TCP: u8 = 6;
 /// Among the flags of a segment.
 const SYN: u8 = 0x02;
 const SYN_ACK_RST_FIN: u8 = 0x17;
-/// First segments that were let through are remembered so long, and so many: one that is sent again has its way already.
+/// Maximum number of passed first segments that are remembered, and for how long: a retransmission
+/// already has its way.
 const REMEMBERED: (usize, Time) = (65_536, Time::from_secs(120));
 
-/// What it is made from.
+/// Configuration of the node.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -65,7 +66,7 @@ pub struct Config {
     pub matching: Vec<Rule>,
     /// From which wait on they are; 0: always.
     pub bound: Time,
-    /// How many at once, at most [`MOST`].
+    /// How many at once, at most [`MAX_CONNECTIONS`].
     pub connections: usize,
     /// Bytes of each of the four buffers of a connection, 4,096 to 16 MiB.
     pub buffer: usize,
@@ -143,8 +144,8 @@ impl Split {
     /// When a number is out of its range.
     pub fn new(config: Config) -> Result<Split, ConfigError> {
         let wrong = |key, reason| Err(ConfigError { key, reason });
-        if config.connections > MOST {
-            return wrong("connections", format!("at most {MOST}"));
+        if config.connections > MAX_CONNECTIONS {
+            return wrong("connections", format!("at most {MAX_CONNECTIONS}"));
         }
         if !(4096..=16 << 20).contains(&config.buffer) {
             return wrong("buffer", "from 4096 bytes to 16 MiB".into());

@@ -46,8 +46,8 @@ use node::ConfigError;
 use node::event::{Event, What};
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 
-/// The most packets that wait for a partner, and that an end knows.
-pub const MOST: usize = 65_536;
+/// Maximum number of packets that wait for a partner, and of packets that an end knows.
+pub const MAX_PACKETS: usize = 65_536;
 const NEAR: Port = Port(0);
 const UP: Port = Port(1);
 const SHARED: Port = Port(2);
@@ -84,9 +84,9 @@ pub struct Config {
     pub matching: Vec<Rule>,
     /// How long a packet waits for a partner; 0: nothing is coded.
     pub hold: Time,
-    /// Packets of each side that wait, 1 to [`MOST`].
+    /// Packets of each side that wait, 1 to [`MAX_PACKETS`].
     pub most: usize,
-    /// Packets that an end knows, 1 to [`MOST`].
+    /// Packets that an end knows, 1 to [`MAX_PACKETS`].
     pub memory: usize,
     /// The number in the IP header.
     pub protocol: u8,
@@ -142,10 +142,10 @@ impl Xor {
     /// When a number is out of its range.
     pub fn new(config: Config) -> Result<Xor, ConfigError> {
         for (key, number) in [("most", config.most), ("memory", config.memory)] {
-            if !(1..=MOST).contains(&number) {
+            if !(1..=MAX_PACKETS).contains(&number) {
                 return Err(ConfigError {
                     key,
-                    reason: format!("from 1 to {MOST} packets"),
+                    reason: format!("from 1 to {MAX_PACKETS} packets"),
                 });
             }
         }
@@ -223,8 +223,8 @@ impl Xor {
         let longer = first.whole.len().max(second.whole.len());
         let longest = self
             .mtu
-            .unwrap_or(packet::LONGEST_ON_WIRE)
-            .min(packet::LONGEST_ON_WIRE - 14);
+            .unwrap_or(packet::MAX_WIRE_FRAME_LEN)
+            .min(packet::MAX_WIRE_FRAME_LEN - 14);
         if first.whole.coded_len(longer) > longest {
             self.too_long += 2;
             self.plain += 2;

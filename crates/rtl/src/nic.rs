@@ -12,8 +12,8 @@ use std::sync::Arc;
 
 /// The card's time has steps that ticks and halves of ticks of both speeds are whole numbers of, picoseconds.
 pub const STEP: u64 = 1_600;
-/// The shortest frame on a cable, bytes without FCS.
-const SHORTEST: usize = 60;
+/// Minimum frame length on a cable without FCS, bytes.
+const MIN_FRAME_LEN: usize = 60;
 
 /// Where a cable leads.
 pub enum Cable {
@@ -23,7 +23,7 @@ pub enum Cable {
     Inside(String, u8),
 }
 
-/// What happened at the ends of cables.
+/// Events at the ends of cables.
 #[derive(Debug, Default)]
 pub struct Traffic {
     /// From when a frame was there to when its first bit was at the port, ns.
@@ -220,12 +220,12 @@ impl Nic {
         }
         let place = self.slot();
         for (at_ns, mut bytes) in self.coming.drain(..) {
-            if bytes.len() > record::LONGEST_SHORT {
+            if bytes.len() > record::MAX_SHORT_FRAME_LEN {
                 self.traffic.lost += 1;
                 continue;
             }
             // What the other side's card would have done.
-            bytes.resize(bytes.len().max(SHORTEST), 0);
+            bytes.resize(bytes.len().max(MIN_FRAME_LEN), 0);
             bytes.extend(phy::crc::fcs(&bytes).to_le_bytes());
             let came = steps_of(at_ns).div_ceil(place);
             let slot = self.hardware.free_at().max(came);

@@ -10,18 +10,19 @@ use live::port::{
     RxCounters, Stamps, Timekeeper, Transmit, TxCounters,
 };
 use live::{clock, thread};
-use packet::{Departure, SHORTEST, Tick, record};
+use packet::{Departure, MIN_FRAME_LEN, Tick, record};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long before its time a frame is handed over, at most. More than a machine usually pauses.
+/// Maximum time by which a frame is handed over early: more than a machine usually pauses.
 const AHEAD: Duration = Duration::from_millis(100);
-/// How often the end of a cable is looked for, and that of the program.
-const LOOK: Duration = Duration::from_millis(50);
-/// How long a frame waits for room; with a port that simulates a twelfth of real time and a full ring this is much.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// Interval between two checks for the end of a cable, and of the program.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// Timeout of a frame that waits for a full ring. A port that simulates a twelfth of real time
+/// needs this much.
+const SEND_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The tick of a port of 10 Gb/s.
 const SIX_POINT_FOUR_NS: Tick = match Tick::from_ps(6_400) {
@@ -94,7 +95,7 @@ pub fn open(line: Line, medium: &Medium, options: &Options) -> Result<Port, Port
             tick,
             stamps: Stamps::Hardware,
             mac,
-            mtu: (record::LONGEST_SHORT - 14) as u32,
+            mtu: (record::MAX_SHORT_FRAME_LEN - 14) as u32,
             method: "rtl",
             driver: driver.into(),
             link: true,
@@ -118,13 +119,13 @@ pub fn open(line: Line, medium: &Medium, options: &Options) -> Result<Port, Port
 /// Reads what comes by a cable until its end, or until nobody has the port.
 fn read(mut rx: Box<dyn Receive>, rings: &Rings) {
     while !rings.is_closed() {
-        let read = rx.receive(LOOK, &mut |received| {
+        let read = rx.receive(STOP_POLL_INTERVAL, &mut |received| {
             rings.come(received.at_ns, received.bytes);
             card().call();
         });
         match read {
             Ok(_) => {}
-            Err(error) if error.is_no_link() => std::thread::park_timeout(LOOK),
+            Err(error) if error.is_no_link() => std::thread::park_timeout(STOP_POLL_INTERVAL),
             Err(error) => {
                 rings.end(error);
                 return card().call();
@@ -145,7 +146,8 @@ impl Receive for Receiver {
         wait: Duration,
         sink: &mut dyn FnMut(Received<'_>),
     ) -> Result<usize, PortError> {
-        self.rings.receive(&mut self.frames, wait.min(LOOK))?;
+        self.rings
+            .receive(&mut self.frames, wait.min(STOP_POLL_INTERVAL))?;
         let count = self.frames.len();
         for (at_ns, bytes) in self.frames.drain(..) {
             self.counters.received += 1;
@@ -187,13 +189,13 @@ impl Sender {
     fn give(&mut self, departure: Departure, frame: &[u8], told: bool) -> Result<(), PortError> {
         let name = || self.rings.name().to_owned();
         let checked = match frame.len() {
-            len @ ..SHORTEST => Err(PortError::TooShort { len }),
-            SHORTEST..=record::LONGEST_SHORT => Ok(()),
+            len @ ..MIN_FRAME_LEN => Err(PortError::TooShort { len }),
+            MIN_FRAME_LEN..=record::MAX_SHORT_FRAME_LEN => Ok(()),
             len => Err(PortError::TooLong {
                 name: name(),
                 len,
-                mtu: (record::LONGEST_SHORT - 14) as u32,
-                longest: record::LONGEST_SHORT,
+                mtu: (record::MAX_SHORT_FRAME_LEN - 14) as u32,
+                longest: record::MAX_SHORT_FRAME_LEN,
             }),
         };
         let given = checked.and_then(|()| {
@@ -202,11 +204,11 @@ impl Sender {
                 bytes: frame.to_vec(),
                 told,
             };
-            match self.rings.send(down, PATIENCE) {
+            match self.rings.send(down, SEND_TIMEOUT) {
                 true => Ok(()),
                 false => Err(PortError::Full {
                     name: name(),
-                    patience: PATIENCE,
+                    patience: SEND_TIMEOUT,
                 }),
             }
         });
@@ -242,7 +244,7 @@ impl Transmit for Sender {
         self.rings.finish();
         loop {
             card().call();
-            if let Some(result) = self.rings.finished(LOOK) {
+            if let Some(result) = self.rings.finished(STOP_POLL_INTERVAL) {
                 return result;
             }
         }

@@ -9,19 +9,21 @@ use nodes::dtp::network::Network;
 use nodes::dtp::{Config, Device, Fault, Rule};
 
 const BEACON: u32 = 1_200;
-/// Offsets count behind this: the rules but the maximum take a while for the first ticks.
+/// Offsets count after this time: the rules other than the maximum take a while for the first
+/// ticks.
 const JOINED: Time = Time::from_ms(5);
 const FAULTY_FROM: Time = Time::from_ms(20);
-const LOOK: Time = Time::from_us(17);
+/// Interval between two samples of all counters.
+const SAMPLE_INTERVAL: Time = Time::from_us(17);
 
-/// Who is linked to whom, and how fast each oscillator is, ppm.
+/// Links of the devices, and the frequency error of each oscillator, ppm.
 struct Shape {
     name: String,
     ppm: Vec<f64>,
     links: Vec<(usize, usize)>,
 }
 
-/// What is wrong, and where.
+/// A fault, and its place.
 struct Faulty {
     what: &'static str,
     device: usize,
@@ -109,7 +111,7 @@ fn run(shape: &Shape, rule: Rule, slew: u32, faulty: Option<&Faulty>, until: Tim
         if half.is_none() && at + at >= until {
             half = Some((at, counters));
         }
-        at += LOOK;
+        at += SAMPLE_INTERVAL;
     }
     network.advance(until);
     let counters = network.counters();

@@ -11,9 +11,9 @@ use nodes::dtp::{Config, Device};
 use std::time::Duration;
 
 const BEACON: u32 = 1_200;
-/// Between two looks at all counters: no multiple of a beacon's interval.
-const LOOK: Time = Time::from_us(443);
-/// Behind the beginning, and a repair, counters are not looked at for so long.
+/// Interval between two samples of all counters: not a multiple of a beacon's interval.
+const SAMPLE_INTERVAL: Time = Time::from_us(443);
+/// Time after the start, and after a repair, in which counters are not sampled.
 const JOINS: Time = Time::from_us(100);
 
 struct FatTree {
@@ -148,7 +148,7 @@ fn main() {
         let counters = network.counters();
         look(&tree, &counters, at, &apart, &mut greatest);
         looks += 1;
-        at += LOOK;
+        at += SAMPLE_INTERVAL;
     }
     network.advance(until);
     let took = on_processor() - begun;

@@ -23,7 +23,7 @@ use elastic::{COLUMN, Elastic};
 use messages::Idle;
 use node::clock::{Clock, Own};
 use node::event::{Interface, Queue};
-use node::link::{FCS, LineCounters, LinkCounters, PREAMBLE, SHORTEST, Waiting};
+use node::link::{FCS, LineCounters, LinkCounters, MIN_WIRE_FRAME_LEN, PREAMBLE, Waiting};
 use node::random::Random;
 use node::{Channel, Clocks, Flight, Frame, Time, When};
 use stream::{Fate, Stream};
@@ -89,7 +89,7 @@ impl BlockLink {
         frame: &mut Frame,
         needs: usize,
     ) -> Option<Passage> {
-        let len = frame.len().max(SHORTEST);
+        let len = frame.len().max(MIN_WIRE_FRAME_LEN);
         let earliest = match when {
             When::Now => self.sender.own(now.as_ps()) + PREAMBLE as Own * BYTE,
             When::At(at) => {

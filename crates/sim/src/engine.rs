@@ -13,15 +13,15 @@ use node::outcome::{Direction, Finish, Statistics, Table};
 use node::{Driver, End, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
 use std::collections::BTreeMap;
 
-/// Events, and simulated time, from one look at whether the run shall stop to the next. An
-/// experiment that is over may go on with next to nothing, such as an echo every five seconds, and
-/// ends before that.
-const LOOK: u64 = 16;
-const LOOK_TIME: Time = Time::from_ms(1);
+/// Number of events between two checks whether the run must stop.
+const STOP_CHECK_EVENTS: u64 = 16;
+/// Interval of simulated time between two such checks. An experiment that is over may go on with
+/// few events, such as an echo every five seconds, and ends before the next one.
+const STOP_CHECK_INTERVAL: Time = Time::from_ms(1);
 /// Between two words on how far the run has come, in events.
 const REPORT: u64 = 4_096;
-/// With fewer events than this in a lookahead one thread is as fast.
-const WORTH: u64 = 64;
+/// Minimum number of events in a lookahead for which several threads pay.
+const MIN_PARALLEL_EVENTS: u64 = 64;
 
 /// A graph that is being run.
 pub struct Sim {
@@ -449,7 +449,7 @@ impl Gauge {
         if events < self.look {
             return false;
         }
-        let pays = events - self.since >= self.spans * WORTH;
+        let pays = events - self.since >= self.spans * MIN_PARALLEL_EVENTS;
         (self.since, self.look, self.spans) = (events, 4 * self.look, 0);
         pays
     }
@@ -465,7 +465,8 @@ fn run(
     let mut looked = whole.network.now;
     loop {
         if let Some(next) = whole.next().filter(|next| *next <= until)
-            && (whole.events.is_multiple_of(LOOK) || next - looked >= LOOK_TIME)
+            && (whole.events.is_multiple_of(STOP_CHECK_EVENTS)
+                || next - looked >= STOP_CHECK_INTERVAL)
         {
             looked = next;
             if watcher.is_over() {

@@ -4,7 +4,7 @@ use crate::SeeQueue;
 use crate::block::messages::Message;
 use crate::block::{BlockLink, Passage};
 use node::event::{Counts, Interface, Queue};
-use node::link::{FCS, LinkCounters, SHORTEST};
+use node::link::{FCS, LinkCounters, MIN_WIRE_FRAME_LEN};
 use node::outcome::See;
 use node::{Channel, Frame, Level, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
@@ -96,8 +96,8 @@ impl Sender {
     /// The longest frame that it carries, bytes without FCS.
     pub fn longest(&self) -> usize {
         match self.carrier {
-            Carrier::Blocks(_) => phy::LONGEST,
-            Carrier::Frames(_) => node::frame::LONGEST,
+            Carrier::Blocks(_) => phy::MAX_FRAME_LEN,
+            Carrier::Frames(_) => node::frame::MAX_FRAME_LEN,
         }
     }
 
@@ -155,7 +155,7 @@ impl Sender {
 pub(crate) fn lookahead(channel: &Channel, needs: usize) -> Time {
     match channel.level {
         Level::Frame => {
-            let least = 8 * needs.min(SHORTEST + FCS) as u64;
+            let least = 8 * needs.min(MIN_WIRE_FRAME_LEN + FCS) as u64;
             let time = channel.rate.map(|rate| rate.time_of(least, 0).0);
             channel.delay + time.unwrap_or_default()
         }

@@ -18,20 +18,22 @@ use node::outcome::Finish;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering, fence};
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// How often a thread looks for something to do before it sleeps, where each has a processor of its own.
+/// Number of polls of a thread before it sleeps, where each thread has a processor of its own.
 const SPINS: u32 = 1 << 13;
-/// How often it looks before it takes a part from another thread.
-const PATIENCE: u32 = 1 << 6;
-/// The longest epoch, in lookaheads.
-const LONGEST: u64 = 64;
-/// With so many events for each lookahead the next epoch is longer.
-const MANY: u64 = 64;
-/// Who had to sleep while fewer events than this happened within a lookahead waited for a thread that had lost its processor.
-const FEW: u64 = 1 << 8;
-/// It runs all parts for so many lookaheads, then the others are tried again: few at first, as a machine may have paused once; twice as many each time that
-/// it happens again soon.
+/// Number of polls of a thread before it takes a part from another one.
+const POLLS_BEFORE_STEAL: u32 = 1 << 6;
+/// Maximum length of an epoch, in lookaheads.
+const MAX_EPOCH: u64 = 64;
+/// Minimum number of events for each lookahead that makes the next epoch longer.
+const MIN_GROWTH_EVENTS: u64 = 64;
+/// Maximum number of events in a lookahead at which a sleep means that another thread has lost its
+/// processor.
+const MAX_PREEMPTED_EVENTS: u64 = 1 << 8;
+/// Numbers of lookaheads for which one thread runs all parts before the others are tried again: few
+/// at first, as a machine may have paused once, then twice as many each time that it happens again
+/// soon.
 const ALONE: [u64; 2] = [1 << 5, 1 << 12];
-/// Soon is within so many times as many lookaheads.
+/// Multiple of that number within which a repetition is soon.
 const SOON: u64 = 4;
 
 /// A value with its own lines of the caches: what another thread writes next to it would take it from who reads it.
@@ -39,7 +41,7 @@ const SOON: u64 = 4;
 #[derive(Default)]
 struct Apart<T>(T);
 
-/// Locks what nobody leaves half done: who panics ends the run.
+/// Locks state that is never left inconsistent: a thread that panics ends the run.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -223,7 +225,7 @@ impl Shared<'_> {
                 }
             }
             looks += 1;
-            if advanced || looks % PATIENCE == 0 && self.steal(thread, end) {
+            if advanced || looks % POLLS_BEFORE_STEAL == 0 && self.steal(thread, end) {
                 looks = 0;
                 self.wake();
             } else if looks < self.spins {
@@ -341,7 +343,7 @@ impl Shared<'_> {
     /// Decides whether one thread runs all parts, when an epoch with so many events is over; whether that is another thing than before.
     fn assign(&self, epoch: &mut Epoch, events: u64) -> bool {
         let wish = epoch.wish.take();
-        if let Some(thread) = wish.filter(|_| events < FEW * epoch.span) {
+        if let Some(thread) = wish.filter(|_| events < MAX_PREEMPTED_EVENTS * epoch.span) {
             let soon = epoch.spans < epoch.until + SOON * epoch.length;
             epoch.length = match soon {
                 true => (2 * epoch.length).min(ALONE[1]),
@@ -384,8 +386,8 @@ impl Shared<'_> {
         } else {
             epoch.spans += epoch.span;
             let changed = self.assign(epoch, events);
-            epoch.span = match events >= MANY * epoch.span {
-                true => LONGEST.min(2 * epoch.span),
+            epoch.span = match events >= MIN_GROWTH_EVENTS * epoch.span {
+                true => MAX_EPOCH.min(2 * epoch.span),
                 false => 1.max(epoch.span / 2),
             };
             if first >= before.saturating_add(self.lookahead) {

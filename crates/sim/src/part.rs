@@ -16,8 +16,8 @@ use crate::lane::{Arrival, Carried, OutOfOrder, Receiver, Sender, Transit};
 use crate::{ClockTap, SimError};
 use node::clock::Ticks;
 use node::event::{Event, What};
-use node::frame::LONGEST;
-use node::link::SHORTEST;
+use node::frame::MAX_FRAME_LEN;
+use node::link::MIN_WIRE_FRAME_LEN;
 use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Time, When};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,19 +25,20 @@ use std::collections::BinaryHeap;
 /// How much may happen without time moving before the run counts as stuck: a frame counts 1. A
 /// burst of this many frames at one instant would fill the memory first.
 const STUCK: u32 = 4_000_000;
-/// What a wake counts in this: a million of them is too much.
+/// Cost of a wake in this count: a million of them is too much.
 const WAKE: u32 = 4;
 
 /// The rank of links that go down or come up: before everything else at that time.
 const CHANGES: u32 = 0;
-/// The rank of the first end's idle block, behind those of all that arrives: memory holds fewer ends.
+/// The rank of the first end's idle block, after those of all arrivals: memory holds fewer ends.
 const FILLS: u32 = 1 << 30;
 /// The rank of the first node's alarm.
 const ALARMS: u32 = 1 << 31;
-/// The rank of a look at the clocks: behind everything else at that time.
-const LOOKS: u32 = u32::MAX;
+/// The rank of a sample of the clocks: after everything else at that time.
+const CLOCK_SAMPLES: u32 = u32::MAX;
 
-/// The rank of what arrives in order, by the rank of the end that sent it; behind it comes what is out of order, then messages.
+/// The rank of arrivals in order, by the rank of the end that sent them; after them come those out
+/// of order, then messages.
 fn rank_of(end: u32) -> u32 {
     1 + 3 * end
 }
@@ -347,7 +348,7 @@ impl Part {
             let sent = match ports.get(port.index()) {
                 None => Err((Refusal::NoSuchPort, frame)),
                 Some(None) => Err((Refusal::NoLink, frame)),
-                Some(_) if frame.len() > LONGEST => Err((Refusal::TooLong, frame)),
+                Some(_) if frame.len() > MAX_FRAME_LEN => Err((Refusal::TooLong, frame)),
                 Some(&Some((sender, _))) if frame.len() > network.senders[sender].longest() => {
                     Err((Refusal::TooLongForBlocks, frame))
                 }
@@ -434,8 +435,8 @@ impl Network {
         when: When,
         mut frame: Frame,
     ) -> Result<Option<Time>, (Refusal, Frame)> {
-        if frame.len() < SHORTEST {
-            frame.resize(SHORTEST);
+        if frame.len() < MIN_WIRE_FRAME_LEN {
+            frame.resize(MIN_WIRE_FRAME_LEN);
         }
         frame.take_stamp();
         let lane = &mut self.senders[sender];

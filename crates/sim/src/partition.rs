@@ -10,20 +10,20 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::RangeInclusive;
 
-/// What a node with one link costs, beside one that only hands on.
+/// Cost of a node with one link, relative to one that only forwards.
 const EDGE: u64 = 8;
 /// Parts for each thread.
 const EACH: usize = 8;
-/// Parts have at least so many nodes, unless there are fewer parts than threads then.
-const FEWEST: usize = 8;
+/// Minimum number of nodes of a part, unless there would be fewer parts than threads.
+const MIN_PART_NODES: usize = 8;
 
 /// A cut.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Partition {
-    /// Which part each node is in.
+    /// Part of each node.
     pub part: Vec<usize>,
     pub parts: usize,
-    /// From when a node sends to when a node of another part is told, at least.
+    /// Minimum delay from a node's transmission to a node of another part.
     pub lookahead: Time,
     /// The same for each part and each of those that send to it.
     pub neighbours: Vec<Vec<(usize, Time)>>,
@@ -66,7 +66,7 @@ impl Partition {
         let longest = slack.iter().copied().max().unwrap_or_default();
         for least in (2..=threads).rev() {
             // A thread that is done with its own parts takes those that are left: smaller ones leave less to wait for.
-            let most = (EACH * threads).min(nodes / FEWEST).max(least);
+            let most = (EACH * threads).min(nodes / MIN_PART_NODES).max(least);
             // From the longest delays down: links with less than that stay within a part.
             let mut level = longest;
             while level > Time::ZERO {

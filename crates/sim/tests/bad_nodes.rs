@@ -6,7 +6,7 @@ use node::outcome::Direction;
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Tap, Time};
 use sim::{Options, SimError, run};
 
-/// Wants to be woken in the past, for ever.
+/// Wants to be woken in the past, forever.
 struct Restless;
 
 impl Node for Restless {
@@ -69,7 +69,7 @@ impl Node for Careless {
             out.send(Port(7), copy);
             let copy = out.copy(&frame);
             out.send_at(port, Time::MAX, copy);
-            frame.resize(node::frame::LONGEST + 1);
+            frame.resize(node::frame::MAX_FRAME_LEN + 1);
             out.send(port, frame);
         }
     }

@@ -7,7 +7,7 @@ use nodes::delay::{Config, Delay};
 use sim::{Options, run};
 
 /// Frames of a run.
-const MANY: u32 = 200_000;
+const FRAMES: u32 = 200_000;
 
 /// A frame that came out.
 struct Got {
@@ -80,7 +80,7 @@ fn delays(mut got: Vec<Got>) -> Vec<f64> {
 
 /// Which frames came out, by number.
 fn arrived(got: &[Got]) -> Vec<bool> {
-    let mut arrived = vec![false; MANY as usize];
+    let mut arrived = vec![false; FRAMES as usize];
     got.iter()
         .for_each(|got| arrived[got.number as usize] = true);
     arrived
@@ -113,10 +113,10 @@ fn jitter_has_the_mean_the_deviation_and_the_correlation_asked_for() {
         ("delay 100ms 20ms 25% distribution normal", 20.0, 0.25),
         ("delay 100ms 20ms 75% distribution normal", 20.0, 0.75),
     ] {
-        let (got, outcome) = through(spec, MANY, 60, Time::from_us(100));
-        assert_eq!(got.len(), MANY as usize, "{spec}");
+        let (got, outcome) = through(spec, FRAMES, 60, Time::from_us(100));
+        assert_eq!(got.len(), FRAMES as usize, "{spec}");
         let [mean, deviation, correlation] = moments(&delays(got));
-        let worth = f64::from(MANY) * (1.0 - r) / (1.0 + r);
+        let worth = f64::from(FRAMES) * (1.0 - r) / (1.0 + r);
         assert!(
             (mean / MS - 100.0).abs() < 5.0 * sd / worth.sqrt(),
             "{spec}: mean {mean}"
@@ -152,17 +152,20 @@ fn random_loss_is_as_frequent_and_as_correlated_as_asked() {
         ("loss random 10% 50%", 0.10, 0.50),
         ("loss 0.3% 25%", 0.003, 0.25),
     ] {
-        let (got, outcome) = through(spec, MANY, 60, Time::from_us(1));
+        let (got, outcome) = through(spec, FRAMES, 60, Time::from_us(1));
         let lost: Vec<f64> = arrived(&got)
             .iter()
             .map(|&came| f64::from(u8::from(!came)))
             .collect();
         let [mean, _, correlation] = moments(&lost);
-        let error = (p * (1.0 - p) / f64::from(MANY) * (1.0 + r) / (1.0 - r)).sqrt();
+        let error = (p * (1.0 - p) / f64::from(FRAMES) * (1.0 + r) / (1.0 - r)).sqrt();
         assert!((mean - p).abs() < 5.0 * error, "{spec}: {mean}");
         assert!((correlation - r).abs() < 0.06, "{spec}: {correlation}");
         assert!(got.iter().all(|got| got.delay == 0.0), "{spec}");
-        assert_eq!(drops(&outcome, "lost"), u64::from(MANY) - got.len() as u64);
+        assert_eq!(
+            drops(&outcome, "lost"),
+            u64::from(FRAMES) - got.len() as u64
+        );
         assert_eq!(counter(&outcome, "forth_lost"), drops(&outcome, "lost"));
     }
 }
@@ -175,8 +178,8 @@ fn the_model_of_gilbert_and_elliott_loses_in_bursts_of_the_length_that_it_says()
         ("loss gemodel 1% 10% 70%", 0.01, 0.10, 0.7, 0.0),
         ("loss gemodel 2% 20% 70% 0.1%", 0.02, 0.20, 0.7, 0.001),
     ] {
-        let (got, _) = through(spec, MANY, 60, Time::from_us(1));
-        let lost = 1.0 - got.len() as f64 / f64::from(MANY);
+        let (got, _) = through(spec, FRAMES, 60, Time::from_us(1));
+        let lost = 1.0 - got.len() as f64 / f64::from(FRAMES);
         let in_bad = p / (p + r);
         let wanted = bad * in_bad + good * (1.0 - in_bad);
         assert!(
@@ -193,8 +196,8 @@ fn the_model_of_gilbert_and_elliott_loses_in_bursts_of_the_length_that_it_says()
             );
         }
     }
-    // With p alone it is loss by lot.
-    let (got, _) = through("loss gemodel 5%", MANY, 60, Time::from_us(1));
+    // With p alone it is random loss.
+    let (got, _) = through("loss gemodel 5%", FRAMES, 60, Time::from_us(1));
     let [mean, ..] = moments(&bursts(&arrived(&got)));
     assert!((mean - 1.0 / 0.95).abs() < 0.03, "{mean}");
 }
@@ -203,11 +206,16 @@ fn the_model_of_gilbert_and_elliott_loses_in_bursts_of_the_length_that_it_says()
 fn the_model_of_four_states_has_bursts_and_lone_losses() {
     // In the stationary state: pi1 (p13 + p14) = pi3 p31 + pi4, pi2 p23 = pi3 p32, pi4 = pi1 p14, pi1 p13 = pi3 p31.
     let (p13, p31, p32, p23, p14) = (0.01, 0.15, 0.10, 0.30, 0.004);
-    let (got, _) = through("loss state 1% 15% 10% 30% 0.4%", MANY, 60, Time::from_us(1));
+    let (got, _) = through(
+        "loss state 1% 15% 10% 30% 0.4%",
+        FRAMES,
+        60,
+        Time::from_us(1),
+    );
     let pi3 = p13 / p31;
     let (pi2, pi4) = (pi3 * p32 / p23, p14);
     let wanted = (pi3 + pi4) / (1.0 + pi2 + pi3 + pi4);
-    let lost = 1.0 - got.len() as f64 / f64::from(MANY);
+    let lost = 1.0 - got.len() as f64 / f64::from(FRAMES);
     assert!(
         (lost - wanted).abs() < 0.08 * wanted,
         "{lost}, not {wanted}"
@@ -224,8 +232,8 @@ fn the_model_of_four_states_has_bursts_and_lone_losses() {
 
 #[test]
 fn a_share_of_frames_comes_twice() {
-    let (got, outcome) = through("delay 1ms duplicate 10%", MANY, 60, Time::from_us(1));
-    let copies = got.len() as f64 - f64::from(MANY);
+    let (got, outcome) = through("delay 1ms duplicate 10%", FRAMES, 60, Time::from_us(1));
+    let copies = got.len() as f64 - f64::from(FRAMES);
     assert!((copies - 20_000.0).abs() < 700.0, "{copies}");
     assert_eq!(counter(&outcome, "forth_duplicated") as f64, copies);
     assert!(got.iter().all(|got| got.delay == MS));
@@ -243,7 +251,7 @@ fn corruption_turns_exactly_one_bit_anywhere_in_the_frame() {
     let mut node = Delay::new(config).unwrap();
     let mut out = node::Out::default();
     let mut wrong = 0;
-    for number in 0..u64::from(MANY) {
+    for number in 0..u64::from(FRAMES) {
         let frame = node::Frame::new(&[0; 60]);
         let (now, port) = (Time::from_us(number), node::Port(0));
         node::Node::frames(&mut node, now, port, &mut vec![frame], &mut out);
@@ -268,9 +276,12 @@ fn corruption_turns_exactly_one_bit_anywhere_in_the_frame() {
 #[test]
 fn reordering_sends_a_share_at_once_and_delays_the_others() {
     // The manual's example: 25% at once, with a correlation of 50%, the others delayed by 10 ms.
-    let (got, outcome) = through("delay 10ms reorder 25% 50%", MANY, 60, Time::from_us(100));
+    let (got, outcome) = through("delay 10ms reorder 25% 50%", FRAMES, 60, Time::from_us(100));
     let at_once = got.iter().filter(|got| got.delay == 0.0).count() as f64;
-    assert!((at_once / f64::from(MANY) - 0.25).abs() < 0.01, "{at_once}");
+    assert!(
+        (at_once / f64::from(FRAMES) - 0.25).abs() < 0.01,
+        "{at_once}"
+    );
     assert!(
         got.iter()
             .all(|got| got.delay == 0.0 || got.delay == 10.0 * MS)

@@ -22,15 +22,15 @@ pub mod reason {
     pub const STEPS: u8 = 252;
     /// Its multicast group has no ports.
     pub const NO_GROUP: u8 = 253;
-    /// It began anew too often.
+    /// It resubmitted or recirculated too often.
     pub const PASSES: u8 = 249;
-    /// There is no room for it where packets wait that begin anew.
-    pub const NO_ROOM: u8 = 248;
+    /// The queue of packets that resubmit or recirculate is full.
+    pub const QUEUE_FULL: u8 = 248;
     /// A clone for a session without ports: nothing is lost.
     pub const NOTHING: u8 = 247;
 }
 
-/// What the slots hold at a place in the program.
+/// Content of the slots at a place in the program.
 #[derive(Clone)]
 pub(crate) struct State {
     /// By slot, then the lengths of varbits, then what [`Extra`] has.
@@ -125,7 +125,7 @@ pub(crate) struct Walk<'a> {
     /// Behind the replication engine: what it was told.
     pub(crate) split: Option<Split>,
     pub(crate) detours: &'a Detours,
-    /// What goes along with packets that begin anew, and what was found to have to.
+    /// Data carried along with resubmitted and recirculated packets.
     pub(crate) along: Along,
     pub(crate) found: Along,
     /// Sets of slots that go along, by number less 1.
@@ -162,7 +162,7 @@ pub(crate) struct Verdict {
     pub(crate) position: Id,
     /// At most so many bytes leave, 32 bits.
     pub(crate) truncate: Id,
-    /// What begins anew, if the program may ask for it.
+    /// The packet that resubmits or recirculates, if the program may ask for it.
     pub(crate) anew: Option<Anew>,
 }
 

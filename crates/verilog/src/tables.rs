@@ -11,22 +11,23 @@ use p4::ir::{Extern, Library, MatchKind, TableId, ValueSetId};
 use pipeline::environment::{Environment, Object, Unsupported};
 use pipeline::table::{Form, MatchKind as Compared};
 
-/// Longest prefixes of no more entries than these are compared at once.
-const FEW: u32 = 32;
+/// Maximum number of longest-prefix entries that are compared in parallel.
+const MAX_PARALLEL_ENTRIES: u32 = 32;
 
-/// A table that compares its rows at once may have so many flip-flops: those of the largest chips.
-const MOST_REGISTERS: u64 = 1 << 23;
+/// Maximum number of flip-flops of a table that compares its rows in parallel: those of the largest
+/// chips.
+const MAX_REGISTERS: u64 = 1 << 23;
 
-/// Largest CAM in bits of memory; no chip has more.
-const MOST_CAM: u64 = 1 << 26;
+/// Maximum memory of a CAM, bits; no chip has more.
+const MAX_CAM_BITS: u64 = 1 << 26;
 
-/// With more than these it is told.
-const MANY_REGISTERS: u64 = 1 << 19;
+/// Maximum number of flip-flops of a table without a warning.
+const REGISTERS_WARNING_LIMIT: u64 = 1 << 19;
 
-/// So many entries of an exact table may stand beside its hashed places.
+/// Number of entries of an exact table in addition to its hashed places.
 const SPARE: u32 = 8;
 
-/// What a value set's lookup says beside hit: nothing that anybody wants.
+/// Result of a value set's lookup besides hit: unused.
 pub(crate) const MEMBER: ResultForm = ResultForm {
     entry: 1,
     action: 1,
@@ -66,18 +67,18 @@ impl<'a> Walk<'a> {
                 let told = alloc::format!(
                     "table `{name}`: {rows} rows of {key} bits, compared at once, take {registers} flip-flops"
                 );
-                if registers > MOST_REGISTERS {
-                    return self.cannot(alloc::format!("{told}, more than {MOST_REGISTERS}, which is what the largest chips have; give the table a smaller `size`, or match exactly or by the longest prefix"));
+                if registers > MAX_REGISTERS {
+                    return self.cannot(alloc::format!("{told}, more than {MAX_REGISTERS}, which is what the largest chips have; give the table a smaller `size`, or match exactly or by the longest prefix"));
                 }
-                if registers > MANY_REGISTERS {
+                if registers > REGISTERS_WARNING_LIMIT {
                     self.warnings.push(alloc::format!("{told}, more than most chips have; a smaller `size`, or matches that are exact or of the longest prefix, take less"));
                 }
                 u64::from(*rows)
             }
             TableKind::Cam { rows } => {
                 let bits = u64::from(*rows) * 512 * u64::from(key.div_ceil(9));
-                if bits > MOST_CAM {
-                    return self.cannot(alloc::format!("table `{name}`: a CAM of {rows} rows of {key} bits takes {bits} bits of memory, more than the {MOST_CAM} of the largest chips; give the table a smaller `size`, or leave out `--exact cam`"));
+                if bits > MAX_CAM_BITS {
+                    return self.cannot(alloc::format!("table `{name}`: a CAM of {rows} rows of {key} bits takes {bits} bits of memory, more than the {MAX_CAM_BITS} of the largest chips; give the table a smaller `size`, or leave out `--exact cam`"));
                 }
                 u64::from(*rows)
             }
@@ -293,7 +294,7 @@ pub(crate) fn kind(form: &Form, seed: u32, cam: bool) -> TableKind {
     if let Some((last, others)) = form.keys.split_last()
         && last.kind == Compared::Lpm
         && others.iter().all(is_exact)
-        && form.size > FEW
+        && form.size > MAX_PARALLEL_ENTRIES
     {
         // Each prefix makes two intervals at most, and all that is beside them one.
         return TableKind::Prefix {
@@ -337,7 +338,11 @@ pub(crate) fn exact(width: u32, size: u32, seed: u32) -> TableKind {
         .map(|_| (0..index).map(|_| mask()).collect())
         .collect();
     // A table that has few entries nearly always has places for them.
-    let spare = if size > FEW { SPARE } else { 0 };
+    let spare = if size > MAX_PARALLEL_ENTRIES {
+        SPARE
+    } else {
+        0
+    };
     TableKind::Exact {
         index,
         hashes,

@@ -303,7 +303,7 @@ endmodule
     }
 }
 
-/// What a design in which packets begin anew has beside others, at its places in the text.
+/// Additional parts of a design with resubmit and recirculate, at its places in the text.
 struct Anew {
     /// Of a result.
     width: u32,
@@ -495,7 +495,7 @@ impl Design {
                 "    assign loops = leaves_valid && leaves_tag[{loop_bit}];
     assign m_axis_tvalid = leaves_valid && !leaves_tag[{loop_bit}];
     assign leaves_ready = leaves_tag[{loop_bit}] || m_axis_tready;
-    // A packet that found no room to begin anew is told when nothing else is.
+    // A packet that found no room in the recirculation queue is reported when nothing else is.
     reg [15:0] losses;
     wire tell_loss = losses != 16'd0 && !dropped;
     always @(posedge clk)
@@ -506,7 +506,7 @@ impl Design {
     assign busy = in_flight != 0 || window_valid || result_in || result_valid || holds || leaves_valid || !loop_empty || losses != 16'd0 || lost || !(1'b1{none});
 ",
                 loop_bit = all + 16,
-                no_room = crate::reason::NO_ROOM,
+                no_room = crate::reason::QUEUE_FULL,
             ),
         }
     }

@@ -1,9 +1,11 @@
-//! Packets that begin anew: what is resubmitted or recirculated runs through the program once more, by a tail call to itself.
+//! Resubmit and recirculate: the packet runs through the program once more, by a tail call to itself.
 //!
 //! A tail call keeps the frame, so that what goes along stays in its cells. The kernel allows 33 of them for a packet; what asks for more leaves the
 //! path.
 
-use crate::frame::{AGAIN, CELLS, FROM, GROUP, KIND, LENGTH, MOST, RECIRCULATE, RESUBMIT, SHORTEN};
+use crate::frame::{
+    AGAIN, CELLS, FROM, GROUP, KIND, LENGTH, OUTPUT_LIMIT, RECIRCULATE, RESUBMIT, SHORTEN,
+};
 use crate::instruction::{Alu, Compare, R0, R1, R2, R3, R6, R7, Size};
 use crate::maps::Purpose;
 use crate::requests::Requests;
@@ -69,7 +71,7 @@ impl Unit<'_> {
             (anew, RESUBMIT, 0),
             (anew, RECIRCULATE, 0),
             (truncate, SHORTEN, -1),
-            (truncate, MOST, -1),
+            (truncate, OUTPUT_LIMIT, -1),
         ];
         for (_, at, value) in none.into_iter().filter(|(is_used, ..)| *is_used) {
             self.a.store_number(Size::B8, R7, at, value);
@@ -81,9 +83,9 @@ impl Unit<'_> {
         if self.requests.truncate {
             let longer = self.a.label();
             self.a.load(Size::B8, R1, R7, SHORTEN);
-            self.a.load(Size::B8, R2, R7, MOST);
+            self.a.load(Size::B8, R2, R7, OUTPUT_LIMIT);
             self.a.jump_if(Compare::GreaterEqual, R1, R2, longer);
-            self.a.store(Size::B8, R7, MOST, R1);
+            self.a.store(Size::B8, R7, OUTPUT_LIMIT, R1);
             self.a.bind(longer);
             self.a.store_number(Size::B8, R7, SHORTEN, -1);
         }
@@ -122,7 +124,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Begins anew with a packet of PSA's if the slot is the one that asks to resubmit it, and says whether it is.
+    /// Resubmits a packet of PSA if the slot is the one that asks to resubmit it, and says whether it is.
     pub(crate) fn resubmit_by(&mut self, slot: SlotId) -> Result<bool, Fault> {
         let Asked::BySlots {
             resubmit,
@@ -138,7 +140,7 @@ impl Unit<'_> {
         Ok(slot == resubmit)
     }
 
-    /// Begins anew with a packet of PSA's that leaves by the port of those that are recirculated.
+    /// Recirculates a packet of PSA that leaves by the port of those that are recirculated.
     pub(crate) fn recirculate_by_port(&mut self) -> Result<(), Fault> {
         let Asked::BySlots {
             recirculate,
@@ -169,7 +171,7 @@ impl Unit<'_> {
         }
         let done = self.a.label();
         self.length_out();
-        self.a.load(Size::B8, R2, R7, MOST);
+        self.a.load(Size::B8, R2, R7, OUTPUT_LIMIT);
         self.a.jump_if(Compare::LessEqual, R1, R2, done);
         self.a.alu(Alu::Subtract, R2, R1);
         self.a.alu(Alu::Move, R1, R6);
@@ -178,7 +180,7 @@ impl Unit<'_> {
         self.a.jump_if(Compare::Equal, R0, 0, cut);
         self.leave(otherwise);
         self.a.bind(cut);
-        self.copy(MOST, LENGTH, 1);
+        self.copy(OUTPUT_LIMIT, LENGTH, 1);
         self.a.bind(done);
     }
 
@@ -218,7 +220,7 @@ impl Unit<'_> {
         Ok(())
     }
 
-    /// Leaves in `R1` whether the packet begins anew: its kind, or 0.
+    /// Leaves in `R1` whether the packet resubmits or recirculates: its kind, or 0.
     pub(crate) fn begin_kind(&mut self) {
         self.a.load(Size::B8, R1, R7, AGAIN);
         self.a.store(Size::B8, R7, KIND, R1);

@@ -31,20 +31,22 @@ pub(crate) const INDEX: i32 = 80;
 pub(crate) const GROUP: i32 = 88;
 /// The colour that a direct meter gave the packet.
 pub(crate) const COLOUR: i32 = 96;
-/// No more bytes leave than this, and what the section that runs has asked for.
-pub(crate) const MOST: i32 = 104;
+/// Maximum number of bytes that leave.
+pub(crate) const OUTPUT_LIMIT: i32 = 104;
+/// Number of bytes to which the section that runs has truncated the packet.
 pub(crate) const SHORTEN: i32 = 112;
-/// Which of the requests of its kind the program has made last, from 1 on; 0 for none.
+/// Number of the last request of its kind by the program, from 1 on; 0 for none.
 pub(crate) const RESUBMIT: i32 = 120;
 pub(crate) const RECIRCULATE: i32 = 128;
-/// The kind of the packet if it is here again, and of the one that is to begin anew; 0 for one that arrives.
+/// The kind of the packet if it has resubmitted or recirculated, and of the one that must do so;
+/// 0 for one that arrives.
 pub(crate) const KIND: i32 = 136;
 pub(crate) const AGAIN: i32 = 144;
-/// How many packets ended as each [`crate::unit::Code`] says.
+/// Number of packets that ended with each [`crate::unit::Code`].
 pub(crate) const ENDED: i32 = 152;
-/// How many numbers these are, a power of two.
+/// Number of these counters, a power of two.
 pub(crate) const CODES: usize = 16;
-/// How many messages there was no room for.
+/// Number of messages that did not fit.
 pub(crate) const LOST: i32 = ENDED + 8 * CODES as i32;
 /// How a packet came to a NIC's main parser: to the network, how often it was recirculated, whether it came back from the other side, its class of
 /// service, and by which port it is to leave then, one more; 0 for none.
@@ -62,8 +64,8 @@ pub(crate) const CELLS: i32 = KEY + KEY_BYTES as i32;
 const TEMPORARY_BYTES: usize = 4096;
 /// For what is emitted.
 pub(crate) const EMIT_BYTES: usize = 1024;
-/// The most that the value of a map with a copy for each processor may have.
-const MOST_BYTES: usize = 32 * 1024;
+/// Maximum size of the value of a map with a copy for each processor, bytes.
+const MAX_PERCPU_VALUE_BYTES: usize = 32 * 1024;
 
 /// Where in the frame the parts are that depend on the program, in bytes.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +90,7 @@ impl Frame {
         let temporaries = keys + 8 * timed;
         let emit = temporaries + TEMPORARY_BYTES;
         let size = emit + EMIT_BYTES;
-        (size <= MOST_BYTES).then_some(Frame {
+        (size <= MAX_PERCPU_VALUE_BYTES).then_some(Frame {
             cells,
             temporaries: temporaries as i32,
             sums: sums as i32,

@@ -2,7 +2,7 @@
 
 use crate::choice;
 use crate::copies::{COPIES, members};
-use crate::frame::{CODES, DONE, ENDED, MOST};
+use crate::frame::{CODES, DONE, ENDED, OUTPUT_LIMIT};
 use crate::instruction::relocate;
 use crate::maps::{self, Kind, Matching, Object, Purpose};
 use crate::meter::{self, Held};
@@ -590,7 +590,7 @@ impl Kernel {
 
     /// Forgets what the program has left to the process.
     pub(crate) fn forget(&mut self) {
-        // Other than the environment's, so that they are set anew.
+        // Other than the environment's, so that they are set again.
         for (.., last) in self.meters.values_mut().flatten().flatten() {
             *last = u64::MAX;
         }
@@ -632,7 +632,10 @@ impl Kernel {
 
     /// How many bytes may leave at most, if the program has said so.
     pub(crate) fn most(&self, frame: &[u64]) -> Option<u32> {
-        let said = self.object.truncates.then(|| frame[MOST as usize / 8])?;
+        let said = self
+            .object
+            .truncates
+            .then(|| frame[OUTPUT_LIMIT as usize / 8])?;
         u32::try_from(said).ok()
     }
 

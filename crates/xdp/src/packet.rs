@@ -7,11 +7,13 @@ use p4::ir::{Expr, HeaderId, ParserError, SlotId, StackId, Ty};
 use p4::value::Bits;
 use pipeline::layout::limbs;
 
-/// The program reads this far into a packet. The verifier follows offsets up to 64 KiB.
-const MOST_OFFSET: i32 = 4096;
+/// Maximum offset in a packet that the program reads, bytes. The verifier follows offsets up to
+/// 64 KiB.
+const MAX_OFFSET: i32 = 4096;
 
 impl Unit<'_> {
-    /// How many bits a header has, without its varbit, and that, if the program can read and write them.
+    /// The width of a header in bits, without its varbit, and that, if the program can read and
+    /// write them.
     fn header_width(&mut self, id: HeaderId) -> Result<(u32, Option<SlotId>), Fault> {
         let header = &self.program.headers[id.index()];
         let types = || {
@@ -189,14 +191,14 @@ impl Unit<'_> {
     /// Fails if there are not so many bits. Leaves the address of the next in `R8`, and the position in `R1`.
     fn available(&mut self, width: u32) -> Result<(), Fault> {
         let bytes = width.div_ceil(8) as i32;
-        if bytes > MOST_OFFSET {
+        if bytes > MAX_OFFSET {
             return Err(self.fault("so many bytes at once are not supported"));
         }
         let (near, enough, short) = (self.a.label(), self.a.label(), self.a.label());
         self.a.load(Size::B8, R1, R7, POSITION);
         self.a.alu(Alu::Move, R2, R1);
         self.a.alu(Alu::ShiftRight, R2, 3);
-        self.a.jump_if(Compare::LessEqual, R2, MOST_OFFSET, near);
+        self.a.jump_if(Compare::LessEqual, R2, MAX_OFFSET, near);
         self.a.jump(short);
         self.a.bind(near);
         if self.entrance == Entrance::Trial {

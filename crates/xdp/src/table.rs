@@ -13,12 +13,12 @@ use p4::ir::{Extern, Library, TableId, Ty, ValueSetId};
 use pipeline::layout::limbs;
 use pipeline::table::{Form, MatchKind};
 
-/// So many entries are tried one after the other.
-const MOST_LINEAR: u32 = 1024;
+/// Maximum number of entries that are tried one after the other.
+const MAX_LINEAR_ENTRIES: u32 = 1024;
 /// The ring of messages, a power of two.
 const RING_BYTES: u32 = 1 << 20;
-/// So many bytes the members of a value set have.
-const MOST_MEMBERS: u32 = 64 * 1024;
+/// Maximum size of the members of a value set, bytes.
+const MAX_MEMBERS_BYTES: u32 = 64 * 1024;
 /// On the stack: the row that was found, and the number of jumps backwards.
 const ROW: i32 = -8;
 const STEPS: i32 = -16;
@@ -122,9 +122,9 @@ impl Unit<'_> {
                         self.fault(&format!("table `{name}` has a range of more than 64 bits"))
                     );
                 }
-                if form.size > MOST_LINEAR {
+                if form.size > MAX_LINEAR_ENTRIES {
                     return Err(self.fault(&format!(
-                        "table `{name}` matches by priority and has room for {} entries; the kernel tries at most {MOST_LINEAR} one after the other: give it a smaller `size`",
+                        "table `{name}` matches by priority and has room for {} entries; the kernel tries at most {MAX_LINEAR_ENTRIES} one after the other: give it a smaller `size`",
                         form.size
                     )));
                 }
@@ -209,7 +209,7 @@ impl Unit<'_> {
         let set = &self.program.value_sets[id.index()];
         let keys = Tried::fields(set);
         let wanted = set_map(id, set);
-        if wanted.value > MOST_MEMBERS {
+        if wanted.value > MAX_MEMBERS_BYTES {
             return Err(self.fault(&format!(
                 "value set `{}` is too large for the kernel: give it a smaller size",
                 set.name

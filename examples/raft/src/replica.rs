@@ -26,14 +26,14 @@ use packet::udp::{Udp, UdpView};
 const PEERS: u16 = 57_022;
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Entries that are kept behind what is applied, for those who are behind.
-const KEPT: u64 = 10_000;
+/// Number of entries before the last applied one that are kept for followers that lag.
+const RETAINED_ENTRIES: u64 = 10_000;
 
-/// What a replica is made from.
+/// Configuration of a replica.
 pub struct Config {
-    /// Which replica, from 1.
+    /// Number of this replica, from 1.
     pub id: u8,
-    /// How many there are.
+    /// Number of replicas.
     pub replicas: u8,
     /// Where clients ask.
     pub group: Ipv4Addr,
@@ -242,8 +242,8 @@ impl Replica {
             let committed = light.take_committed_entries();
             self.apply(committed, out);
             self.raft.advance_apply();
-            if self.applied.is_multiple_of(KEPT) && self.applied > KEPT {
-                storage.wl().compact(self.applied - KEPT).expect(WHOLE);
+            if self.applied.is_multiple_of(RETAINED_ENTRIES) && self.applied > RETAINED_ENTRIES {
+                storage.wl().compact(self.applied - RETAINED_ENTRIES).expect(WHOLE);
             }
         }
     }
@@ -261,7 +261,7 @@ impl Node for Replica {
                 Err(reason) => out.drop(frame, reason),
             }
         }
-        // Once for the lot: Raft puts what came together into one append.
+        // Once for the batch: Raft puts what came together into one append.
         self.go_on(out);
     }
 

@@ -113,7 +113,7 @@ impl Consumer for Writer {
         let len = item.bytes.len();
         // The first packet is not at the very beginning of time: a preamble goes before it.
         let arrived = Time::from_us(1) + self.times.of(item)?;
-        let bytes = (len.max(link::SHORTEST) + link::FCS) as u64;
+        let bytes = (len.max(link::MIN_WIRE_FRAME_LEN) + link::FCS) as u64;
         let now = arrived + self.line.time_of(8 * bytes, 0).0;
         let at = self.modulator.departure(now, arrived, len);
         let since = at - *self.first.get_or_insert(at);

@@ -18,11 +18,11 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Questions that wait for an answer at one time.
-const MOST: usize = 4096;
-/// How long the port is listened to before looking round again.
-const LOOK: Duration = Duration::from_millis(20);
-/// How often a receiver's address is asked for.
+/// Maximum number of requests that wait for a reply.
+const MAX_PENDING_REQUESTS: usize = 4096;
+/// Timeout of one receive call, after which the loop checks its deadlines.
+const RECEIVE_TIMEOUT: Duration = Duration::from_millis(20);
+/// Number of requests for a receiver's address.
 const TRIES: usize = 3;
 
 /// A question on its way.
@@ -149,7 +149,7 @@ impl Asker<'_> {
             let end = now_ns() + self.command.timeout.as_ns();
             while now_ns() < end && !signal::stop_requested() {
                 let mut found = None;
-                self.port.rx.receive(LOOK, &mut |packet| {
+                self.port.rx.receive(RECEIVE_TIMEOUT, &mut |packet| {
                     if question.is_answered_by(packet.bytes) {
                         found = found.or(sender(packet.bytes));
                     }
@@ -183,7 +183,9 @@ impl Asker<'_> {
         let mut due = now_ns();
         for number in 0..count {
             self.command.build(template, number, defaults, &mut frame)?;
-            while (self.waiting.len() == MOST || now_ns() < due) && !signal::stop_requested() {
+            while (self.waiting.len() == MAX_PENDING_REQUESTS || now_ns() < due)
+                && !signal::stop_requested()
+            {
                 self.listen(due.saturating_sub(now_ns()))?;
             }
             if signal::stop_requested() {
@@ -218,9 +220,9 @@ impl Asker<'_> {
             self.command.form.json(),
         );
         let mut trouble = Ok(());
-        self.port
-            .rx
-            .receive(LOOK.min(Duration::from_nanos(wait_ns)), &mut |packet| {
+        self.port.rx.receive(
+            RECEIVE_TIMEOUT.min(Duration::from_nanos(wait_ns)),
+            &mut |packet| {
                 let asked = waiting
                     .iter()
                     .position(|asked| asked.question.is_answered_by(packet.bytes));
@@ -233,7 +235,8 @@ impl Asker<'_> {
                 if trouble.is_ok() {
                     trouble = stdout.tell(&line);
                 }
-            })?;
+            },
+        )?;
         trouble?;
         let late = now_ns().saturating_sub(self.command.timeout.as_ns());
         while let Some(asked) = self.waiting.pop_front_if(|asked| asked.at_ns < late) {

@@ -5,7 +5,7 @@ use crate::output::{Buffering, Output};
 use anyhow::{bail, ensure};
 use live::file::{Captured, Item};
 use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
-use packet::{LONGEST, Tick};
+use packet::{MAX_FRAME_LEN, Tick};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
@@ -395,7 +395,7 @@ impl File {
                     self.packets + 1
                 );
                 if self.link_type.is_none() {
-                    pcap.header(link_type, LONGEST as u32, out);
+                    pcap.header(link_type, MAX_FRAME_LEN as u32, out);
                 }
             }
             Format::Pcapng(pcapng) => {

@@ -7,17 +7,17 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-/// The most flows of one command: each has a file open.
-const MOST_FLOWS: usize = 900;
+/// Maximum number of flows of one command; each has an open file.
+const MAX_FLOWS: usize = 900;
 
 /// Where a new file begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Split {
-    /// Behind so many packets.
+    /// After this number of packets.
     Packets(u64),
-    /// So long behind the first packet of a file, ps, in whole such times.
+    /// After this time from the first packet of a file, ps, in whole multiples.
     Time(u128),
-    /// Before a packet that would make it larger than so many bytes.
+    /// Before a packet that would make the file larger than this, bytes.
     Bytes(u64),
     /// One for each pair of ends, both directions together.
     Flow,
@@ -201,8 +201,8 @@ impl Splitter {
             return Ok(Destination::Into(file));
         }
         ensure!(
-            self.flows.len() < MOST_FLOWS,
-            "there are more than {MOST_FLOWS} flows; --filter chooses fewer"
+            self.flows.len() < MAX_FLOWS,
+            "there are more than {MAX_FLOWS} flows; --filter chooses fewer"
         );
         self.flows.insert(ends, self.flows.len());
         let part = match tuple {

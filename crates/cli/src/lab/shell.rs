@@ -14,8 +14,8 @@ use editor::Editor;
 use live::signal;
 use std::io::{BufRead, IsTerminal, Read};
 
-/// Bytes of a line that is read from a pipe; a command takes far fewer.
-const LONGEST: u64 = 65_536;
+/// Maximum length of a line that is read from a pipe, bytes; a command takes far fewer.
+const MAX_LINE_LEN: u64 = 65_536;
 
 impl Lab {
     /// Does what is typed, or what comes from a pipe, until the end.
@@ -104,7 +104,7 @@ impl Shell<'_> {
         let mut verdict = Verdict::Good;
         for number in 1u64.. {
             let mut line = Vec::new();
-            let mut some = lines.by_ref().take(LONGEST);
+            let mut some = lines.by_ref().take(MAX_LINE_LEN);
             let count = some
                 .read_until(b'\n', &mut line)
                 .context("standard input")?;
@@ -112,8 +112,8 @@ impl Shell<'_> {
                 break;
             }
             anyhow::ensure!(
-                (count as u64) < LONGEST,
-                "line {number} is longer than {LONGEST} bytes: these are not commands"
+                (count as u64) < MAX_LINE_LEN,
+                "line {number} is longer than {MAX_LINE_LEN} bytes: these are not commands"
             );
             match self.obey(&String::from_utf8_lossy(&line))? {
                 Some(Ok(())) => {}

@@ -98,12 +98,12 @@ fn within(address: IpAddr, prefix: IpAddr, length: u32) -> bool {
     }
 }
 
-/// Rules that are many to be tried one after another.
-const MANY: usize = 12;
+/// Maximum number of values that are compared one by one; more are kept in a set.
+const MAX_LINEAR_VALUES: usize = 12;
 
 /// Rules together.
 pub struct Rules {
-    /// Values looked for in the text of the line, by field.
+    /// Values compared with the text of the line, by field.
     dst: Values,
     src: Values,
     ethertype: Values,
@@ -138,7 +138,7 @@ impl Values {
 impl FromIterator<u128> for Values {
     fn from_iter<I: IntoIterator<Item = u128>>(values: I) -> Values {
         let few: Vec<u128> = values.into_iter().collect();
-        if few.len() <= MANY {
+        if few.len() <= MAX_LINEAR_VALUES {
             Values {
                 few,
                 many: BTreeSet::new(),

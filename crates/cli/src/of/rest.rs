@@ -44,14 +44,14 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// How often the controller looks for questions.
-const LOOK: Time = Time::from_ms(10);
-/// Questions that may wait.
-const MOST: usize = 256;
-/// How long a question may wait.
-const PATIENCE: Duration = Duration::from_secs(5);
+/// Interval at which the controller polls for requests.
+const POLL_INTERVAL: Time = Time::from_ms(10);
+/// Maximum number of requests that wait for the controller.
+const MAX_PENDING_REQUESTS: usize = 256;
+/// Timeout of a request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// What is asked.
+/// A request.
 enum Question {
     Switches,
     Ports(u64),
@@ -228,7 +228,7 @@ async fn ask(State(questions): State<Questions>, question: Question) -> Response
     let (answer, answered) = oneshot::channel();
     {
         let mut questions = questions.lock();
-        if questions.len() >= MOST {
+        if questions.len() >= MAX_PENDING_REQUESTS {
             return failed(
                 StatusCode::SERVICE_UNAVAILABLE,
                 "too many questions at a time",
@@ -236,7 +236,7 @@ async fn ask(State(questions): State<Questions>, question: Question) -> Response
         }
         questions.push_back((question, answer));
     }
-    match tokio::time::timeout(PATIENCE, answered).await {
+    match tokio::time::timeout(REQUEST_TIMEOUT, answered).await {
         Ok(Ok(Reply::Json(value))) => Json(value).into_response(),
         Ok(Ok(Reply::Text(text))) => {
             ([("content-type", "text/plain; version=0.0.4")], text).into_response()
@@ -441,7 +441,7 @@ impl App for Answers {
     }
 
     fn wake(&mut self, handle: &mut Handle<'_>) {
-        self.due = handle.now() + LOOK;
+        self.due = handle.now() + POLL_INTERVAL;
         loop {
             let next = {
                 let mut questions = self.questions.lock();

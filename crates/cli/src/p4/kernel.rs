@@ -26,7 +26,7 @@ use xdp::{Counts, Error, Interface, Object, Switch};
 /// The entries of packets are read once in this many polls.
 const POLLS_PER_READ: u32 = 5;
 
-/// What is said of the run.
+/// Fields of the run's report.
 pub struct Report<'a> {
     pub name: &'a str,
     pub duration: Option<Time>,
@@ -34,10 +34,10 @@ pub struct Report<'a> {
     pub complaints: &'a Complaints,
 }
 
-/// How often the process looks whether it is to end.
-const LOOK: Duration = Duration::from_millis(20);
-/// After so many looks whether the interfaces are still there.
-const LOOKS_AT_INTERFACES: u32 = 25;
+/// Interval at which the process checks whether it must stop.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Number of such polls between two checks that the interfaces still exist.
+const POLLS_PER_INTERFACE_CHECK: u32 = 25;
 
 /// The kernel as P4Runtime steers it.
 struct Steered(Arc<Mutex<Switch>>);
@@ -146,9 +146,9 @@ pub fn run(
     };
     let mut looks = 0;
     while !signal::stop_requested() && !over() {
-        std::thread::park_timeout(LOOK);
+        std::thread::park_timeout(STOP_POLL_INTERVAL);
         looks += 1;
-        if looks % LOOKS_AT_INTERFACES == 0 {
+        if looks % POLLS_PER_INTERFACE_CHECK == 0 {
             // The kernel has taken the program off an interface that was removed, and says nothing.
             for (port, (name, interface)) in names.iter().zip(&interfaces).enumerate() {
                 let found = interface::find(name).ok().flatten();

@@ -29,11 +29,11 @@ pub struct Repl {
     reading: Reading,
 }
 
-/// How deep fields are shown.
-const MOST_DEPTH: usize = 6;
+/// Maximum nesting depth of fields that are shown.
+const MAX_SHOWN_DEPTH: usize = 6;
 const MARK: &str = "wire_value_";
 
-/// What was typed so far.
+/// Input typed so far.
 #[derive(Default)]
 struct Session {
     /// At the top of the program.
@@ -269,7 +269,7 @@ fn leaves_of(
     out: &mut Vec<(String, String, String)>,
 ) {
     if let Type::Composite(id, arguments) = ty
-        && depth < MOST_DEPTH
+        && depth < MAX_SHOWN_DEPTH
     {
         let fields = fields(analysis, *id);
         for (name, field_type) in fields {

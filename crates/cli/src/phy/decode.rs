@@ -13,7 +13,7 @@ use crate::profile::signed_count;
 use anyhow::{Context, bail};
 use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
-use packet::{LONGEST, Packet, SHORTEST, Stamp, Tick};
+use packet::{MAX_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, Tick};
 use phy::file::{Feed, Header};
 use phy::{Item, Received};
 use serde_json::json;
@@ -45,7 +45,7 @@ pub struct Decode {
     #[arg(long, group = "kind", conflicts_with = "FormOptions")]
     pcapng: bool,
     /// Keep so many bytes of each frame, such as 48, SoNIC's; a capture and --table tell its length
-    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(SHORTEST as i64..))]
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u32).range(MIN_FRAME_LEN as i64..))]
     snap: Option<u32>,
     /// The file to write
     #[arg(long, short, value_name = "FILE", default_value = "-")]
@@ -238,7 +238,7 @@ impl Writer {
         let verdict = events::verdict(frame.verdict);
         let good = frame.verdict == phy::Verdict::Good;
         self.good += u64::from(good);
-        let fits = (SHORTEST..=LONGEST).contains(&frame.bytes.len());
+        let fits = (MIN_FRAME_LEN..=MAX_FRAME_LEN).contains(&frame.bytes.len());
         if matches!(self.shape, Shape::Packets(_) | Shape::Pcapng(_)) && !(good && fits) {
             let place = format_args!("{}: bit {bit}", self.name);
             let reason = format_args!("a frame of {} bytes was skipped: {verdict}", frame.length);

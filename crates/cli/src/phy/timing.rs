@@ -70,8 +70,8 @@ impl Timing {
             Pace::Idles(_) => return Ok(None),
             Pace::Gap(gap) => self.next += u128::from(gap.as_ps()),
             Pace::Rate(rate) => {
-                use node::link::{FCS, GAP, PREAMBLE, SHORTEST};
-                let bytes = item.bytes.len().max(SHORTEST) + PREAMBLE + FCS + GAP;
+                use node::link::{FCS, GAP, MIN_WIRE_FRAME_LEN, PREAMBLE};
+                let bytes = item.bytes.len().max(MIN_WIRE_FRAME_LEN) + PREAMBLE + FCS + GAP;
                 let (time, carry) = rate.time_of(8 * bytes as u64, self.carry);
                 self.next += u128::from(time.as_ps());
                 self.carry = carry;

@@ -4,18 +4,19 @@ use anyhow::{Context, bail, ensure};
 use serde_json::Value;
 use std::io::BufRead;
 
-/// Rows that are kept; of more, every second, fourth, ... is.
-const MOST_ROWS: usize = 1 << 20;
-/// The longest line, in bytes, and the most columns of one.
-const LONGEST_LINE: usize = 1 << 16;
-const MOST_COLUMNS: usize = 256;
-/// Complaints about lines that are told one by one.
-const TOLD: u64 = 5;
+/// Maximum number of rows. Of a longer file every second, fourth, ... row is kept.
+const MAX_ROWS: usize = 1 << 20;
+/// Maximum line length, bytes.
+const MAX_LINE_LEN: usize = 1 << 16;
+/// Maximum number of columns.
+const MAX_COLUMNS: usize = 256;
+/// Maximum number of diagnostics about lines that are printed; later ones are only counted.
+const MAX_LISTED: u64 = 5;
 
 /// A table of numbers; what is missing or no number is NaN.
 #[derive(Debug, Default)]
 pub struct Table {
-    /// Names of the columns; numbers where nobody named them.
+    /// Names of the columns; numbers where the input has no names.
     pub names: Vec<String>,
     /// By row; rows may be shorter than the names.
     pub rows: Vec<Vec<f64>>,
@@ -42,8 +43,8 @@ impl Table {
         while next_line(input, &mut line).with_context(|| format!("cannot read {name}"))? {
             number += 1;
             ensure!(
-                line.len() <= LONGEST_LINE,
-                "{name}: line {number} is longer than {LONGEST_LINE} bytes; a row of numbers is shorter"
+                line.len() <= MAX_LINE_LEN,
+                "{name}: line {number} is longer than {MAX_LINE_LEN} bytes; a row of numbers is shorter"
             );
             let text = String::from_utf8_lossy(&line);
             let Some(row) = table.row(text.trim(), &format!("{name}: line {number}"))? else {
@@ -53,7 +54,7 @@ impl Table {
                 table.rows.push(row);
             }
             seen += 1;
-            if table.rows.len() >= MOST_ROWS {
+            if table.rows.len() >= MAX_ROWS {
                 table.every *= 2;
                 let mut index = 0;
                 table.rows.retain(|_| {
@@ -87,8 +88,8 @@ impl Table {
             false => text.split_whitespace().collect(),
         };
         ensure!(
-            words.len() <= MOST_COLUMNS,
-            "{place}: more than {MOST_COLUMNS} columns"
+            words.len() <= MAX_COLUMNS,
+            "{place}: more than {MAX_COLUMNS} columns"
         );
         let row: Vec<f64> = words.iter().map(|word| value(word)).collect();
         let numbers = row.iter().filter(|value| !value.is_nan()).count();
@@ -104,7 +105,7 @@ impl Table {
                 .collect();
         } else if !comment {
             self.skipped += 1;
-            if self.skipped <= TOLD {
+            if self.skipped <= MAX_LISTED {
                 eprintln!("wire: {place}: there is no number in this line; it was skipped");
             }
         }
@@ -140,8 +141,8 @@ impl Table {
                 self.names.len() - 1
             });
             ensure!(
-                column < MOST_COLUMNS,
-                "more than {MOST_COLUMNS} different keys"
+                column < MAX_COLUMNS,
+                "more than {MAX_COLUMNS} different keys"
             );
             if row.len() <= column {
                 row.resize(column + 1, f64::NAN);
@@ -194,7 +195,7 @@ fn value(word: &str) -> f64 {
 /// Reads a line without its end, at most a byte more than the longest; false at the end of the input.
 fn next_line(input: &mut dyn BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
     line.clear();
-    let mut limited = std::io::Read::take(input, LONGEST_LINE as u64 + 2);
+    let mut limited = std::io::Read::take(input, MAX_LINE_LEN as u64 + 2);
     let n = limited.read_until(b'\n', line)?;
     if line.ends_with(b"\n") {
         line.pop();
@@ -240,10 +241,10 @@ mod tests {
     fn what_is_no_number_is_skipped_and_long_input_is_thinned() {
         let bad = Table::read(&mut "head\nfoot\nx y\n".as_bytes(), "t");
         assert!(bad.unwrap_err().to_string().contains("no number"));
-        assert!(Table::read(&mut "1".repeat(LONGEST_LINE + 9).as_bytes(), "t").is_err());
-        let long = "7\n".repeat(MOST_ROWS + 10);
+        assert!(Table::read(&mut "1".repeat(MAX_LINE_LEN + 9).as_bytes(), "t").is_err());
+        let long = "7\n".repeat(MAX_ROWS + 10);
         let table = table(&long);
         assert_eq!(table.every, 2);
-        assert_eq!(table.rows.len(), MOST_ROWS / 2 + 5);
+        assert_eq!(table.rows.len(), MAX_ROWS / 2 + 5);
     }
 }

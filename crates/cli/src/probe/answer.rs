@@ -25,11 +25,11 @@ use std::os::fd::AsFd;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::Duration;
 
-/// How often the loop looks round at least.
-const LOOK: Duration = Duration::from_millis(50);
+/// Maximum interval between two passes of the loop.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Probes of trains: without one for so long a train is over, and only then it is told of, so that telling takes no time from its packets; nothing waits for longer than
-/// the second, and no more than so many do.
+/// A train ends, and is reported, after this time without a probe, so that reporting takes no time
+/// from its packets. No train waits longer than the second limit, and no more than the third wait.
 const OVER: Duration = Duration::from_millis(2);
 const WAITS_NS: u64 = 50_000_000;
 const WAITING: usize = 4_096;
@@ -176,12 +176,19 @@ pub fn run(command: &Probe) -> anyhow::Result<Verdict> {
             }
         }
         over += tell(command, &mut stdout, &ended)?;
-        control.wait(false, if stamped.is_empty() { LOOK } else { OVER })?;
+        control.wait(
+            false,
+            if stamped.is_empty() {
+                POLL_INTERVAL
+            } else {
+                OVER
+            },
+        )?;
     }
     // Those that still run see the request to stop.
     drop(sender);
     while !desk.running.is_empty() {
-        std::thread::park_timeout(LOOK);
+        std::thread::park_timeout(POLL_INTERVAL);
     }
     over += tell(command, &mut stdout, &ended)?;
     match command.json {

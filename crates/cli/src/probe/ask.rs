@@ -18,8 +18,8 @@ use packet::udpstp::{PORT, SetupAnswer};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
-/// How often the loop looks round at least.
-const LOOK: Time = Time::from_ms(50);
+/// Maximum interval between two passes of the loop.
+const POLL_INTERVAL: Time = Time::from_ms(50);
 /// A client that was stopped tells the server within this.
 const FAREWELL: Time = Time::from_ms(200);
 /// From this MTU on jumbo datagrams go as they are.
@@ -28,7 +28,7 @@ const JUMBO: usize = 9_000;
 /// Asks, one way after the other.
 pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Verdict> {
     let directions = command.directions();
-    // What is wrong with the options, and with the way there, is told before anything is sent.
+    // Problems of the options and of the path are reported before anything is sent.
     let mut lines = Vec::new();
     for direction in directions {
         lines.push((command.settings(*direction)?, line(server)?));
@@ -103,7 +103,7 @@ fn line(server: SocketAddr) -> anyhow::Result<Line> {
 fn drive(line: &mut Line, client: &mut Client, teller: &Teller) -> io::Result<()> {
     live::scheduling::for_node();
     let (mut told, mut until) = (0, None);
-    while line.turn(client, LOOK)? {
+    while line.turn(client, POLL_INTERVAL)? {
         for interval in &client.intervals()[told..] {
             teller.interval(*interval);
         }

@@ -14,7 +14,7 @@ use anyhow::{Context, bail};
 use lab::table::{Table, cells, number, time};
 use live::file::Item;
 use live::filter::Filter;
-use measure::compare::{Comparison, Config, Delays, LONGEST_EXTENT, Side};
+use measure::compare::{Comparison, Config, Delays, MAX_EXTENT, Side};
 use packet::Tick;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use serde_json::{Value, json};
@@ -320,7 +320,7 @@ fn text(all: &Comparison, names: [&str; 2], units: [u64; 2]) -> String {
             number(extents.value_at(1, 2)),
             number(extents.value_at(99, 100)),
             number(extents.max()),
-            if extents.max() >= LONGEST_EXTENT {
+            if extents.max() >= MAX_EXTENT {
                 " or more"
             } else {
                 ""

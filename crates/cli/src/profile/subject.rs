@@ -10,17 +10,17 @@ use packet::Tick;
 use packet::capture::Direction;
 use std::collections::BTreeMap;
 
-/// The most interfaces of one command; each takes some hundred kilobytes.
-const MOST: usize = 256;
+/// Maximum number of interfaces of one command; each takes some hundred kilobytes.
+const MAX_INTERFACES: usize = 256;
 
-/// Whose packets are looked at, and what their stamps are.
+/// An interface whose packets are profiled, and the form of its timestamps.
 pub struct Subject {
     pub name: String,
     pub profile: Profile,
     pub stamps: Stamps,
     /// Packets that a capture had cut short.
     pub cut: u64,
-    /// What a port received, lost and refused.
+    /// Frames that the port received, lost and refused.
     pub port: Option<RxCounters>,
 }
 
@@ -122,8 +122,8 @@ impl Subjects {
             Some((index, _)) => *index,
             None => {
                 ensure!(
-                    self.list.len() < MOST,
-                    "{}: more than {MOST} interfaces; write those that matter into a file of their own",
+                    self.list.len() < MAX_INTERFACES,
+                    "{}: more than {MAX_INTERFACES} interfaces; write those that matter into a file of their own",
                     self.file
                 );
                 let speed = item.described().map_or(0, |described| described.speed);
@@ -215,8 +215,8 @@ impl Subjects {
     #[cold]
     fn met(&mut self, item: &Item<'_>, way: (u32, Option<Direction>)) -> anyhow::Result<usize> {
         ensure!(
-            self.list.len() < MOST,
-            "more than {MOST} interfaces and directions; name the ports that matter"
+            self.list.len() < MAX_INTERFACES,
+            "more than {MAX_INTERFACES} interfaces and directions; name the ports that matter"
         );
         let name = item.described().map_or("", |described| &described.name);
         let direction = way.1.map_or("", Direction::name);

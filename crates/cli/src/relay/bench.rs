@@ -5,7 +5,7 @@ use crate::output::{Buffering, Output};
 use crate::set::setting;
 use ::lab::Registry;
 use live::world::hook::trial::{INTERFACES, Rate, Rewrite, Trial};
-use live::world::hook::{Config, MOST_THREADS, Runner};
+use live::world::hook::{Config, MAX_THREADS, Runner};
 use node::{Node, Time};
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ pub struct Bench {
     #[arg(long, alias = "time", value_name = "TIME", value_parser = node::time::seconds, default_value = "2s")]
     duration: Time,
     /// Threads of a hook
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_THREADS)))]
     threads: u16,
     /// Figures as JSON on standard output, a line each
     #[arg(long)]

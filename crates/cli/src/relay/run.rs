@@ -10,7 +10,7 @@ use crate::set::setting;
 use ::lab::Registry;
 use live::port::PortSpec;
 use live::world::callback::{self, Callback};
-use live::world::hook::{Config, Fail, Hook, MOST_THREADS, Runner};
+use live::world::hook::{Config, Fail, Hook, MAX_THREADS, Runner};
 use node::{Node, Time};
 use std::ffi::OsString;
 use std::time::Duration;
@@ -90,13 +90,13 @@ pub struct Run {
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<String>,
     /// Threads, each with a queue and a node of its own; a flow's packets go to one of them
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MOST_THREADS)))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=i64::from(MAX_THREADS)))]
     threads: u16,
     /// The first queue's number; default any that are free
     #[arg(long, value_name = "NUMBER")]
     queue: Option<u16>,
     /// Packets that may wait in each queue
-    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=i64::from(live::world::hook::MOST_WAITING)))]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = clap::value_parser!(u32).range(1..=i64::from(live::world::hook::MAX_QUEUE_LEN)))]
     queue_length: u32,
     /// What becomes of packets without an answer: open lets them pass, closed drops them
     #[arg(long, value_name = "POLICY", default_value = "closed")]

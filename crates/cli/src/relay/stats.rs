@@ -15,10 +15,10 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The longest that a relay is read.
-const LONGEST: u64 = 1 << 20;
-/// How long a relay may take.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// Maximum length of a relay's statistics, bytes.
+const MAX_STATS_LEN: u64 = 1 << 20;
+/// Timeout for reading a relay's statistics.
+const READ_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Show what the relays of this machine do, again and again
 ///
@@ -112,9 +112,9 @@ fn all(folders: &[PathBuf]) -> BTreeMap<PathBuf, Value> {
 
 fn ask(path: &Path) -> Option<Value> {
     let stream = UnixStream::connect(path).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
+    stream.set_read_timeout(Some(READ_TIMEOUT)).ok()?;
     let mut text = String::new();
-    stream.take(LONGEST).read_to_string(&mut text).ok()?;
+    stream.take(MAX_STATS_LEN).read_to_string(&mut text).ok()?;
     let told: Value = serde_json::from_str(&text).ok()?;
     (told["type"] == "relay-stats").then_some(told)
 }

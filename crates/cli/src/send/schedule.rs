@@ -164,8 +164,8 @@ impl Schedule {
 
 /// Bits that a frame takes on the wire, with preamble, FCS and the gap behind it.
 fn wire_bits(len: usize) -> u64 {
-    use node::link::{FCS, GAP, PREAMBLE, SHORTEST};
-    8 * (len.max(SHORTEST) + PREAMBLE + FCS + GAP) as u64
+    use node::link::{FCS, GAP, MIN_WIRE_FRAME_LEN, PREAMBLE};
+    8 * (len.max(MIN_WIRE_FRAME_LEN) + PREAMBLE + FCS + GAP) as u64
 }
 
 fn now_ps() -> u128 {

@@ -17,9 +17,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-/// Between two looks at clocks: at least this, and of a long run so many.
-const LOOK: Time = Time::from_ms(1);
-const LOOKS: u64 = 1 << 17;
+/// Minimum interval between two samples of the clocks.
+const MIN_SAMPLE_INTERVAL: Time = Time::from_ms(1);
+/// Maximum number of samples; a long run has longer intervals.
+const MAX_SAMPLES: u64 = 1 << 17;
 
 /// A node's clock, and who looks at it.
 struct Watched {
@@ -72,7 +73,7 @@ impl Sync {
             1 => {}
             _ => anyhow::bail!("--plot draws one clock: add --node NAME"),
         }
-        let step = LOOK.max(Time::from_ps(end.as_ps() / LOOKS));
+        let step = MIN_SAMPLE_INTERVAL.max(Time::from_ps(end.as_ps() / MAX_SAMPLES));
         while session.now() < end {
             let before = session.now();
             let now = (before + step).min(end);

@@ -10,17 +10,17 @@ use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-/// Offsets that are kept; of more, the first.
-const KEPT: usize = 1_000_000;
+/// Maximum number of offsets that are kept: the first ones.
+const MAX_OFFSETS: usize = 1_000_000;
 
-/// What was told, and what of it is of use in the end.
+/// The reported results, and those that are used in the end.
 #[derive(Default)]
 pub struct Reported {
     pub samples: Vec<Sample>,
     pub last: Option<Sample>,
     /// Offsets that there was no room for.
     pub left_out: u64,
-    /// Offsets that nobody looked at.
+    /// Offsets that were not read.
     pub missed: u64,
 }
 
@@ -73,7 +73,7 @@ impl Teller {
             News::Offset(sample) => {
                 self.count += 1;
                 self.told.last = Some(sample);
-                match self.told.samples.len() < KEPT {
+                match self.told.samples.len() < MAX_OFFSETS {
                     true => self.told.samples.push(sample),
                     false => self.told.left_out += 1,
                 }

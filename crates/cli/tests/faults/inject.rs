@@ -8,12 +8,13 @@ use std::process::{Command, Stdio};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A run that takes longer hangs. A good one takes some milliseconds, or the few seconds that it is told to.
-const LONGEST_S: &str = "60";
+/// Timeout of a run, s. A good run takes some milliseconds, or the few seconds of its arguments.
+const RUN_TIMEOUT_S: &str = "60";
 /// By this variable a process is known as one that a trial started.
 const MARK: &str = "WIRE_FAULTS_TRIAL";
 
-/// The first thing that Rust's runtime does is to ignore SIGPIPE, behind what the loader of shared libraries does.
+/// First system call of Rust's runtime, which ignores SIGPIPE. It follows the calls of the dynamic
+/// loader.
 const BEGIN: &str = "rt_sigaction";
 
 /// Calls that need room on a disk.
@@ -131,7 +132,7 @@ impl Run {
             return Some("it panicked".into());
         }
         match (self.code, self.signal) {
-            (Some(124 | 137), _) => Some(format!("it had not ended after {LONGEST_S} s")),
+            (Some(124 | 137), _) => Some(format!("it had not ended after {RUN_TIMEOUT_S} s")),
             (_, Some(signal)) if ![1, 2, 13, 15].contains(&signal) => {
                 Some(format!("signal {signal} ended it"))
             }
@@ -194,7 +195,7 @@ pub fn run(
     command.args([
         "-k",
         "2",
-        LONGEST_S,
+        RUN_TIMEOUT_S,
         "env",
         "--default-signal",
         "strace",

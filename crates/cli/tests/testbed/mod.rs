@@ -15,12 +15,12 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// No command of a test runs longer.
-const LONGEST: &str = "120";
-/// How long anything may take that is to happen, on a machine that does much else.
-const PATIENCE: Duration = Duration::from_secs(60);
-/// What stands before a program that signals are to reach, though the tests may have been started by nohup(1) or in the
-/// background of a shell, with signals ignored.
+/// Timeout of a command of a test, s, as an argument of timeout(1).
+const COMMAND_TIMEOUT_S: &str = "120";
+/// Timeout for an expected event on a busy machine.
+const EVENT_TIMEOUT: Duration = Duration::from_secs(60);
+/// Prefix of programs that must receive signals. The tests may have been started by nohup(1) or in
+/// the background of a shell, with signals ignored.
 const DEFAULT_SIGNALS: [&str; 2] = ["env", "--default-signal"];
 
 /// Whether these tests can run here; says why not.
@@ -72,7 +72,7 @@ impl Job {
 
     /// Waits for its end, which is to come; false when it hangs.
     pub fn ends(&mut self) -> bool {
-        self.ends_within(PATIENCE)
+        self.ends_within(EVENT_TIMEOUT)
     }
 
     /// Waits for its end; false when that does not come in time.
@@ -98,7 +98,7 @@ impl Drop for Job {
 
 /// Polls a condition that is to come true; false when it does not.
 pub fn eventually(condition: impl FnMut() -> bool) -> bool {
-    eventually_within(PATIENCE, condition)
+    eventually_within(EVENT_TIMEOUT, condition)
 }
 
 /// Waits until so many packet sockets are open in a namespace.
@@ -286,7 +286,7 @@ impl Testbed {
         command.env("PATH", format!("{}:{path}:/usr/sbin:/sbin", wire.display()));
         command
             .env("DIR", self.dir())
-            .arg(LONGEST)
+            .arg(COMMAND_TIMEOUT_S)
             .args(DEFAULT_SIGNALS)
             .stdin(Stdio::null());
         command
@@ -303,7 +303,10 @@ impl Testbed {
     /// A command of a host, which ends after a minute.
     pub fn host(&self, index: usize, program: &str) -> Command {
         let mut command = self.hosts[index].command("timeout");
-        command.arg(LONGEST).arg(program).stdin(Stdio::null());
+        command
+            .arg(COMMAND_TIMEOUT_S)
+            .arg(program)
+            .stdin(Stdio::null());
         command
     }
 

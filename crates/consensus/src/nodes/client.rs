@@ -32,10 +32,10 @@ use node::random::Random;
 use node::{Frame, Histogram, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::Mac;
 
-/// The most operations that a node may ask for, as all are remembered.
-const MOST: u64 = 1_000_000;
+/// Maximum number of operations of a node; the node remembers all of them.
+const MAX_OPERATIONS: u64 = 1_000_000;
 
-/// What clients are made from.
+/// Configuration of clients.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -80,7 +80,7 @@ pub struct Config {
     pub timeout: Time,
     /// When they begin.
     pub start: Time,
-    /// What is drawn by lot comes from this.
+    /// Seed of all random numbers.
     pub seed: u64,
 }
 
@@ -165,7 +165,7 @@ impl ClientNode {
                 "1 or more, so that all clients have a number below 65,536",
             ));
         }
-        if u64::from(config.clients) * u64::from(config.count) > MOST {
+        if u64::from(config.clients) * u64::from(config.count) > MAX_OPERATIONS {
             return Err(ConfigError::new(
                 "count",
                 "at most 1,000,000 operations in all",
@@ -235,7 +235,7 @@ impl ClientNode {
     fn draw(&mut self) -> Operation {
         let key = self.config.first_key + self.random.below(self.config.keys);
         // So that no two values are the same, but now and then one that may be there.
-        let new = self.history.entries.len() as u64 + u64::from(self.config.first) * MOST;
+        let new = self.history.entries.len() as u64 + u64::from(self.config.first) * MAX_OPERATIONS;
         match self.random.below(4) {
             0 => Operation::Put(key, new),
             1 => Operation::Swap(key, self.seen(key), new),
@@ -277,7 +277,7 @@ impl ClientNode {
         client.asked += 1;
         client.waits = place;
         client.wait = self.patience.wait(client.asked, client.wait);
-        // Again by lot, between three and five quarters of it, so that not all who have waited ask at once.
+        // Again at random, between three and five quarters of it, so that not all who have waited ask at once.
         let quarter = client.wait.as_ps() / 4;
         client.asks = now
             + match again {

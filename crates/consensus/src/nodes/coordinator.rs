@@ -40,8 +40,8 @@ const MAX_REPLICAS: usize = 64;
 /// For how many leases it does without a switch that did nothing.
 const WITHOUT: u64 = 16;
 
-/// Upper limit of the retransmission timeout in units of `retry`; a lease is the limit if it is longer.
-const LONGEST_PAUSE: u64 = 8;
+/// Maximum retransmission timeout in units of `retry`; a longer lease raises the limit to itself.
+const MAX_BACKOFF: u64 = 8;
 
 /// Maximum number of held requests, unless a quarter of the window is more.
 const MAX_HELD: usize = 64;
@@ -50,7 +50,7 @@ const MAX_HELD: usize = 64;
 /// group has decided anything would do so forever: where messages take longer than a lease.
 const MAX_DOUBLED: u32 = 2;
 
-/// What a coordinator is made from.
+/// Configuration of a coordinator.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -566,7 +566,7 @@ impl CoordinatorNode {
     /// The retransmission timeout: as long as decisions take on this network and these machines.
     /// An earlier retransmission would only lengthen the queues of busy members.
     fn wait_for_answers(&mut self) -> Time {
-        let longest = self.lease.as_ps().max(LONGEST_PAUSE * self.retry.as_ps());
+        let longest = self.lease.as_ps().max(MAX_BACKOFF * self.retry.as_ps());
         let wait = self.answers.wait(self.asked, self.pause);
         wait.min(Time::from_ps(longest))
     }

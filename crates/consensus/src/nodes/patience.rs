@@ -6,19 +6,19 @@
 
 use node::Time;
 
-/// How often a wait is doubled at most.
+/// Maximum number of times that a timeout is doubled.
 const DOUBLED: u32 = 6;
-/// Nothing longer is learned.
-const LONGEST: Time = Time::from_secs(60);
+/// Maximum timeout that is learned.
+const MAX_TIMEOUT: Time = Time::from_secs(60);
 
-/// What is learned from all answers of a group.
+/// Statistics learned from all answers of a group.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Patience {
     least: Time,
-    /// What an answer takes, and by how much that is off, ps; 0 before the first.
+    /// Smoothed time of an answer, and its deviation, ps; 0 before the first answer.
     smoothed: u64,
     deviation: u64,
-    /// What was waited for in vain, until something is answered that was asked once.
+    /// Time waited in vain, until a request that was sent once is answered.
     in_vain: Time,
 }
 
@@ -39,7 +39,7 @@ impl Patience {
             return;
         }
         self.in_vain = Time::ZERO;
-        let took = took.min(LONGEST).as_ps();
+        let took = took.min(MAX_TIMEOUT).as_ps();
         if self.smoothed == 0 {
             (self.smoothed, self.deviation) = (took, took / 2);
             return;
@@ -51,7 +51,7 @@ impl Patience {
     /// How long to wait for what has been asked for so often, after waiting for so long `before`: as long as answers take, and at least what it was made with;
     /// the second time no longer than the first, as one frame may be lost, and from then on twice as long each time.
     pub fn wait(&mut self, asked: u32, before: Time) -> Time {
-        let learned = Time::from_ps(self.smoothed + 4 * self.deviation).min(LONGEST);
+        let learned = Time::from_ps(self.smoothed + 4 * self.deviation).min(MAX_TIMEOUT);
         let first = self.least.max(learned);
         if asked < 2 {
             return first.max(self.in_vain);

@@ -31,12 +31,12 @@ use packet::ethernet::Mac;
 
 /// Decisions, or parts of a checkpoint, in one answer to a peer.
 const LOT: u64 = 16;
-/// Reports without an answer until it asks again for what is missing, at most: each time that it
-/// asks in vain it waits for twice as many. The answer may wait in its own queue, and asking more
-/// often would make that queue longer.
-const MAX_PATIENCE: u32 = 32;
+/// Maximum number of unanswered reports before the replica requests missing values again. Each
+/// request in vain doubles the number. The answer may wait in the replica's own queue, and more
+/// frequent requests would make that queue longer.
+const MAX_REPORTS_BEFORE_RETRY: u32 = 32;
 
-/// What a replica is made from.
+/// Configuration of a replica.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -383,7 +383,7 @@ impl Replica {
         arriving.take(message.base, message.value.value);
         self.is_fed = true;
         match arriving.next_missing() {
-            // The lot is there. A part that comes twice, or out of order, asks for nothing.
+            // The batch is complete. A part that comes twice, or out of order, asks for nothing.
             missing @ Some(next) if missing != before && next >= self.lot_end => self.fetch(out),
             Some(_) => {}
             None => {
@@ -429,7 +429,7 @@ impl Replica {
         } else {
             // Who gave the checkpoint may be gone.
             self.arriving = None;
-            self.patience = (2 * self.patience).min(MAX_PATIENCE);
+            self.patience = (2 * self.patience).min(MAX_REPORTS_BEFORE_RETRY);
             self.waited = 0;
             self.learn(next, out);
         }

@@ -7,7 +7,7 @@ fn check(name: &str, group: Group) {
     let checker = group
         .checker()
         .threads(2)
-        .target_state_count(MOST)
+        .target_state_count(MAX_STATES)
         .spawn_bfs()
         .join();
     println!(
@@ -17,8 +17,8 @@ fn check(name: &str, group: Group) {
         checker.max_depth()
     );
     assert!(
-        checker.state_count() < MOST,
-        "{name}: more steps than {MOST}"
+        checker.state_count() < MAX_STATES,
+        "{name}: more steps than {MAX_STATES}"
     );
     checker.assert_properties();
 }

@@ -53,18 +53,19 @@ pub struct Passage {
 #[error("the hardware stands still: {0} cycles without a word in or out")]
 pub struct Stuck(u64);
 
-/// What is on the wires where no byte is: nothing may depend on it.
+/// Value of wires without a byte: nothing may depend on it.
 const NOISE: u64 = 0xA55A_C33C_1EE1_8778;
-/// So many cycles may pass without a word in or out: a packet may go round the loop a thousand times.
-const PATIENCE: u64 = 1_000_000;
+/// Maximum number of cycles without a word in or out: a packet may recirculate a thousand times.
+const STALL_LIMIT: u64 = 1_000_000;
 
-/// Hardware in reset, or behind it.
+/// Hardware in reset, or after it.
 pub struct Device {
     shared: Shared,
     cycles: u64,
     /// Bytes of a word.
     word: usize,
-    /// Packets may begin anew: the next is given when nothing of the last is on its way any more.
+    /// Packets may resubmit or recirculate: the next one enters when nothing of the last one is on
+    /// its way any more.
     one_by_one: bool,
 }
 
@@ -230,7 +231,7 @@ impl Device {
                 }
                 free = idle;
             }
-            if waited > PATIENCE {
+            if waited > STALL_LIMIT {
                 return Err(Stuck(waited));
             }
         }

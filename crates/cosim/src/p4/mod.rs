@@ -489,7 +489,7 @@ impl Engine for Rtl {
                 Outcome::Dropped(reason::ASSUME) => End::Stopped(Stop::Assume),
                 Outcome::Dropped(reason::STEPS) => End::Stopped(Stop::Steps),
                 Outcome::Dropped(reason::NO_GROUP) => End::NoGroup,
-                Outcome::Dropped(reason::PASSES | reason::NO_ROOM) => End::Passes,
+                Outcome::Dropped(reason::PASSES | reason::QUEUE_FULL) => End::Passes,
                 Outcome::Dropped(step) => End::Dropped(usize::from(*step) - 1),
             });
         }

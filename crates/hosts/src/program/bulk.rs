@@ -1,4 +1,4 @@
-//! TCP as fast as it goes: one flow for ever, or many, in the way of the tool pttcp.
+//! TCP as fast as it goes: one flow forever, or many, in the way of the tool pttcp.
 //!
 //! `to`, port 5001; `start`, 0; `duration`, none: when it begins nothing new and ends what there is; `flows`, 1: at most so many at once; `bytes`, none:
 //! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
@@ -65,8 +65,9 @@ fn usual_buffer() -> usize {
     super::BUFFER
 }
 
-/// Between two flows at the least: who cannot be reached is not tried without end at one time.
-const LEAST_PAUSE: Time = Time::from_us(1);
+/// Minimum interval between two flows. It prevents endless attempts at one simulated time when the
+/// server cannot be reached.
+const MIN_FLOW_INTERVAL: Time = Time::from_us(1);
 
 pub(crate) struct Bulk {
     config: Config,
@@ -180,7 +181,7 @@ impl Bulk {
             return;
         }
         let pause = self.times.as_mut().map_or(Time::ZERO, Sampler::draw);
-        let at = now + pause.max(LEAST_PAUSE);
+        let at = now + pause.max(MIN_FLOW_INTERVAL);
         // Of several that are to begin, the last says when: they keep apart all the same.
         self.begins = Some(self.begins.map_or(at, |begins| begins.max(at)));
         self.pending += 1;
@@ -270,7 +271,7 @@ impl Program for Bulk {
         }
         if self.config.every.is_some() && self.may_begin(context.now) {
             let times = self.times.as_mut().map_or(Time::ZERO, Sampler::draw);
-            self.begins = Some(context.now + times.max(LEAST_PAUSE));
+            self.begins = Some(context.now + times.max(MIN_FLOW_INTERVAL));
             self.pending = 1;
         }
     }

@@ -22,8 +22,8 @@ use alloc::vec::Vec;
 pub const PORT: u16 = 80;
 /// Bytes of a connection's buffer in each direction, where nothing else is said.
 const BUFFER: usize = 1 << 16;
-/// The longest head of a request or response.
-const LONGEST_HEAD: usize = 16_384;
+/// Maximum length of the head of a request or response, bytes.
+const MAX_HEAD_LEN: usize = 16_384;
 
 /// A head as it comes in, up to the empty line.
 #[derive(Default)]
@@ -38,7 +38,7 @@ impl Head {
             if byte == b'\n' && (self.0.ends_with(b"\r\n\r\n") || self.0.ends_with(b"\n\n")) {
                 return Some((index + 1, true));
             }
-            if self.0.len() > LONGEST_HEAD {
+            if self.0.len() > MAX_HEAD_LEN {
                 return None;
             }
         }
@@ -79,6 +79,6 @@ mod tests {
             assert_eq!(head.field("content-length"), Some("12"));
             assert_eq!(head.first(), "HTTP/1.1 200 OK");
         }
-        assert!(Head::default().take(&[b'x'; LONGEST_HEAD + 1]).is_none());
+        assert!(Head::default().take(&[b'x'; MAX_HEAD_LEN + 1]).is_none());
     }
 }

@@ -40,10 +40,10 @@ impl Default for Config {
 
 /// Bytes of a cookie.
 const COOKIE: usize = 37;
-/// The longest JSON that a client sends.
-const LONGEST: usize = 64 << 10;
-/// The most streams of a test, as iperf3 has it.
-const MOST: u64 = 128;
+/// Maximum length of the JSON that a client sends, bytes.
+const MAX_JSON_LEN: usize = 64 << 10;
+/// Maximum number of parallel streams of a test, the same as in iperf3.
+const MAX_PARALLEL_STREAMS: u64 = 128;
 
 /// States, as they are sent.
 const TEST_START: u8 = 1;
@@ -115,7 +115,7 @@ impl Server {
             return;
         };
         let mut count = 0;
-        while socket.can_recv() && open.came.len() <= LONGEST {
+        while socket.can_recv() && open.came.len() <= MAX_JSON_LEN {
             let (stream, came) = (open.stream, &mut open.came);
             let read = socket.recv(|bytes| {
                 if !stream {
@@ -188,7 +188,7 @@ impl Server {
                     number => number.as_u64().unwrap_or(0),
                 };
                 let foreign = ["udp", "sctp", "reverse", "bidirectional"];
-                if foreign.into_iter().any(on) || !(1..=MOST).contains(&parallel) {
+                if foreign.into_iter().any(on) || !(1..=MAX_PARALLEL_STREAMS).contains(&parallel) {
                     open.leaves.push(SERVER_ERROR);
                     open.leaves.extend(UNIMPLEMENTED.to_be_bytes());
                     open.leaves.extend([0; 4]);
@@ -266,7 +266,7 @@ impl Server {
 /// Takes JSON with its length before it, if it is whole; null for what is none. One that is too long leaves nothing to be read.
 fn taken(came: &mut Vec<u8>) -> Option<Value> {
     let length = u32::from_be_bytes(*came.first_chunk::<4>()?) as usize;
-    if length > LONGEST - 4 {
+    if length > MAX_JSON_LEN - 4 {
         came.clear();
         return Some(Value::Null);
     }

@@ -15,8 +15,8 @@ pub(crate) struct Layout {
 
 /// Leaves round one node from which on they are in a circle.
 const ROUND: usize = 13;
-/// Leaves round a middle from which on they stand in two rings.
-const MANY: usize = 24;
+/// Minimum number of leaves around a node that are placed in two rings.
+const MIN_TWO_RING_LEAVES: usize = 24;
 /// Passes in which neighbours are brought together.
 const PASSES: usize = 12;
 
@@ -123,7 +123,7 @@ fn row(near: &[Vec<usize>]) -> Layout {
 fn circle(order: &[usize], middle: Option<usize>) -> Layout {
     let count = order.len() as f64;
     // Round a middle many stand in two rings, every other one nearer, so that the picture stays small.
-    let two = middle.is_some() && order.len() >= MANY;
+    let two = middle.is_some() && order.len() >= MIN_TWO_RING_LEAVES;
     let apart = if two { 0.65 } else { 1.15 };
     let across = (count * apart / std::f64::consts::PI).max(2.2);
     // A layer is higher than a node is wide.

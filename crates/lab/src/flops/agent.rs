@@ -8,13 +8,14 @@ use std::io;
 use std::net::{SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 
-/// How long an answer may take before the question is put again, and how often that is.
-const PATIENCE_NS: u64 = 250_000_000;
+/// Timeout of a request, ns, after which it is sent again.
+const ANSWER_TIMEOUT_NS: u64 = 250_000_000;
+/// Number of times that a request is sent.
 const TRIES: u32 = 3;
-/// The longest answer, bytes.
-const LONGEST: usize = 65_536;
-/// Questions that wait, at most.
-const MOST: usize = 256;
+/// Maximum length of an answer, bytes.
+const MAX_ANSWER_LEN: usize = 65_536;
+/// Maximum number of requests that wait for an answer.
+const MAX_PENDING_REQUESTS: usize = 256;
 
 /// Ticks of UCD-SNMP-MIB's raw processor times: user, nice, system; and idle.
 pub(crate) const TICKS: ([&str; 3], [&str; 1]) = (
@@ -26,7 +27,7 @@ pub(crate) const TICKS: ([&str; 3], [&str; 1]) = (
     ["1.3.6.1.4.1.2021.11.53.0"],
 );
 
-/// What a process of this machine has used of a processor, and what not; both in nanoseconds.
+/// Processor time that a process of this machine has used, and the rest; both in nanoseconds.
 pub(crate) const PROCESS: ([&str; 1], [&str; 1]) = (["process"], ["rest"]);
 
 /// A client of an SNMP agent that never waits.
@@ -72,7 +73,7 @@ impl Snmp {
             last: 0,
             open: VecDeque::new(),
             done: VecDeque::new(),
-            room: vec![0; LONGEST],
+            room: vec![0; MAX_ANSWER_LEN],
         })
     }
 
@@ -111,7 +112,7 @@ impl Snmp {
 
 impl Agent for Snmp {
     fn ask(&mut self, name: &str) {
-        if self.open.len() >= MOST || name.parse::<Oid>().is_err() {
+        if self.open.len() >= MAX_PENDING_REQUESTS || name.parse::<Oid>().is_err() {
             let (name, number) = (name.into(), None);
             self.done.push_back(Value { name, number });
             return;
@@ -131,7 +132,7 @@ impl Agent for Snmp {
         self.receive();
         let now = now_ns();
         for _ in 0..self.open.len() {
-            let late = |open: &mut Question| now.saturating_sub(open.sent_ns) > PATIENCE_NS;
+            let late = |open: &mut Question| now.saturating_sub(open.sent_ns) > ANSWER_TIMEOUT_NS;
             let Some(mut question) = self.open.pop_front_if(late) else {
                 break;
             };

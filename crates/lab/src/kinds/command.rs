@@ -94,10 +94,11 @@ impl<'de, T: FromStr<Err: std::fmt::Display>> Deserialize<'de> for Word<T> {
     }
 }
 
-/// How long a program may work for a packet in simulated time, on the machine's clock.
-const PATIENCE: Time = Time::from_secs(10);
+/// Default timeout of a program's answer to a packet in simulated time, measured on the machine's
+/// clock.
+const DEFAULT_ANSWER_TIMEOUT: Time = Time::from_secs(10);
 
-/// What was read, if there was any.
+/// The parsed value, if there was any.
 fn value<T: Copy>(word: &Option<Word<T>>) -> Option<T> {
     word.as_ref().map(|word| word.0)
 }
@@ -133,7 +134,7 @@ fn pipe(config: &Value, context: Context<'_>) -> Made {
         io: value(&keys.io),
         age: value(&keys.age).unwrap_or(usual.age),
         wake: value(&keys.wake),
-        patience: value(&keys.patience).unwrap_or(PATIENCE),
+        patience: value(&keys.patience).unwrap_or(DEFAULT_ANSWER_TIMEOUT),
         folder: folder(&context),
         simulated: !context.live,
         cost: value(&keys.cost).unwrap_or_default(),
@@ -147,7 +148,7 @@ fn callback(config: &Value, context: Context<'_>) -> Made {
     let usual = callback::Config::new(&keys.command);
     let patience = match context.live {
         true => usual.patience,
-        false => PATIENCE,
+        false => DEFAULT_ANSWER_TIMEOUT,
     };
     Ok(Box::new(Callback::new(callback::Config {
         metadata: keys.metadata(),

@@ -25,10 +25,10 @@ pub(crate) const TESTS: [&str; 8] = [
     "interaction",
 ];
 
-/// The most tests of one node.
-const MOST_TESTS: usize = 100;
-/// The most entries, packets and repeats of a test.
-const MOST: u64 = 10_000_000;
+/// Maximum number of tests of one node.
+const MAX_TESTS: usize = 100;
+/// Maximum number of entries, packets and repeats of a test.
+const MAX_COUNT: u64 = 10_000_000;
 
 /// The kind.
 pub(super) fn kinds() -> Vec<Kind> {
@@ -83,7 +83,9 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         Some(_) => return Err(refuse("version", "a version is \"1.0\" or \"1.3\"".into())),
     };
     let length = usize::from(length);
-    if !(openflow::flops::probe::SHORTEST..=openflow::flops::probe::LONGEST).contains(&length) {
+    if !(openflow::flops::probe::MIN_PROBE_LEN..=openflow::flops::probe::MAX_PROBE_LEN)
+        .contains(&length)
+    {
         return Err(refuse("length", "a probe has 64 to 1514 bytes".into()));
     }
     let entries = entries.map_or(vec![1, 10, 100, 1000], OneOrMore::into_vec);
@@ -93,9 +95,11 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let rates = rates.unwrap_or(vec![100, 500, 1000, 2000]);
     let time = time.unwrap_or(Time::from_secs(2));
     let whole = |key: &str, numbers: &[u64]| {
-        let good = numbers.iter().all(|number| (1..=MOST).contains(number));
+        let good = numbers
+            .iter()
+            .all(|number| (1..=MAX_COUNT).contains(number));
         good.then_some(())
-            .ok_or_else(|| refuse(key, format!("from 1 to {MOST}")))
+            .ok_or_else(|| refuse(key, format!("from 1 to {MAX_COUNT}")))
     };
     let wide: Vec<u64> = entries.iter().map(|&entries| entries.into()).collect();
     whole("entries", &wide)?;
@@ -192,7 +196,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         .iter()
         .map(|test| module(test))
         .collect::<Result<_, _>>()?;
-    if modules.is_empty() || modules.len() > MOST_TESTS {
+    if modules.is_empty() || modules.len() > MAX_TESTS {
         return Err(refuse("test", "one test, or a list of up to 100".into()));
     }
     let live = context.live;

@@ -39,7 +39,7 @@ fn compress(config: &Value, context: Context<'_>) -> Made {
         // What serves for any file.
         (Some(_), None) => b"dictionary".to_vec(),
         (Some(name), Some(folder)) => {
-            let longest = codec::LONGEST_DICTIONARY as u64;
+            let longest = codec::MAX_DICTIONARY_LEN as u64;
             let (key, name) = ("dictionary", folder.join(name));
             let bytes = input::bytes(&name, longest);
             bytes.map_err(|error| {

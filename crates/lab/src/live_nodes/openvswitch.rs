@@ -13,22 +13,22 @@ use live::world::{Interface, Stack};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-/// The most ports.
-const MOST: u16 = 4096;
-/// The most control ports.
-const MOST_CONTROLLERS: u16 = 16;
+/// Maximum number of ports.
+const MAX_PORTS: u16 = 4096;
+/// Maximum number of control ports.
+const MAX_CONTROL_PORTS: u16 = 16;
 /// Where the database's form is kept.
 const SCHEMA: &str = "/usr/share/openvswitch/vswitch.ovsschema";
-/// What the start says at its end.
+/// Last line of the start.
 const READY: &str = "the switch is ready";
 /// Where a controller listens, unless it is said.
 const CONTROLLER_PORT: u16 = 6653;
 
-/// What the section of a switch says.
+/// Section of a switch.
 #[derive(Debug)]
 pub(crate) struct OpenVSwitch {
     pub ports: u16,
-    /// Control ports behind those: where a controller is that is a node.
+    /// Control ports after those, for controllers that are nodes.
     pub control_ports: u16,
     controllers: Vec<String>,
     fail_mode: Option<String>,
@@ -61,11 +61,11 @@ impl OpenVSwitch {
             faults.push(Fault::new(span, message));
         };
         let ports = ports.unwrap_or(1);
-        if !(1..=MOST).contains(&ports) {
+        if !(1..=MAX_PORTS).contains(&ports) {
             refuse("ports", "a switch has 1 to 4096 ports");
         }
         let control_ports = control_ports.unwrap_or(0);
-        if control_ports > MOST_CONTROLLERS {
+        if control_ports > MAX_CONTROL_PORTS {
             refuse("controllers", "a switch has at most 16 control ports");
         }
         if let Some(mode) = &fail_mode

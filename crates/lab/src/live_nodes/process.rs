@@ -10,12 +10,12 @@ use live::world::{Interface, Stack};
 use packet::ethernet::Mac;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// The most interfaces.
-const MOST: usize = 4096;
-/// The least and the longest packet behind the Ethernet header.
+/// Maximum number of interfaces.
+const MAX_INTERFACES: usize = 4096;
+/// Minimum and maximum packet length after the Ethernet header, bytes.
 const MTUS: std::ops::RangeInclusive<u32> = 68..=15_900;
 
-/// What the section of a process says.
+/// Section of a process.
 #[derive(Debug)]
 pub(crate) struct Process {
     pub interfaces: Vec<Interface>,
@@ -47,9 +47,9 @@ impl Process {
         // Without ports it is still of use: a controller is reached by lines of its own.
         let count = ports.map_or(named.max(1), usize::from);
         let refuse = |message: String| Fault::new(config.span.clone(), message);
-        if !(named..=MOST).contains(&count) {
+        if !(named..=MAX_INTERFACES).contains(&count) {
             faults.push(refuse(format!(
-                "{count} ports; a process has at least as many as it has addresses, and at most {MOST}"
+                "{count} ports; a process has at least as many as it has addresses, and at most {MAX_INTERFACES}"
             )));
         }
         if !MTUS.contains(&mtu) {

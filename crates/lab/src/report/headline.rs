@@ -178,10 +178,11 @@ pub struct Busiest {
     pub is_bottleneck: bool,
 }
 
-/// From this share on the busiest link is told where it holds nobody up.
-const TOLD: f64 = 0.01;
+/// Minimum share of time, as a fraction, at which the busiest link is reported although it is no
+/// bottleneck.
+const MIN_REPORTED_SHARE: f64 = 0.01;
 
-/// What is counted below the table of drops, and is none.
+/// Counters below the table of drops that are no drops.
 pub(crate) const NO_DROPS: [&str; 3] = ["delivered twice", "held up", "left later than asked"];
 
 impl Headline {
@@ -404,7 +405,9 @@ impl Headline {
             parts.push(format!("fairness {fairness:.3}"));
         }
         let busiest = self.busiest.as_ref();
-        if let Some(busiest) = busiest.filter(|link| link.is_bottleneck || link.share >= TOLD) {
+        if let Some(busiest) =
+            busiest.filter(|link| link.is_bottleneck || link.share >= MIN_REPORTED_SHARE)
+        {
             let share = percent(busiest.share);
             parts.push(match busiest.is_bottleneck {
                 true => format!("bottleneck {} {share} busy", busiest.way),

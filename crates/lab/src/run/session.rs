@@ -19,10 +19,10 @@ use sim::{Sim, SimError};
 use std::cmp::Reverse;
 use std::net::IpAddr;
 
-/// Events between two looks at whether somebody wants the end.
+/// Events between two checks whether to stop.
 const SLICE: u32 = 4096;
-/// How long the answer to a ping is waited for, as by ping(8).
-const PATIENCE: Time = Time::from_secs(1);
+/// Timeout of a ping, the same as in ping(8).
+const PING_TIMEOUT: Time = Time::from_secs(1);
 /// Nodes that a message names.
 const NAMED: usize = 16;
 
@@ -249,7 +249,7 @@ impl<'a> Session<'a> {
         let asked = self.now();
         self.pings.ask(from, *whom);
         self.sim.wake(NodeId(from));
-        let until = asked + PATIENCE;
+        let until = asked + PING_TIMEOUT;
         loop {
             match self.pings.answer() {
                 Some(Answer::Arrived(at)) => return Ok(Ping::Answered(at - asked)),

@@ -3,8 +3,8 @@
 use node::{Rate, Time};
 use std::str::FromStr;
 
-/// The most values of one key.
-const MOST: usize = 10_000;
+/// Maximum number of values of one key.
+const MAX_VALUES: usize = 10_000;
 /// Values of a range that does not say how many.
 const USUAL: u64 = 10;
 /// Whole numbers of a range up to this wide are all taken.
@@ -56,7 +56,7 @@ pub enum AxisError {
     #[error("a value of `{0}` is empty; {WANTED}")]
     Empty(String),
     /// A key with so many values.
-    #[error("`{key}` takes {count} values; {MOST} are the most")]
+    #[error("`{key}` takes {count} values; {MAX_VALUES} are the most")]
     Many {
         /// The key.
         key: String,
@@ -76,10 +76,10 @@ pub enum AxisError {
     #[error("`{0}` is neither a number of values, such as 10, nor a step, such as +0.5 or 1Gb/s")]
     Spacing(String),
     /// A range of fewer than two values, or of too many.
-    #[error("a range has from 2 to {MOST} values")]
+    #[error("a range has from 2 to {MAX_VALUES} values")]
     Count,
     /// A range with so small a step that it has too many values.
-    #[error("a range has at most {MOST} values; a larger step gives fewer")]
+    #[error("a range has at most {MAX_VALUES} values; a larger step gives fewer")]
     Step,
 }
 
@@ -106,7 +106,7 @@ impl FromStr for Axis {
             return Err(AxisError::Empty(key.into()));
         }
         let (key, count) = (key.into(), values.len());
-        match count > MOST {
+        match count > MAX_VALUES {
             true => Err(AxisError::Many { key, count }),
             false => Ok(Axis { key, values }),
         }
@@ -191,7 +191,7 @@ fn range(from: &str, rest: &str) -> Result<Vec<Setting>, AxisError> {
 }
 
 fn even(first: f64, last: f64, count: u64) -> Result<Vec<f64>, AxisError> {
-    if !(2..=MOST as u64).contains(&count) {
+    if !(2..=MAX_VALUES as u64).contains(&count) {
         return Err(AxisError::Count);
     }
     let at = |index: u64| first + (last - first) * index as f64 / (count - 1) as f64;
@@ -200,7 +200,7 @@ fn even(first: f64, last: f64, count: u64) -> Result<Vec<f64>, AxisError> {
 
 fn steps(first: f64, last: f64, step: f64) -> Result<Vec<f64>, AxisError> {
     let count = ((last - first) / step + 1e-9).floor();
-    if count >= MOST as f64 {
+    if count >= MAX_VALUES as f64 {
         return Err(AxisError::Step);
     }
     Ok((0..=count as u64)

@@ -9,8 +9,8 @@ use roxmltree::{Document, Node, ParsingOptions};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Elements, texts and attributes of one file.
-const MOST_PARTS: u32 = 4_000_000;
+/// Maximum number of elements, texts and attributes of one file.
+const MAX_XML_NODES: u32 = 4_000_000;
 /// Kilometres.
 const EARTH: f64 = 6371.0;
 /// Of light in fibre, to a kilometre.
@@ -44,7 +44,7 @@ pub(super) fn read(path: &Path, hosts: usize, most: usize) -> Result<Shape, Grap
 
 fn parse(text: &str, hosts: usize, most: usize) -> Result<Shape, GraphmlError> {
     let options = ParsingOptions {
-        nodes_limit: MOST_PARTS,
+        nodes_limit: MAX_XML_NODES,
         ..ParsingOptions::default()
     };
     let document = Document::parse_with_options(text, options)?;

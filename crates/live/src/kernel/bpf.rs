@@ -8,7 +8,7 @@
 
 use crate::kernel::thread::lock;
 use libloading::{Library, Symbol};
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use packet::bpf::Instruction;
 use packet::capture;
 use std::ffi::{CStr, CString, c_char, c_int, c_uint, c_void};
@@ -21,9 +21,9 @@ const NAMES: [&str; 3] = ["libpcap.so.0.8", "libpcap.so.1", "libpcap.so"];
 const NETMASK_UNKNOWN: c_uint = 0xFFFF_FFFF;
 /// `PCAP_ERRBUF_SIZE`.
 const ERROR_SIZE: usize = 256;
-/// The longest expression. libpcap's optimiser takes more than quadratic time: 0.4 s for 250 ports
-/// joined by `or`, 15 s for 900.
-const LONGEST_EXPRESSION: usize = 4 * 1024;
+/// Maximum length of an expression, bytes. libpcap's optimiser takes more than quadratic time:
+/// 0.4 s for 250 ports joined by `or`, 15 s for 900.
+const MAX_EXPRESSION_LEN: usize = 4 * 1024;
 const TOO_LONG: &str = "an expression has at most 4096 bytes";
 
 /// Why an expression has no program.
@@ -115,7 +115,7 @@ impl Target {
         let fields = [
             (0, number(0xA1B2_C3D4)),
             (4, version),
-            (16, number(LONGEST as u32)),
+            (16, number(MAX_FRAME_LEN as u32)),
             (20, number(self.link_type.into())),
         ];
         for (at, field) in fields {
@@ -183,7 +183,7 @@ pub fn compile(
         expression: expression.chars().take(200).collect(),
         reason: reason.into(),
     };
-    if expression.len() > LONGEST_EXPRESSION {
+    if expression.len() > MAX_EXPRESSION_LEN {
         return Err(refused(TOO_LONG));
     }
     let text = CString::new(expression).map_err(|_| refused("it contains a zero byte"))?;

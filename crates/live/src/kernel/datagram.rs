@@ -12,11 +12,11 @@ use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::Duration;
 
-/// Datagrams that offload takes at once: what kernels before 6.10 have as their limit.
+/// Maximum number of datagrams of one offloaded call: the limit of kernels before 6.10.
 pub const SEGMENTS: usize = 64;
-/// Bytes that are asked for in front of the socket, each way. The system gives no more than net.core.rmem_max and wmem_max, but to
-/// who has CAP_NET_ADMIN.
-const ROOM: i32 = 4 << 20;
+/// Size of the socket's buffer that is requested in each direction, bytes. The system limits it to
+/// net.core.rmem_max and wmem_max unless the process has CAP_NET_ADMIN.
+const SOCKET_BUFFER_BYTES: i32 = 4 << 20;
 /// Room for a control message of the longest that is sent, in6_pktinfo.
 const CONTROL: usize = 40;
 
@@ -76,8 +76,11 @@ impl Datagrams {
             (libc::SO_RCVBUFFORCE, libc::SO_RCVBUF),
             (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF),
         ] {
-            if socket.set(libc::SOL_SOCKET, force, ROOM).is_err() {
-                socket.set(libc::SOL_SOCKET, plain, ROOM)?;
+            if socket
+                .set(libc::SOL_SOCKET, force, SOCKET_BUFFER_BYTES)
+                .is_err()
+            {
+                socket.set(libc::SOL_SOCKET, plain, SOCKET_BUFFER_BYTES)?;
             }
         }
         Ok(socket)

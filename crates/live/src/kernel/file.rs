@@ -27,7 +27,7 @@ use input::Input;
 use packet::capture;
 use packet::line::{self, Lines};
 use packet::sniff::CAPTURES;
-use packet::{Date, LONGEST_ON_WIRE, Packet, SHORTEST, Stamp, record};
+use packet::{Date, MAX_WIRE_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, record};
 use std::io::{self, Read};
 use std::ops::Range;
 use std::path::Path;
@@ -96,7 +96,7 @@ impl<'a> Raw<'a> {
 pub struct Complaint {
     /// Where: `line 7`, or `byte 1234`.
     pub place: String,
-    /// What is wrong, and the mend.
+    /// The error, and the fix.
     pub reason: String,
 }
 
@@ -339,10 +339,10 @@ impl Source {
             name,
             window: Window::new(input),
             parser: Parser::Unknown,
-            frame: Vec::with_capacity(LONGEST_ON_WIRE),
+            frame: Vec::with_capacity(MAX_WIRE_FRAME_LEN),
             strict: false,
             verbatim: false,
-            least: SHORTEST,
+            least: MIN_FRAME_LEN,
             complain: None,
             counters: Counters::default(),
             stopped: false,
@@ -427,7 +427,7 @@ impl Source {
                 Found::More if self.window.at_end() => return Ok(Next::End),
                 // Decoders do not know a stop, and may take what comes behind it for the end.
                 Found::More if self.stopped => return Ok(Next::Stopped),
-                Found::More => match self.window.fill(capture::LONGEST_BLOCK + 64) {
+                Found::More => match self.window.fill(capture::MAX_BLOCK_LEN + 64) {
                     Ok(()) => {}
                     Err(error) if signal::is_stop(&error) => self.stopped = true,
                     Err(source) => {
@@ -552,7 +552,7 @@ fn look_at_line(window: &mut Window<Input>, lines: &mut Lines, frame: &mut Vec<u
                 number,
                 format!(
                     "longer than {} characters; no packet's line is, so it was skipped",
-                    line::LONGEST_LINE
+                    line::MAX_LINE_LEN
                 ),
             ),
         ),

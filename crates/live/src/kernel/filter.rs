@@ -12,7 +12,7 @@ mod names;
 
 use crate::kernel::bpf::{self, BpfError, Target};
 use crate::kernel::file::Item;
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use packet::bpf::{Observed, Program, ProgramError};
 use packet::capture::{Direction, ETHERNET, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW};
 use std::net::Ipv4Addr;
@@ -104,7 +104,7 @@ impl Filter {
                     netmask: netmask.filter(|_| filter.needs_netmask),
                     ..Target::of(link_type)
                 };
-                match bpf::compile(expression, &target, LONGEST as u32) {
+                match bpf::compile(expression, &target, MAX_FRAME_LEN as u32) {
                     Ok(instructions) => {
                         filter.programs.push((target, Program::new(instructions)?));
                     }
@@ -188,7 +188,7 @@ impl Filter {
                 },
             });
         }
-        let instructions = match bpf::compile(&expression, &target, LONGEST as u32) {
+        let instructions = match bpf::compile(&expression, &target, MAX_FRAME_LEN as u32) {
             Ok(instructions) => instructions,
             Err(BpfError::Expression { expression, reason }) => {
                 return Err(FilterError::LinkType {
@@ -211,7 +211,7 @@ impl Filter {
 fn needs_netmask(expression: &str) -> Result<bool, FilterError> {
     let mut refused = None;
     for link_type in TRIED {
-        match bpf::compile(expression, &Target::of(link_type), LONGEST as u32) {
+        match bpf::compile(expression, &Target::of(link_type), MAX_FRAME_LEN as u32) {
             Ok(_) => return Ok(false),
             Err(BpfError::Netmask { .. }) => return Ok(true),
             Err(error) if error.is_of_the_text() => return Err(error.into()),

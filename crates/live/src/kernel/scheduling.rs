@@ -7,11 +7,11 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 const FIRST: i32 = 10;
 const SECOND: i32 = 5;
 
-/// How long a thread that hardly sleeps stays on a core. The kernel takes a core from real-time threads
-/// for 50 ms when they have had it for 0.95 of a second (sched_rt_runtime_us).
+/// Time that a thread that hardly sleeps stays on a core, ns. The kernel takes a core from
+/// real-time threads for 50 ms when they have had it for 0.95 of a second (sched_rt_runtime_us).
 const STAY_NS: u64 = 700_000_000;
-/// So long it may stay to find a hole between departures to move in.
-const STAY_MOST_NS: u64 = 850_000_000;
+/// Maximum time that it stays while it waits for a gap between departures in which to move, ns.
+const MAX_STAY_NS: u64 = 850_000_000;
 /// A hole that a move fits in.
 const HOLE_NS: u64 = 150_000;
 /// With one core only: how long the thread is an ordinary one, in each of those times.
@@ -20,7 +20,7 @@ const ORDINARY_NS: u64 = 100_000_000;
 /// Threads of this process that have real-time priority and spin.
 static SPINNING: AtomicUsize = AtomicUsize::new(0);
 
-/// What a thread has been given by [`real_time`]; given back when it goes.
+/// Priority that a thread has from [`real_time`]; it is given back when the thread ends.
 #[derive(Debug, Default)]
 pub struct Priority {
     real_time: bool,
@@ -133,7 +133,7 @@ impl Priority {
             (self.since, self.slept) = (now, 0);
             return Duty::Nothing;
         }
-        if stayed < STAY_NS || (free < HOLE_NS && stayed < STAY_MOST_NS) {
+        if stayed < STAY_NS || (free < HOLE_NS && stayed < MAX_STAY_NS) {
             return Duty::Nothing;
         }
         match self.cores.len() {
@@ -382,7 +382,7 @@ mod tests {
         assert_eq!(priority.duty(STAY_NS - 1, u64::MAX), Duty::Nothing);
         assert_eq!(priority.duty(STAY_NS + 1, HOLE_NS), Duty::Move);
         assert_eq!(priority.duty(STAY_NS + 1, HOLE_NS - 1), Duty::Nothing);
-        assert_eq!(priority.duty(STAY_MOST_NS + 1, 0), Duty::Move);
+        assert_eq!(priority.duty(MAX_STAY_NS + 1, 0), Duty::Move);
     }
 
     #[test]

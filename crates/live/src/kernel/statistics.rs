@@ -23,7 +23,7 @@ use crate::kernel::netlink::Received;
 use interface::InterfaceStatistics;
 use node::event::Event;
 use node::{Port, Rate, Time};
-use socket::{Came, Socket, TOGETHER};
+use socket::{Came, MAX_BATCH, Socket};
 use std::io;
 use table::Table;
 
@@ -136,7 +136,7 @@ impl Feed {
     }
 
     /// Tells what is so at time `now`: of each port the interface, all that waits, and each discipline and class; and which routes and neighbours
-    /// have changed since it was told last. What could not be read anew is told as it was, with the time of then.
+    /// have changed since it was told last. What could not be read again is told as it was, with the time of then.
     ///
     /// # Errors
     /// When an interface has gone, once; and when the system does not tell. Everything else has been told all the same, and
@@ -352,7 +352,7 @@ impl Feed {
         self.batches.clear();
         let mut batch = Batch::default();
         let mut full = |batch: &mut Batch| {
-            if batch.about.len() == TOGETHER {
+            if batch.about.len() == MAX_BATCH {
                 self.batches.push(std::mem::take(batch));
             }
         };

@@ -4,9 +4,10 @@ use super::{PortError, TxCounters};
 use crate::kernel::clock::now_ns;
 use std::time::Duration;
 
-/// The shortest wait, and the longest.
-const SHORTEST: Duration = Duration::from_micros(50);
-const LONGEST: Duration = Duration::from_millis(10);
+/// Minimum pause before a retry.
+const MIN_PAUSE: Duration = Duration::from_micros(50);
+/// Maximum pause before a retry.
+const MAX_PAUSE: Duration = Duration::from_millis(10);
 
 /// How a sending half waits for room in the interface's queue, about which poll(2) knows nothing.
 ///
@@ -28,7 +29,7 @@ impl Backlog {
     pub fn new(patience: Duration) -> Backlog {
         Backlog {
             patience,
-            pause: SHORTEST,
+            pause: MIN_PAUSE,
             until: None,
             full: false,
         }
@@ -59,7 +60,7 @@ impl Backlog {
             });
         }
         let pause = self.pause.min(Duration::from_nanos(until - now));
-        self.pause = (self.pause * 2).min(LONGEST);
+        self.pause = (self.pause * 2).min(MAX_PAUSE);
         Ok(pause)
     }
 
@@ -69,7 +70,7 @@ impl Backlog {
         if self.until.is_some() || self.full {
             self.until = None;
             self.full = false;
-            self.pause = (self.pause / 4).max(SHORTEST);
+            self.pause = (self.pause / 4).max(MIN_PAUSE);
         }
     }
 }

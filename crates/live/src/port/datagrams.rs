@@ -14,19 +14,20 @@ use std::time::Duration;
 /// Datagrams given in one call, so that other ports have their turn.
 const BATCH: usize = 64;
 
-/// A datagram and where it goes; to whom the socket is connected where nobody is named.
+/// A datagram and its destination; without one, the peer to which the socket is connected.
 pub type Addressed<'a> = (&'a [u8], Option<SocketAddr>);
 
-/// What both halves of a port share.
+/// State that both halves of a port share.
 pub trait Wire: Send + Sync {
-    /// The longest datagram that makes a frame.
-    const LONGEST: usize;
+    /// Maximum length of a datagram that makes a frame, bytes.
+    const MAX_DATAGRAM_LEN: usize;
 
     fn name(&self) -> &str;
 
     fn socket(&self) -> &UdpSocket;
 
-    /// The frame of a datagram of at most [`Wire::LONGEST`] bytes, which may be made in `frame`; `None` when it makes none.
+    /// The frame of a datagram of at most [`Wire::MAX_DATAGRAM_LEN`] bytes, which may be built in
+    /// `frame`; `None` when it makes none.
     fn frame<'a>(
         &self,
         datagram: &'a [u8],
@@ -55,7 +56,7 @@ pub fn halves<W: Wire + 'static>(wire: W) -> (Box<dyn Receive>, Box<dyn Transmit
     let wire = Arc::new(wire);
     let receiver = Receiver {
         wire: wire.clone(),
-        datagram: vec![0; W::LONGEST + 1].into(),
+        datagram: vec![0; W::MAX_DATAGRAM_LEN + 1].into(),
         frame: Vec::new(),
         counters: RxCounters::default(),
     };
@@ -83,7 +84,10 @@ impl<W: Wire> Receive for Receiver<W> {
         while given < BATCH {
             match self.wire.socket().recv_from(&mut self.datagram) {
                 Ok((len, from)) => {
-                    let whole = self.datagram.get(..len).filter(|_| len <= W::LONGEST);
+                    let whole = self
+                        .datagram
+                        .get(..len)
+                        .filter(|_| len <= W::MAX_DATAGRAM_LEN);
                     let frame =
                         whole.and_then(|bytes| self.wire.frame(bytes, from, &mut self.frame));
                     let Some(bytes) = frame else {

@@ -4,11 +4,11 @@
 use super::TxCounters;
 use super::{Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit};
 use crate::kernel::clock;
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use std::time::Duration;
 
-/// The shortest frame without FCS, bytes; with it, the paper's 64.
-pub const SHORTEST: usize = 60;
+/// Minimum frame length without FCS, bytes; with it, the paper's 64.
+pub const MIN_FRAME_LEN: usize = 60;
 /// Bytes of frames that are given at a time, but at least one frame.
 const BATCH: usize = 64 * 1024;
 
@@ -20,7 +20,7 @@ pub fn open(len: usize, options: &Options) -> Port {
     frame[12..14].copy_from_slice(&[0x88, 0xB5]);
     Port {
         info: PortInfo {
-            mtu: LONGEST as u32 - 14,
+            mtu: MAX_FRAME_LEN as u32 - 14,
             on_demand: true,
             ..PortInfo::of("dummy".into(), "made on demand", options)
         },

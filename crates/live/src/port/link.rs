@@ -3,17 +3,17 @@
 use crate::kernel::clock::now_ns;
 use std::time::Duration;
 
-/// How often a link that is down is looked at: for its return.
-pub(crate) const LOOK: Duration = Duration::from_millis(100);
+/// Interval at which a link that is down is polled for its return.
+pub(crate) const LINK_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
-/// What a port knows of its link.
+/// State of a port's link.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// Whether it is there: the interface exists, is set up, and has a carrier.
     pub up: bool,
     /// Times that it went down since the port was opened.
     pub downs: u64,
-    /// How long it was down in all, up to now, ns.
+    /// Total time that it was down, up to now, ns.
     pub down_ns: u64,
 }
 
@@ -58,7 +58,7 @@ impl LinkWatch {
         let now = now_ns();
         let due = now >= self.look;
         if due {
-            self.look = now + LOOK.as_nanos() as u64;
+            self.look = now + LINK_POLL_INTERVAL.as_nanos() as u64;
         }
         due
     }
@@ -66,7 +66,7 @@ impl LinkWatch {
     /// How long to wait for a frame at most, so that a return is seen.
     pub fn patience(&self, wait: Duration) -> Duration {
         match self.since {
-            Some(_) => wait.min(LOOK),
+            Some(_) => wait.min(LINK_POLL_INTERVAL),
             None => wait,
         }
     }
@@ -94,7 +94,7 @@ mod tests {
         watch.see(false);
         assert!(watch.is_due(), "at once");
         assert!(!watch.link().up);
-        assert_eq!(watch.patience(Duration::from_secs(1)), LOOK);
+        assert_eq!(watch.patience(Duration::from_secs(1)), LINK_POLL_INTERVAL);
         watch.see(true);
         watch.lost();
         watch.see(true);

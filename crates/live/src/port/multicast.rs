@@ -7,7 +7,7 @@
 
 use crate::port::datagrams::{self, Addressed, Wire};
 use crate::port::{Options, Port, PortError, PortInfo};
-use packet::LONGEST_ON_WIRE;
+use packet::MAX_WIRE_FRAME_LEN;
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, Ipv4View, protocol};
 use packet::udp::{Udp, UdpView};
@@ -16,8 +16,9 @@ use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
 
 /// Bytes of an Ethernet header.
 const ETHERNET: usize = 14;
-/// Bytes that are asked for in front of the socket: a group talks in bursts. The system gives no more than net.core.rmem_max.
-const ROOM: usize = 4 << 20;
+/// Size of the socket's receive buffer that is requested, bytes: a group sends in bursts. The
+/// system limits it to net.core.rmem_max.
+const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
 /// Opens `multicast:GROUP:PORT@INTERFACE`.
 ///
@@ -35,7 +36,7 @@ pub fn open(
         socket.set_reuse_address(true)?;
         socket.bind(&SockAddr::from(group))?;
         // A smaller one does, for a while.
-        let _ = socket.set_recv_buffer_size(ROOM);
+        let _ = socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES);
         if !interface.is_unspecified() {
             socket.set_multicast_if_v4(&interface)?;
         }
@@ -62,7 +63,7 @@ struct Group {
 }
 
 impl Wire for Group {
-    const LONGEST: usize = LONGEST_ON_WIRE - ETHERNET - 28;
+    const MAX_DATAGRAM_LEN: usize = MAX_WIRE_FRAME_LEN - ETHERNET - 28;
 
     fn name(&self) -> &str {
         &self.name

@@ -15,7 +15,7 @@ use crate::kernel::nfqueue::verdicts::{Answer, Verdicts};
 use crate::kernel::nfqueue::{self, Fail, Inbox, MARK, Mode, Queue, QueueError};
 use crate::kernel::wait;
 use node::Pool;
-use packet::LONGEST_ON_WIRE;
+use packet::MAX_WIRE_FRAME_LEN;
 use std::os::fd::RawFd;
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ const LENGTH: u32 = 4096;
 /// Opens a queue as a port.
 ///
 /// # Errors
-/// What is missing, and the mend.
+/// The missing item, and the fix.
 pub fn open(number: u16, options: &Options) -> Result<Port, PortError> {
     let name = format!("nfqueue:{number}");
     let failed = |error: QueueError| PortError::Queue {
@@ -97,7 +97,7 @@ impl Receive for Receiver {
             waiting.id = id;
             self.verdicts.put(ticket, Answer::Accept);
             let len = packet.end - packet.start + ETHERNET;
-            if packet.start < ETHERNET || packet.whole.is_some() || len > LONGEST_ON_WIRE {
+            if packet.start < ETHERNET || packet.whole.is_some() || len > MAX_WIRE_FRAME_LEN {
                 self.counters.refused += 1;
                 continue;
             }

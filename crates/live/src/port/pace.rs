@@ -1,10 +1,10 @@
 //! Scheduled departures on a port: a thread that sleeps to just before a time, spins until it, and
 //! sends; and what that was worth.
 //!
-//! A departure is the moment at which the kernel gives the frame to the driver. Where the kernel tells of
-//! it, the call that sends is made ahead by what lies between, at most [10 us](MOST_LEAD_NS): no frame
-//! leaves earlier than asked by more than that, and hardly any by more than the call's own jitter.
-//! Where it does not tell, the call is never early.
+//! A departure is the moment at which the kernel gives the frame to the driver. Where the kernel
+//! reports it, the send call is made early by the time between both, at most
+//! [10 us](MAX_LEAD_NS): no frame leaves earlier than requested by more than that, and hardly any
+//! by more than the call's own jitter. Where it does not report it, the call is never early.
 //!
 //! Order is kept: a packet never overtakes one submitted before it, so one with a far departure holds
 //! up all behind it (FORMATS section 3). Packets that are due together go out in one call.
@@ -41,7 +41,7 @@ mod worker;
 pub use departures::{BATCH, Call, Departures, Wanted};
 pub use error::ErrorMeter;
 pub use floor::Floor;
-pub use lead::{Lead, MOST_NS as MOST_LEAD_NS};
+pub use lead::{Lead, MAX_LEAD_NS};
 pub use rate::SendRate;
 pub use waiter::{Idle, Waiter};
 

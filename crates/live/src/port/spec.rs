@@ -6,7 +6,7 @@ pub use channel::{ChannelSpec, Endpoint};
 
 use super::dummy;
 use node::link::FCS;
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use std::ffi::OsStr;
 use std::fmt;
 use std::net::{Ipv4Addr, SocketAddrV4};
@@ -14,8 +14,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-/// The longest name of an interface: the kernel's IFNAMSIZ without the final zero.
-const LONGEST_NAME: usize = 15;
+/// Maximum length of an interface name, bytes: the kernel's IFNAMSIZ without the final zero.
+const MAX_NAME_LEN: usize = 15;
 
 /// A port, as a user names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -195,7 +195,7 @@ impl FromStr for PortSpec {
             return Ok(PortSpec::Any);
         }
         if text == "dummy" {
-            return Ok(PortSpec::Dummy(dummy::SHORTEST));
+            return Ok(PortSpec::Dummy(dummy::MIN_FRAME_LEN));
         }
         if let Some((kind, rest)) = text.split_once(':')
             && !kind.contains('/')
@@ -224,7 +224,8 @@ impl FromStr for PortSpec {
                         .parse()
                         .ok()
                         .and_then(|bytes: usize| bytes.checked_sub(FCS));
-                    let sound = bytes.filter(|len| (dummy::SHORTEST..=LONGEST).contains(len));
+                    let sound =
+                        bytes.filter(|len| (dummy::MIN_FRAME_LEN..=MAX_FRAME_LEN).contains(len));
                     let wrong = || SpecError::Length(text.into());
                     sound.map(PortSpec::Dummy).ok_or_else(wrong)
                 }
@@ -258,7 +259,7 @@ impl FromStr for PortSpec {
 }
 
 fn interface_name(name: &str) -> Result<String, SpecError> {
-    let fine = (1..=LONGEST_NAME).contains(&name.len())
+    let fine = (1..=MAX_NAME_LEN).contains(&name.len())
         && !name.contains(|c: char| c.is_whitespace() || c == '/' || c == ':' || c == '\0')
         && name != "."
         && name != "..";
@@ -342,7 +343,7 @@ impl fmt::Display for PortSpec {
             PortSpec::Channel(spec) => spec.fmt(f),
             PortSpec::Path(path) => path.display().fmt(f),
             PortSpec::Standard => f.write_str("-"),
-            PortSpec::Dummy(dummy::SHORTEST) => f.write_str("dummy"),
+            PortSpec::Dummy(dummy::MIN_FRAME_LEN) => f.write_str("dummy"),
             PortSpec::Dummy(len) => write!(f, "dummy:{}", len + FCS),
             PortSpec::Rtl(line, Medium::Port(port)) => write!(f, "{}:{port}", line.name()),
             PortSpec::Rtl(line, Medium::Cable { name, end }) => {

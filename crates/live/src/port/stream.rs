@@ -10,7 +10,7 @@ mod send;
 use crate::kernel::file::{FileError, Source};
 use crate::kernel::{clock, file_system};
 use crate::port::{Options, Port, PortError, PortInfo, Receive, Transmit};
-use packet::LONGEST;
+use packet::MAX_FRAME_LEN;
 use receive::{Files, Piped};
 use send::{Format, Writer};
 use std::path::Path;
@@ -68,7 +68,7 @@ fn open(path: &Path, name: String, format: Format, options: &Options) -> Result<
     let tx: Box<dyn Transmit> = Box::new(Writer::new(&name, path, format, options.tick));
     Ok(Port {
         info: PortInfo {
-            mtu: LONGEST as u32 - 14,
+            mtu: MAX_FRAME_LEN as u32 - 14,
             epoch_ns: epoch,
             ..PortInfo::of(name, "file", options)
         },

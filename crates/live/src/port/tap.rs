@@ -11,7 +11,7 @@ use crate::port::{
     Link, LinkWatch, Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit,
     TxCounters,
 };
-use packet::{LONGEST_ON_WIRE, SHORTEST};
+use packet::{MAX_WIRE_FRAME_LEN, MIN_FRAME_LEN};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
@@ -21,8 +21,8 @@ use std::time::Duration;
 
 /// Frames given in one call, so that other ports have their turn.
 const BATCH: usize = 64;
-/// Where a frame is read to: the longest MTU there is, and a header with two tags.
-const ROOM: usize = 65_536 + 22;
+/// Size of the buffer for one frame, bytes: the largest MTU, and a header with two tags.
+const MAX_READ_LEN: usize = 65_536 + 22;
 
 /// Opens `tap:NAME`, making the interface and setting it up.
 ///
@@ -52,7 +52,7 @@ pub fn open(name: &str, options: &Options) -> Result<Port, PortError> {
             file: file.clone(),
             about,
             watch: LinkWatch::default(),
-            buffer: vec![0; ROOM].into(),
+            buffer: vec![0; MAX_READ_LEN].into(),
             counters: RxCounters::default(),
         }),
         tx: Box::new(Sender {
@@ -103,7 +103,7 @@ impl Receive for Receiver {
         let (mut given, mut waited) = (0, wait.is_zero());
         while given < BATCH {
             match (&*self.file).read(&mut self.buffer) {
-                Ok(len) if !(SHORTEST..=LONGEST_ON_WIRE).contains(&len) => {
+                Ok(len) if !(MIN_FRAME_LEN..=MAX_WIRE_FRAME_LEN).contains(&len) => {
                     self.counters.refused += 1
                 }
                 Ok(len) => {
@@ -156,7 +156,7 @@ struct Sender {
 
 impl Sender {
     fn give(&mut self, frame: &[u8]) -> Result<(), PortError> {
-        if frame.len() < SHORTEST {
+        if frame.len() < MIN_FRAME_LEN {
             return Err(PortError::TooShort { len: frame.len() });
         }
         loop {

@@ -6,7 +6,7 @@
 use crate::kernel::thread::lock;
 use crate::port::datagrams::{self, Addressed, Wire};
 use crate::port::{Options, Port, PortError, PortInfo};
-use packet::{LONGEST_ON_WIRE, SHORTEST};
+use packet::{MAX_WIRE_FRAME_LEN, MIN_FRAME_LEN};
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::sync::Mutex;
@@ -57,13 +57,13 @@ pub fn open(host: &str, port: u16, listen: bool, options: &Options) -> Result<Po
 struct Tunnel {
     name: String,
     socket: UdpSocket,
-    /// Who sent last, where we wait.
+    /// The last sender, where this end listens.
     peer: Mutex<Option<SocketAddr>>,
     listen: bool,
 }
 
 impl Wire for Tunnel {
-    const LONGEST: usize = LONGEST_ON_WIRE;
+    const MAX_DATAGRAM_LEN: usize = MAX_WIRE_FRAME_LEN;
 
     fn name(&self) -> &str {
         &self.name
@@ -82,19 +82,19 @@ impl Wire for Tunnel {
         if self.listen {
             *lock(&self.peer) = Some(from);
         }
-        (datagram.len() >= SHORTEST).then_some(datagram)
+        (datagram.len() >= MIN_FRAME_LEN).then_some(datagram)
     }
 
     fn datagram<'a>(&self, frame: &'a [u8]) -> Result<Option<Addressed<'a>>, PortError> {
         match frame.len() {
-            len @ ..SHORTEST => return Err(PortError::TooShort { len }),
-            SHORTEST..=LONGEST_ON_WIRE => {}
+            len @ ..MIN_FRAME_LEN => return Err(PortError::TooShort { len }),
+            MIN_FRAME_LEN..=MAX_WIRE_FRAME_LEN => {}
             len => {
                 return Err(PortError::TooLong {
                     name: self.name.clone(),
                     len,
-                    mtu: LONGEST_ON_WIRE as u32 - 14,
-                    longest: LONGEST_ON_WIRE,
+                    mtu: MAX_WIRE_FRAME_LEN as u32 - 14,
+                    longest: MAX_WIRE_FRAME_LEN,
                 });
             }
         }

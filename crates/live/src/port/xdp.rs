@@ -28,12 +28,12 @@ use socket::make_lane;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-/// The longest frame: a place without the kernel's own headroom and tail.
-const LONGEST: usize = 3520;
+/// Maximum frame length, bytes: a chunk of memory without the kernel's headroom and tail.
+const MAX_FRAME_LEN: usize = 3520;
 /// Frames given in one call, so that other ports have their turn.
 const BATCH: usize = 64;
-/// Queues that are listened to at most.
-const MOST_QUEUES: u32 = 64;
+/// Maximum number of queues that are received from.
+const MAX_QUEUES: u32 = 64;
 
 /// Opens `xdp:IFACE`.
 ///
@@ -43,14 +43,14 @@ const MOST_QUEUES: u32 = 64;
 pub fn open(name: &str, copying: Copying, options: &Options) -> Result<Port, PortError> {
     let interface = raw::usable(name)?;
     let longest = interface.mtu as usize + 14 + 8;
-    if longest > LONGEST {
+    if longest > MAX_FRAME_LEN {
         return Err(PortError::Unsupported {
             name: name.into(),
             why: "its MTU is more than the 3,498 bytes that AF_XDP carries here; lower it, or leave `xdp:` out",
         });
     }
     let failed = |doing, error| PortError::from_io(name, doing, CAPABILITY, error);
-    let queues = interface::queues(name).unwrap_or(1).clamp(1, MOST_QUEUES);
+    let queues = interface::queues(name).unwrap_or(1).clamp(1, MAX_QUEUES);
     let map = Sockets::new(queues).map_err(|error| failed("making an XDP map", error))?;
     // A program behind the driver gets copies only.
     let (link, copying, mode) = match map.attach(interface.index, Mode::Driver) {

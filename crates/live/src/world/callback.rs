@@ -42,16 +42,16 @@ use std::fmt::Arguments;
 use std::io::{self, Write};
 use std::path::PathBuf;
 
-/// Packets that the program may owe an answer for.
-const MOST: usize = 4096;
-/// Bytes that may wait for it to read them.
-const ROOM: usize = 4 << 20;
-/// How soon a program is started again.
+/// Maximum number of packets that the program has not answered yet.
+const MAX_PENDING_PACKETS: usize = 4096;
+/// Maximum number of bytes that the program has not read yet.
+const MAX_UNREAD_BYTES: usize = 4 << 20;
+/// Delay before a program is started again.
 const AGAIN: Time = Time::from_secs(1);
-/// How often it is looked at when it owes nothing.
+/// Interval at which a program without pending packets is polled.
 const IDLE: Time = Time::from_ms(10);
 
-/// What program, and how it is spoken to.
+/// The program and its protocol.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The command line, for `sh -c`.
@@ -415,7 +415,7 @@ impl Node for Callback {
                 continue;
             };
             let unread = program.unread();
-            if self.asked.len() >= MOST || unread.len() >= ROOM {
+            if self.asked.len() >= MAX_PENDING_PACKETS || unread.len() >= MAX_UNREAD_BYTES {
                 self.give_up(frame, port, FULL, out);
                 continue;
             }

@@ -5,8 +5,8 @@ use super::shared::Shared;
 use crate::port::PortError;
 use crate::port::pace::Wanted;
 use node::event::{Interface, Queue};
-use node::frame::LONGEST;
-use node::link::SHORTEST;
+use node::frame::MAX_FRAME_LEN;
+use node::link::MIN_WIRE_FRAME_LEN;
 use node::{Departure, Driver, Frame, Pool, Port, Refusal, Time, Transmitter, When};
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
@@ -115,7 +115,7 @@ impl Egress {
         let refusal = match place.map(|&place| self.ports.get_mut(place)) {
             None => Err(Refusal::NoSuchPort),
             Some(None) => Err(Refusal::NoLink),
-            Some(_) if frame.len() > LONGEST => Err(Refusal::TooLong),
+            Some(_) if frame.len() > MAX_FRAME_LEN => Err(Refusal::TooLong),
             Some(Some(port)) if port.down => Err(Refusal::NoLink),
             Some(_) if !shared.schedule.has_room() => Err(Refusal::Crowd),
             Some(Some(port)) => {
@@ -276,8 +276,8 @@ impl EgressPort {
         // Woken ahead of time, the node may have sent something later than now already: a link takes
         // what it is offered in the order of time.
         let now = self.order.place(now, now, now);
-        if frame.len() < SHORTEST {
-            frame.resize(SHORTEST);
+        if frame.len() < MIN_WIRE_FRAME_LEN {
+            frame.resize(MIN_WIRE_FRAME_LEN);
         }
         let flight = link.offer(now, when, frame.len());
         let Some((flight, first_bit)) = flight.and_then(|flight| Some((flight, flight.arrived?)))

@@ -46,10 +46,11 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use worker::{Parts, Worker};
 
-pub const MOST_THREADS: u16 = 64;
-/// The most packets that wait in a queue.
-pub const MOST_WAITING: u32 = 1 << 20;
-/// How often the end of a run is looked for.
+/// Maximum number of threads.
+pub const MAX_THREADS: u16 = 64;
+/// Maximum number of packets that wait in a queue.
+pub const MAX_QUEUE_LEN: u32 = 1 << 20;
+/// Interval at which the end of a run is polled.
 const POLL: Duration = Duration::from_millis(100);
 
 /// Where in a packet's way through the kernel.
@@ -167,7 +168,7 @@ impl Config {
     }
 }
 
-/// What is wrong with a hook, and the mend.
+/// Error of a hook, and the fix.
 #[derive(Debug, thiserror::Error)]
 pub enum HookError {
     /// With a queue, or anything else that the system refuses.
@@ -225,7 +226,7 @@ pub enum HookError {
 /// ports; as long as the value lives.
 ///
 /// # Errors
-/// What is missing, and the mend.
+/// The missing item, and the fix.
 pub fn lead(config: &Config, ports: usize, threads: u16) -> Result<Rules, HookError> {
     let interfaces = Interfaces::find(&config.on, ports)?;
     let filter = config.program()?;
@@ -268,14 +269,14 @@ impl Runner {
     /// Puts nodes to work, one a thread, in this thread's namespace. All shall be alike.
     ///
     /// # Errors
-    /// What is missing, and the mend. Nothing is left behind.
+    /// The missing item, and the fix. Nothing is left behind.
     pub fn start(config: &Config, nodes: Vec<Box<dyn Node>>) -> Result<Runner, HookError> {
         let threads = u16::try_from(nodes.len()).unwrap_or(u16::MAX);
         let ports = match nodes.first() {
-            Some(node) if threads <= MOST_THREADS => node.properties().ports,
+            Some(node) if threads <= MAX_THREADS => node.properties().ports,
             _ => return Err(HookError::Bounds("a hook has 1 to 64 threads")),
         };
-        if !(1..=MOST_WAITING).contains(&config.length) {
+        if !(1..=MAX_QUEUE_LEN).contains(&config.length) {
             return Err(HookError::Bounds(
                 "a queue has room for 1 to 1048576 packets",
             ));
@@ -327,17 +328,20 @@ impl Runner {
     /// that is everything else. What it sends on by another port than the one it came by goes on.
     ///
     /// # Errors
-    /// What is missing, and the mend.
+    /// The missing item, and the fix.
     pub fn on_queues(
         numbers: &[u16],
         config: &Config,
         node: Box<dyn Node>,
     ) -> Result<Runner, HookError> {
         let (ports, given) = (node.properties().ports, numbers.len());
-        if given == 0 || given > interfaces::MOST || (ports != given && ports != given + 1) {
+        if given == 0
+            || given > interfaces::MAX_INTERFACES
+            || (ports != given && ports != given + 1)
+        {
             return Err(HookError::Ports { ports, given });
         }
-        if !(1..=MOST_WAITING).contains(&config.length) {
+        if !(1..=MAX_QUEUE_LEN).contains(&config.length) {
             return Err(HookError::Bounds(
                 "a queue has room for 1 to 1048576 packets",
             ));

@@ -1,7 +1,7 @@
 //! A way out of a world, and what leaves by it.
 
 use crate::port::{PortError, Timekeeper, Transmit};
-use node::link::SHORTEST;
+use node::link::MIN_WIRE_FRAME_LEN;
 use node::{Channel, Frame, Refusal, Tap, Time};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -98,6 +98,6 @@ impl Exit {
 
 /// From a frame's first bit to its last one.
 pub fn time_on(link: &Channel, len: usize) -> Time {
-    let bits = 8 * (len.max(SHORTEST) + node::link::FCS) as u64;
+    let bits = 8 * (len.max(MIN_WIRE_FRAME_LEN) + node::link::FCS) as u64;
     link.rate.map_or(Time::ZERO, |rate| rate.time_of(bits, 0).0)
 }

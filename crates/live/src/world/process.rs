@@ -25,21 +25,21 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// How long those that start ahead have until they are ready.
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Timeout until processes that start ahead are ready.
+const READY_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A program to be run.
 #[derive(Clone, Debug, Default)]
 pub struct Job {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub name: String,
     /// The namespace that it runs in, an index into those of the supervisor.
     pub member: usize,
     /// The command, for `/bin/sh -c`.
     pub command: String,
-    /// Variables of its environment beside those of this process.
+    /// Environment variables in addition to those of this process.
     pub environment: Vec<(String, String)>,
-    /// Whether it runs until the end, so that nobody waits for it.
+    /// Whether it runs until the end, so that the run does not wait for it.
     pub service: bool,
     /// When those that wait for it may begin.
     pub ready: Ready,
@@ -229,7 +229,7 @@ impl Supervisor {
             worker,
             _folder: folder,
         };
-        supervisor.shared.wait_ready(PATIENCE)?;
+        supervisor.shared.wait_ready(READY_TIMEOUT)?;
         Ok(supervisor)
     }
 

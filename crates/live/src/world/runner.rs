@@ -19,21 +19,21 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How long before its time a node is woken. The time it is told is the one it asked for, so that
-/// what it sends then leaves then: the thread of departures holds it until that time.
+/// Time by which a node is woken early. The node's time is the requested one, so that its frames
+/// leave then: the thread of departures holds them until that time.
 pub const LEAD: Time = Time::from_us(500);
-/// Frames of a port that the node is told of at once.
-const TOGETHER: usize = 64;
-/// Wakes in a row before the ports are looked at again.
+/// Maximum number of frames of a port in one call of the node.
+const MAX_RX_BATCH: usize = 64;
+/// Consecutive wakes before the ports have their turn again.
 const WAKES: usize = 1024;
 
-/// How often real wires are looked at: whether there is a link; and how often while one of them has none.
+/// Intervals at which the links of real wires are polled: usually, and while one of them is down.
 const POLL: Time = Time::from_ms(100);
 const POLL_DOWN: Time = Time::from_ms(10);
-/// A wire that has had no link for this long is looked at as rarely as one that has.
+/// Time after which a wire without a link is polled at the usual interval again.
 const DOWN_FOR_LONG: Time = Time::from_secs(2);
 
-/// How long it sleeps when a port gives no descriptor to wait on.
+/// Sleep when a port has no descriptor to wait on, ns.
 const UNKNOWN_NS: u64 = 500_000;
 
 /// A port of a node.
@@ -150,7 +150,7 @@ impl<'a> Runner<'a> {
             driver,
             egress,
             ports,
-            arrived: Vec::with_capacity(TOGETHER),
+            arrived: Vec::with_capacity(MAX_RX_BATCH),
             next_poll: Time::ZERO,
             changed: Time::ZERO,
             calls,
@@ -429,7 +429,7 @@ impl<'a> Runner<'a> {
                 let last_bit = Time::from_ns(packet.at_ns.saturating_sub(shared.start));
                 frame.set_arrived(last_bit - duration);
                 arrived.push(frame);
-                if arrived.len() >= TOGETHER {
+                if arrived.len() >= MAX_RX_BATCH {
                     take(driver, arrived);
                 }
             });

@@ -17,12 +17,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed, Ordering::SeqC
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
-/// Behind time and with so many frames waiting, nodes are kept waiting too.
+/// Number of waiting frames from which nodes wait too while departures are late.
 const CROWD: u64 = 65_536;
-/// How often a port that keeps the time itself is asked what has left.
-const LOOK_NS: u64 = 1_000_000;
-/// Frames that may be under way at all; at 100 bytes each half a gigabyte.
-const MOST: u64 = 1 << 22;
+/// Interval at which a port that paces frames itself is polled for departures, ns.
+const DEPARTURE_POLL_INTERVAL_NS: u64 = 1_000_000;
+/// Maximum number of frames in flight; at 100 bytes each half a gigabyte.
+const MAX_PENDING_FRAMES: u64 = 1 << 22;
 
 /// A frame that is to leave.
 pub struct Item {
@@ -185,7 +185,7 @@ impl Schedule {
         while self.behind.load(Relaxed) && self.waiting() > CROWD && !lock(&self.state).stop {
             std::thread::park_timeout(Duration::from_micros(100));
         }
-        self.waiting() < MOST
+        self.waiting() < MAX_PENDING_FRAMES
     }
 
     /// Takes all of `items`.
@@ -291,7 +291,7 @@ impl Schedule {
                 &mut report.trouble,
                 Duration::ZERO,
             ) {
-                at = at.min(now_ns() + LOOK_NS);
+                at = at.min(now_ns() + DEPARTURE_POLL_INTERVAL_NS);
             }
             let lead = leads.get(lane).map_or(0, Lead::ns);
             let mut waiting = Waiting {

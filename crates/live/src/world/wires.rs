@@ -12,7 +12,7 @@ use crate::kernel::netns::{self, Batch, Namespace, NetnsError, VethEnd};
 use crate::port::raw::{self, aggregate};
 use crate::port::{self, Options, Port, Receive, Transmit};
 use node::{End, Graph, Link, Probability, Time};
-use packet::LONGEST_ON_WIRE;
+use packet::MAX_WIRE_FRAME_LEN;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -71,7 +71,7 @@ impl Wires {
             let sides = link.ends.map(|end| real.contains_key(&end.node.0));
             if sides == [false, false] {
                 let ends = link.ends.map(inner);
-                let mtu = aggregate::mtu(LONGEST_ON_WIRE);
+                let mtu = aggregate::mtu(MAX_WIRE_FRAME_LEN);
                 put(Pair { ends, mtu });
                 continue;
             }
@@ -82,7 +82,7 @@ impl Wires {
                     None if plain => {}
                     None => put(Pair {
                         ends: [inner(end), outer],
-                        mtu: LONGEST_ON_WIRE as u32,
+                        mtu: MAX_WIRE_FRAME_LEN as u32,
                     }),
                     Some(Real::Stack(stack)) => {
                         let Some(interface) = stack.interfaces.get(end.port.index()) else {

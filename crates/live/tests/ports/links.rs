@@ -9,9 +9,10 @@ use node::{Event, Frame, Node, Out, Properties, Time};
 use std::sync::mpsc;
 use std::time::Duration;
 
-/// How often a link is looked at that is to change, and how long for a frame each time.
-const LOOKS: usize = 500;
-const LOOK: Duration = Duration::from_millis(10);
+/// Maximum number of polls for a change of a link.
+const MAX_POLLS: usize = 500;
+/// Timeout of each poll for a frame.
+const POLL_TIMEOUT: Duration = Duration::from_millis(10);
 
 /// By calls and by rings, each way.
 fn ways() -> [Options; 2] {
@@ -42,8 +43,8 @@ impl Pair {
 
 /// Looks at a link until it is as wanted.
 fn wait_for_link(port: &mut Port, up: bool) -> Link {
-    for _ in 0..LOOKS {
-        let _ = port.rx.receive(LOOK, &mut |_| {});
+    for _ in 0..MAX_POLLS {
+        let _ = port.rx.receive(POLL_TIMEOUT, &mut |_| {});
         let link = port.rx.link().unwrap();
         if link.up == up {
             return link;
@@ -95,8 +96,8 @@ fn a_link_that_is_down_for_a_moment_is_seen() {
         let (_, mut b) = pair.open_with(&options);
         pair.b.set_down("b").unwrap();
         pair.b.set_up("b").unwrap();
-        let seen = (0..LOOKS).any(|_| {
-            b.rx.receive(LOOK, &mut |_| {}).unwrap();
+        let seen = (0..MAX_POLLS).any(|_| {
+            b.rx.receive(POLL_TIMEOUT, &mut |_| {}).unwrap();
             b.rx.link().unwrap().downs > 0
         });
         assert!(seen);

@@ -284,7 +284,7 @@ fn a_pair_of_ports_is_measured_there_and_back() {
         assert_eq!(methods, ["send", "ring"]);
         for trial in &way.trials {
             assert_eq!((trial.sent, trial.received), (100, 100));
-            assert!(trial.lead_ns <= live::port::pace::MOST_LEAD_NS);
+            assert!(trial.lead_ns <= live::port::pace::MAX_LEAD_NS);
             assert!(trial.least_latency > node::Time::ZERO);
             assert!(trial.jitter.p50 <= trial.jitter.max);
         }

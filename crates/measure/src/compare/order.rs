@@ -3,10 +3,11 @@
 use alloc::vec::Vec;
 use node::Histogram;
 
-/// Arrivals that are remembered: a greater extent is told as this.
-pub const LONGEST_EXTENT: u64 = 1 << 16;
+/// Maximum reordering extent, the number of arrivals that are remembered. A greater extent is
+/// reported as this.
+pub const MAX_EXTENT: u64 = 1 << 16;
 
-/// Packets that arrived behind one that had been sent later.
+/// Packets that arrived after one that had been sent later.
 #[derive(Clone, Debug, Default)]
 pub struct Reordering {
     arrivals: u64,
@@ -28,9 +29,9 @@ impl Reordering {
         if number >= self.next {
             self.next = number + 1;
             let record = (arrival, number);
-            match self.records.len() < LONGEST_EXTENT as usize {
+            match self.records.len() < MAX_EXTENT as usize {
                 true => self.records.push(record),
-                false => self.records[(self.recorded % LONGEST_EXTENT) as usize] = record,
+                false => self.records[(self.recorded % MAX_EXTENT) as usize] = record,
             }
             self.recorded += 1;
             return;
@@ -41,13 +42,13 @@ impl Reordering {
         let (mut low, mut high) = (self.recorded - kept, self.recorded);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.records[(middle % LONGEST_EXTENT) as usize].1 > number {
+            match self.records[(middle % MAX_EXTENT) as usize].1 > number {
                 true => high = middle,
                 false => low = middle + 1,
             }
         }
-        let (before, _) = self.records[(low % LONGEST_EXTENT) as usize];
-        self.extents.record((arrival - before).min(LONGEST_EXTENT));
+        let (before, _) = self.records[(low % MAX_EXTENT) as usize];
+        self.extents.record((arrival - before).min(MAX_EXTENT));
     }
 
     /// Packets that arrived, duplicates left out.
@@ -101,8 +102,8 @@ mod tests {
     #[test]
     fn an_extent_beyond_what_is_remembered_is_told_as_the_longest() {
         let mut order = Reordering::default();
-        (1..=3 * LONGEST_EXTENT).for_each(|number| order.arrive(number));
+        (1..=3 * MAX_EXTENT).for_each(|number| order.arrive(number));
         order.arrive(0);
-        assert_eq!(order.extents().max(), LONGEST_EXTENT);
+        assert_eq!(order.extents().max(), MAX_EXTENT);
     }
 }

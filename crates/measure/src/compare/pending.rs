@@ -3,8 +3,9 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Entries of a chain that are looked at: chains are short unless somebody makes keys that collide.
-const LONGEST_CHAIN: usize = 1024;
+/// Maximum number of entries of a hash chain that are compared. Chains are short unless a sender
+/// makes keys that collide.
+const MAX_CHAIN_LEN: usize = 1024;
 
 /// A packet that waits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -12,7 +13,7 @@ pub(super) struct Entry {
     pub key: u64,
     /// Since the first packet of its side, in ps; before it is below zero.
     pub at: i128,
-    /// Which packet of its side, from 0.
+    /// Number of the packet on its side, from 0.
     pub number: u64,
     /// The place of the next entry in its chain, plus one; zero for none.
     next: u64,
@@ -32,7 +33,7 @@ struct Chain {
 #[derive(Clone, Debug)]
 pub(super) struct Pending {
     ring: Vec<Entry>,
-    /// Places count up for ever; that of the oldest in the ring, and that of the next one.
+    /// Places count up forever; that of the oldest in the ring, and that of the next one.
     oldest: u64,
     next: u64,
     chains: Vec<Chain>,
@@ -88,7 +89,7 @@ impl Pending {
     pub fn take(&mut self, key: u64) -> Option<Entry> {
         let chain = self.chain(key);
         let mut place = self.chains[chain].first;
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN_LEN {
             if place == 0 {
                 break;
             }
@@ -108,7 +109,7 @@ impl Pending {
 
     /// Marks the entries of this key from a place on.
     fn mark_twins(&mut self, key: u64, mut place: u64) {
-        for _ in 0..LONGEST_CHAIN {
+        for _ in 0..MAX_CHAIN_LEN {
             if place == 0 {
                 break;
             }

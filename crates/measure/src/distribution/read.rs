@@ -1,6 +1,6 @@
 //! Distributions from texts.
 
-use super::{Distribution, MOST, Unit};
+use super::{Distribution, MAX_VALUES, Unit};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -175,8 +175,8 @@ fn table<T: Unit>(
     inside: Part<'_>,
     values: &[Part<'_>],
 ) -> Result<Distribution<T>, DistributionError> {
-    if values.len() > MOST {
-        return Err(inside.wrong(format!("a table has at most {MOST} values")));
+    if values.len() > MAX_VALUES {
+        return Err(inside.wrong(format!("a table has at most {MAX_VALUES} values")));
     }
     let entry = |part: &Part<'_>| match part.text.split_once(':') {
         None => Ok((part.read()?, 1)),

@@ -2,13 +2,13 @@
 
 use node::Rate;
 
-/// Preamble and start delimiter before a frame, and the check sequence behind it, in bytes.
+/// Preamble and start delimiter before a frame, and the check sequence after it, bytes.
 const PREAMBLE: u64 = 8;
 const FCS: u64 = 4;
-/// The least frame without FCS, in bytes; shorter ones are padded.
-const LEAST: u32 = 60;
-/// The least gap of the standard, in bytes.
-const LEAST_GAP: u64 = 12;
+/// Minimum frame length without FCS, bytes; shorter frames are padded.
+const MIN_FRAME_LEN: u32 = 60;
+/// Minimum inter-frame gap of the standard, bytes.
+const MIN_GAP: u64 = 12;
 
 /// A line of Ethernet, seen from the MAC: frames, and idle characters of a byte between them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,13 +31,13 @@ impl Line {
     /// ps rounded down.
     #[inline]
     pub fn taken_ps(&self, length: u32) -> u64 {
-        let bytes = PREAMBLE + u64::from(length.max(LEAST)) + FCS;
+        let bytes = PREAMBLE + u64::from(length.max(MIN_FRAME_LEN)) + FCS;
         self.rate.time_of(8 * bytes, 0).0.as_ps()
     }
 
     /// The standard's least gap, 12 characters, in ps.
     pub fn least_gap_ps(&self) -> u64 {
-        self.rate.time_of(8 * LEAST_GAP, 0).0.as_ps()
+        self.rate.time_of(8 * MIN_GAP, 0).0.as_ps()
     }
 
     /// A time in idle characters, which are bytes: 800 ps at 10 Gb/s.

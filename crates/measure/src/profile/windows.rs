@@ -4,16 +4,17 @@ use crate::statistics::{Moments, Summary};
 use alloc::vec::Vec;
 use node::Time;
 
-/// The most windows that are kept for a picture.
-pub const MOST_WINDOWS: usize = 1024;
+/// Maximum number of windows that are kept for a picture.
+pub const MAX_WINDOWS: usize = 1024;
 /// The first length of windows that is tried, in ps.
 const FIRST: u128 = 1_000_000;
 
-/// Packets that a window should hold in the mean, while there are this many windows.
+/// Mean number of packets that a window should have.
 const ENOUGH: u64 = 100;
-const FEWEST: u64 = 16;
+/// Minimum number of windows that remain when windows are merged to reach this mean.
+const MIN_WINDOWS: u64 = 16;
 
-/// What came in one window.
+/// Traffic of one window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Window {
     /// Packets.
@@ -90,14 +91,14 @@ impl Windows {
             asked.add(at, bytes);
         }
         let mut index = at / self.width;
-        while index >= MOST_WINDOWS as u128 {
+        while index >= MAX_WINDOWS as u128 {
             self.merge();
             index = at / self.width;
         }
         let index = index as usize;
         if index >= self.list.len() {
             if self.list.capacity() == 0 {
-                self.list.reserve_exact(MOST_WINDOWS);
+                self.list.reserve_exact(MAX_WINDOWS);
             }
             self.list.resize(index + 1, EMPTY);
         }
@@ -141,7 +142,7 @@ impl Windows {
         let packets: u64 = self.list.iter().map(|window| window.packets).sum();
         let mut together = 1;
         while packets * together < ENOUGH * self.list.len() as u64
-            && self.list.len() as u64 / (2 * together) >= FEWEST
+            && self.list.len() as u64 / (2 * together) >= MIN_WINDOWS
         {
             together *= 2;
         }
@@ -229,7 +230,7 @@ mod tests {
             windows.delay(n);
         }
         let (width, list) = windows.list();
-        assert!(list.len() <= MOST_WINDOWS && list.len() > MOST_WINDOWS / 2 - 1);
+        assert!(list.len() <= MAX_WINDOWS && list.len() > MAX_WINDOWS / 2 - 1);
         assert_eq!(width, 128 * FIRST);
         assert_eq!(
             list.iter().map(|window| window.packets).sum::<u64>(),
@@ -239,7 +240,7 @@ mod tests {
         assert_eq!((rates.packets.mean, rates.packets.sd), (128.0, 0.0));
         // A thousand years later.
         windows.add(1 << 75, 1);
-        assert!(windows.list().1.len() <= MOST_WINDOWS);
+        assert!(windows.list().1.len() <= MAX_WINDOWS);
     }
 
     #[test]

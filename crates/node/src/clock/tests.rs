@@ -40,7 +40,7 @@ fn summed(law: &Oscillator, until: u64) -> f64 {
     let ppm = |at: f64| {
         let warmer = degrees(&law.temperature, at as u64) - degrees(&law.temperature, 0);
         let off = law.offset + law.drift * at / 1e12 + law.per_degree * warmer;
-        off.clamp(-MOST_PPM, MOST_PPM)
+        off.clamp(-MAX_PPM, MAX_PPM)
     };
     let step = until as f64 / STEPS as f64;
     let middles = (0..STEPS).map(|n| (n as f64 + 0.5) * step);

@@ -1,6 +1,6 @@
 //! A direction of a link at the level of frames.
 
-use super::{Channel, FCS, Flight, LinkCounters, PREAMBLE, SHORTEST, Waiting};
+use super::{Channel, FCS, Flight, LinkCounters, MIN_WIRE_FRAME_LEN, PREAMBLE, Waiting};
 use crate::event::{Interface, Queue};
 use crate::random::Random;
 use crate::{Time, When};
@@ -50,7 +50,7 @@ impl Transmitter {
     /// `None` when the queue is full: the frame is not sent, and has been counted. A frame that waits
     /// for its own departure time does not wait in the queue; one that waits for others does.
     pub fn offer(&mut self, now: Time, when: When, len: usize) -> Option<Flight> {
-        let len = len.max(SHORTEST);
+        let len = len.max(MIN_WIRE_FRAME_LEN);
         let preamble = self.bits(PREAMBLE).0;
         let earliest = match when {
             When::Now => now + preamble,
@@ -127,7 +127,7 @@ impl Transmitter {
     /// Whether one of the next `bits` is wrong.
     fn break_bits(&mut self, bits: u64) -> bool {
         let broken = self.good_bits < bits;
-        // Errors beyond the first one in a frame change nothing; the run of good bits starts anew behind it.
+        // Errors beyond the first one in a frame change nothing; the run of good bits starts again after it.
         self.good_bits = if broken {
             self.random.good_bits(self.channel.bit_error)
         } else {

@@ -33,15 +33,15 @@ use packet::udpstp::{
     self, Activation, Algorithm, Direction, IPV4_OVERHEAD, IPV6_MORE, Stamp, SubInterval,
 };
 
-/// Who hears nothing for so long gives up.
-pub const PATIENCE: Time = Time::from_secs(3);
-/// Who hears nothing for so long says so.
+/// Timeout after which an endpoint that receives nothing gives up.
+pub const RECEIVE_TIMEOUT: Time = Time::from_secs(3);
+/// Time after which an endpoint that receives nothing reports it.
 const DEAF: Time = Time::from_secs(1);
 
-/// What a test is. The defaults are those of RFC 9097 section 8 and RFC 9946.
+/// Parameters of a test. The defaults are those of RFC 9097 section 8 and RFC 9946.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Which way load goes.
+    /// Direction of the load.
     pub direction: Direction,
     /// Seconds of load, 5 to 3600.
     pub test_time: u16,
@@ -187,7 +187,7 @@ impl Clock {
         }
     }
 
-    /// How much later than a stamp it is now, in milliseconds, rounded. Seconds begin anew every 136 years.
+    /// How much later than a stamp it is now, in milliseconds, rounded. Seconds wrap every 136 years.
     fn since(self, stamp: Stamp, now: Time) -> i64 {
         let here = self.stamp(now);
         let seconds = i64::from(here.seconds.wrapping_sub(stamp.seconds) as i32);

@@ -40,10 +40,10 @@ use train::Maker;
 
 const INSIDE: Port = Port(0);
 const OUTSIDE: Port = Port(1);
-/// Gaps that are kept for who asks.
-const KEPT: usize = 10_000;
-/// How often somebody who gives commands is asked.
-const LOOK: Time = Time::from_ms(5);
+/// Maximum number of gaps that are kept for the controller.
+const MAX_GAPS: usize = 10_000;
+/// Interval between two polls for commands.
+const CONTROL_POLL_INTERVAL: Time = Time::from_ms(5);
 
 /// A command at a time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,7 +55,7 @@ const LOOK: Time = Time::from_ms(5);
 pub struct Timed {
     /// When.
     pub at: Time,
-    /// What, such as `set_mode forward`.
+    /// The command, such as `set_mode forward`.
     pub run: String,
 }
 
@@ -272,7 +272,7 @@ impl Middlebox {
         let Some(mut control) = self.control.take() else {
             return;
         };
-        if now >= self.looked + LOOK {
+        if now >= self.looked + CONTROL_POLL_INTERVAL {
             self.looked = now;
             while let Some(text) = control.next() {
                 let done = text.parse().and_then(|command| self.command(command));
@@ -325,7 +325,7 @@ impl Middlebox {
         let (came, rate) = (frame.arrived(), self.config.rate);
         if let Some(over) = self.last {
             let bits = (came - over).as_secs_f64() * rate.bits_per_second() as f64;
-            if self.gaps.len() == KEPT {
+            if self.gaps.len() == MAX_GAPS {
                 self.gaps.pop_front();
             }
             self.gaps.push_back((bits / 8.0 + 0.5) as u64);
@@ -441,7 +441,10 @@ impl Node for Middlebox {
         let reply = self.replies.front().map(|reply| (self.looked, reply.len()));
         let own = reply.or_else(|| self.maker.planned());
         let own = own.map(|own| self.paces[1].wake_for(own.0, own));
-        let control = self.control.as_ref().map(|_| self.looked + LOOK);
+        let control = self
+            .control
+            .as_ref()
+            .map(|_| self.looked + CONTROL_POLL_INTERVAL);
         let command = self.commands.last().map(|timed| timed.at);
         let maker = self.maker.next_wake();
         [own, control, command, maker].into_iter().flatten().min()

@@ -53,7 +53,7 @@ impl Estimate {
 
     /// Bits on the wire of replies, frames of the least size: what it cost on the way back.
     pub fn reply_bits(&self) -> u64 {
-        (self.packets - self.lost) * wire_bits(link::SHORTEST)
+        (self.packets - self.lost) * wire_bits(link::MIN_WIRE_FRAME_LEN)
     }
 }
 

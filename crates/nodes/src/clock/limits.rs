@@ -4,19 +4,20 @@
 //! wrong. Limits are of the clock as if nobody had ever corrected it ([`Clock::free`](super::Clock::free)), so that no servo moves them. Between a limit's time
 //! and now the clock ran off at a rate that nobody knows, but which all limits together narrow: of all rates that contradict none of
 //! them, the worst counts. That the rate itself changes is allowed for, by [`Config::wander`](super::Config::wander) in a second and by
-//! [`FARTHEST`] in all.
+//! [`MAX_RATE_CHANGE`] in all.
 
 use super::Local;
 use alloc::collections::VecDeque;
 
 /// Messages of which the best is kept, so that one that did not wait is remembered for a while.
 const EACH: u32 = 4;
-/// Groups of such messages in each direction. Each pair of limits is looked at.
+/// Groups of such messages in each direction. Each pair of limits is compared.
 const GROUPS: usize = 8;
-/// The most that two clocks' rates differ: twice what the most violent servo here does.
-const FASTEST: f64 = 2e-3;
-/// The most that a rate changes in the time of all limits: PHI of RFC 5905.
-const FARTHEST: f64 = 15e-6;
+/// Maximum difference between the rates of two clocks, a fraction: twice that of the fastest servo
+/// here.
+const MAX_RATE_DIFFERENCE: f64 = 2e-3;
+/// Maximum change of a rate in the time of all limits, a fraction: PHI of RFC 5905.
+const MAX_RATE_CHANGE: f64 = 15e-6;
 
 /// At a time on the free clock, that was so far ahead: picoseconds.
 type Limit = (Local, Local);
@@ -141,7 +142,7 @@ impl Limits {
         self.above.add((at, ahead), self.faster);
     }
 
-    /// Begins anew: it is another clock that messages come from.
+    /// Restarts: it is another clock that messages come from.
     pub fn clear(&mut self) {
         for side in [&mut self.below, &mut self.above] {
             side.forget();
@@ -165,7 +166,7 @@ impl Limits {
 
     /// `None` if the limits contradict each other, `Some(None)` if there are none before `now`.
     fn narrowest(&mut self, now: Local, base: Local) -> Option<Option<Span>> {
-        let (mut slowest, mut fastest) = (-FASTEST, FASTEST);
+        let (mut slowest, mut fastest) = (-MAX_RATE_DIFFERENCE, MAX_RATE_DIFFERENCE);
         let [mut above, mut below] = [[(0.0, 0.0); GROUPS + 1]; 2];
         let above = self.loosened(&self.above, now, base, &mut above);
         let below = self.loosened(&self.below, now, base, &mut below);
@@ -206,12 +207,12 @@ impl Limits {
         base: Local,
         room: &'a mut [(f64, f64); GROUPS + 1],
     ) -> &'a [(f64, f64)] {
-        let until = FARTHEST / self.wander;
+        let until = MAX_RATE_CHANGE / self.wander;
         let mut count = 0;
         for ((age, ahead), place) in side.since(now, base).zip(room.iter_mut()) {
             let off = match age < until {
                 true => self.wander * age * age / 2.0,
-                false => FARTHEST * (age - until / 2.0),
+                false => MAX_RATE_CHANGE * (age - until / 2.0),
             };
             *place = (age, ahead + side.sign as f64 * off);
             count += 1;
@@ -231,7 +232,7 @@ mod tests {
     /// What a free clock is ahead, picoseconds, at a time that it shows.
     type Truth = fn(Local) -> Local;
 
-    /// Messages each way every `every`, 1 us of way and a wait drawn by lot: all spans, which must hold.
+    /// Messages each way every `every`, 1 us of way and a random wait: all spans, which must hold.
     fn spans(truth: Truth, wander: f64, every: Local, wait: u64) -> std::vec::Vec<Span> {
         let (mut limits, mut random) = (Limits::new(wander), Random::new(7));
         let mut spans = std::vec::Vec::new();

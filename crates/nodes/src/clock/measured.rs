@@ -6,8 +6,8 @@ use alloc::vec::Vec;
 use measure::clock::{ClockReading, ClockReport, Deviations};
 use node::{Histogram, Time};
 
-/// Moments that are kept of a run; of a longer one every second, fourth and so on.
-const KEPT: usize = 4096;
+/// Maximum number of readings of a run. Of a longer one every second, fourth, ... is kept.
+const MAX_READINGS: usize = 4096;
 
 /// One quantity.
 #[derive(Clone, Debug)]
@@ -83,7 +83,7 @@ impl Measured {
             self.error.add(error);
         }
         if self.seen.is_multiple_of(1 << self.thin) {
-            if self.trace.len() == KEPT {
+            if self.trace.len() == MAX_READINGS {
                 let mut index = 0;
                 self.trace.retain(|_| {
                     index += 1;
@@ -142,7 +142,7 @@ mod tests {
             measured.add(Time::from_secs(second), value, 1, bound, second > 0);
         }
         let trace = &measured.trace;
-        assert!((KEPT / 2..=KEPT).contains(&trace.len()));
+        assert!((MAX_READINGS / 2..=MAX_READINGS).contains(&trace.len()));
         let steps = trace.windows(2).map(|pair| pair[1].0 - pair[0].0);
         assert!(steps.clone().all(|step| step == Time::from_secs(32)));
         let offset = measured.offset.deviations();

@@ -2,8 +2,8 @@
 
 use super::Local;
 
-/// The most that a clock is steered: a fraction, 1000 ppm.
-const MOST: f64 = 1e-3;
+/// Maximum rate by which a clock is steered, a fraction: 1000 ppm.
+const MAX_STEERING: f64 = 1e-3;
 
 /// How far it has got.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -17,7 +17,7 @@ enum State {
     Locked,
 }
 
-/// What is to be done with the clock.
+/// Action of the servo on the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Action {
     /// Nothing yet.
@@ -64,7 +64,7 @@ impl Servo {
         }
     }
 
-    /// Begins anew, with what it knows of the clock's rate.
+    /// Restarts with what it knows of the clock's rate.
     pub fn reset(&mut self) {
         self.state = State::Unlocked;
     }
@@ -82,7 +82,7 @@ impl Servo {
                     return Action::Wait;
                 }
                 let fast = (offset - before) as f64 / (at - then) as f64;
-                self.drift = (self.drift - fast).clamp(-MOST, MOST);
+                self.drift = (self.drift - fast).clamp(-MAX_STEERING, MAX_STEERING);
                 self.state = State::Locked;
                 Action::Step(-offset, self.drift)
             }
@@ -92,9 +92,9 @@ impl Servo {
                     return Action::Wait;
                 }
                 let part = offset as f64 * 1e-12 / interval;
-                self.drift = (self.drift - self.integral * part).clamp(-MOST, MOST);
+                self.drift = (self.drift - self.integral * part).clamp(-MAX_STEERING, MAX_STEERING);
                 let by = self.drift - self.proportional * part;
-                Action::Steer(by.clamp(-MOST, MOST))
+                Action::Steer(by.clamp(-MAX_STEERING, MAX_STEERING))
             }
         }
     }

@@ -6,28 +6,28 @@
 //! | bits | what |
 //! |---|---|
 //! | 32 | marker `1ACFFC1D`, by which a receiver finds the chunk, at most 3 bits of it wrong |
-//! | 368 | 23 bytes, each half of which is 8 bits of the extended Hamming code: one wrong bit in 8 is mended |
+//! | 368 | 23 bytes, each half of which is 8 bits of the extended Hamming code: one wrong bit in 8 is corrected |
 //!
 //! The 23 bytes, whitened by a fixed pseudo-random sequence: CRC-16 of the whole message (2 bytes), index of the
 //! chunk (1) and of the last one (1), bytes used (1), the bytes (16), CRC-16 of what came before (2).
 //!
 //! The sender inverts a whole chunk, marker and all, where that keeps ones and zeros in balance; a receiver
 //! knows it by the marker. So the sum of all gaps stays within a few hundred times epsilon of what it would
-//! be without a message, for ever.
+//! be without a message, forever.
 
 use alloc::vec::Vec;
 
 /// Bytes of a message in a chunk.
 pub const PAYLOAD: usize = 16;
-/// The longest message, bytes.
-pub const LONGEST: usize = 256 * PAYLOAD;
+/// Maximum message length, bytes.
+pub const MAX_MESSAGE_LEN: usize = 256 * PAYLOAD;
 /// Bits of a chunk.
 pub const CHUNK: usize = 32 + 16 * BYTES;
 
-/// Bytes of a chunk behind its marker, before they are coded.
+/// Bytes of a chunk after its marker, before encoding.
 const BYTES: usize = 5 + PAYLOAD + 2;
 const MARKER: u32 = 0x1ACF_FC1D;
-/// How many bits of the marker may be wrong. In random bits that is so once in 400,000.
+/// Maximum number of wrong bits of the marker. Random bits match once in 400,000.
 const WRONG: u32 = 3;
 
 /// The bits of a chunk, the first one highest in the first word.
@@ -93,7 +93,7 @@ fn encode(bytes: &[u8; BYTES]) -> Bits {
     bits
 }
 
-/// The chunk with this index of a message of 1 to [`LONGEST`] bytes.
+/// The chunk with this index of a message of 1 to [`MAX_MESSAGE_LEN`] bytes.
 fn chunk(message: &[u8], index: usize) -> [u8; BYTES] {
     let last = (message.len() - 1) / PAYLOAD;
     let part = &message[index * PAYLOAD..message.len().min((index + 1) * PAYLOAD)];
@@ -122,9 +122,10 @@ pub struct Sender {
 }
 
 impl Sender {
-    /// Of a message of 1 to [`LONGEST`] bytes, so many times, 0 for ever; `None` for another length.
+    /// Creates a sender of a message of 1 to [`MAX_MESSAGE_LEN`] bytes that repeats it `times`
+    /// times, or without end if that is 0. `None` for a message of another length.
     pub fn new(message: &[u8], times: u64) -> Option<Sender> {
-        if !(1..=LONGEST).contains(&message.len()) {
+        if !(1..=MAX_MESSAGE_LEN).contains(&message.len()) {
             return None;
         }
         let mut sender = Sender {
@@ -175,7 +176,7 @@ impl Sender {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Found {
     pub chunks: u64,
-    /// Chunks with a marker but more wrong than could be mended.
+    /// Chunks with a marker but more errors than could be corrected.
     pub failed: u64,
     /// Bits of good chunks that were wrong, of 400 a chunk.
     pub bit_errors: u64,
@@ -291,7 +292,7 @@ impl Receiver {
     }
 }
 
-/// The bytes of a chunk, if what is wrong could be mended.
+/// The bytes of a chunk, if the errors could be corrected.
 fn decode(bits: &Bits) -> Option<[u8; BYTES]> {
     let mut bytes = [0; BYTES];
     let byte = |place: usize| (bits[place / 8] >> (56 - 8 * (place % 8))) as u8;
@@ -336,14 +337,14 @@ mod tests {
 
     #[test]
     fn messages_of_every_length_come_back() {
-        for len in [1, 15, 16, 17, 100, LONGEST] {
+        for len in [1, 15, 16, 17, 100, MAX_MESSAGE_LEN] {
             let message: Vec<u8> = (0..len).map(|n| (n * 7) as u8).collect();
             let (messages, found) = received(&bits(&message, 2));
             assert_eq!(messages, [message.clone(), message], "{len}");
             assert_eq!((found.failed, found.bit_errors), (0, 0));
         }
         assert!(Sender::new(&[], 1).is_none());
-        assert!(Sender::new(&vec![0; LONGEST + 1], 1).is_none());
+        assert!(Sender::new(&vec![0; MAX_MESSAGE_LEN + 1], 1).is_none());
     }
 
     #[test]
@@ -371,7 +372,7 @@ mod tests {
         }
         let (messages, found) = received(&all);
         assert!(messages.len() >= 20 && messages.iter().all(|got| got == message));
-        // Those in chunks that could not be mended are not known.
+        // Those in chunks that could not be corrected are not known.
         assert!(
             found.bit_errors > wrong / 2 && found.bit_errors <= wrong,
             "{found:?} of {wrong}"

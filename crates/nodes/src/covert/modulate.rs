@@ -1,7 +1,7 @@
 //! When frames leave so that their gaps carry bits.
 
-use super::code::{LONGEST, Sender};
-use super::{Config, LEAST_GAP, Line};
+use super::code::{MAX_MESSAGE_LEN, Sender};
+use super::{Config, Line, MIN_GAP};
 use node::ConfigError;
 use node::{Time, link};
 
@@ -33,7 +33,7 @@ impl Modulator {
     pub fn new(config: &Config) -> Result<Modulator, ConfigError> {
         config.checked_gaps()?;
         let sender = Sender::new(config.message.as_bytes(), config.times).ok_or_else(|| {
-            let reason = alloc::format!("a message has 1 to {LONGEST} bytes");
+            let reason = alloc::format!("a message has 1 to {MAX_MESSAGE_LEN} bytes");
             ConfigError::new("message", reason)
         })?;
         Ok(Modulator {
@@ -73,11 +73,11 @@ impl Modulator {
         let silent = self.idles + 4 * self.epsilon;
         if self.hurrying {
             self.uncoded += 1;
-            return with(LEAST_GAP).max(soonest);
+            return with(MIN_GAP).max(soonest);
         }
         let Some(one) = self.sender.next() else {
             self.uncoded += 1;
-            return with(LEAST_GAP).max(ready);
+            return with(MIN_GAP).max(ready);
         };
         let coded = with(match one {
             true => self.idles + self.epsilon,

@@ -20,9 +20,10 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use node::Time;
 
-const MOST: usize = 1 << 22;
+/// Maximum number of lines of a list of delays.
+const MAX_LINES: usize = 1 << 22;
 
-/// What is wrong with a list of delays, and in which line.
+/// Error of a list of delays, with its line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
     /// A line that says nothing known.
@@ -37,7 +38,7 @@ pub enum TraceError {
     #[error("line {0}: either every line has a delay alone, or every line a time and a delay")]
     Mixed(usize),
     /// More lines than a list has.
-    #[error("line {0}: more than {MOST} lines")]
+    #[error("line {0}: more than {MAX_LINES} lines")]
     TooMany(usize),
     /// No delay at all.
     #[error("there is no delay in it")]
@@ -82,7 +83,7 @@ impl Trace {
             if !frames.is_empty() && !steps.is_empty() {
                 return Err(TraceError::Mixed(number));
             }
-            if frames.len() + steps.len() > MOST {
+            if frames.len() + steps.len() > MAX_LINES {
                 return Err(TraceError::TooMany(number));
             }
         }
@@ -104,7 +105,7 @@ impl Trace {
     }
 }
 
-/// A time and a delay, each of which may have a blank before its unit.
+/// A time and a delay, each of which may have a space before its unit.
 fn two(line: &str) -> Option<(Time, Time)> {
     let both = |(at, _): (usize, char)| {
         let (first, second) = line.split_at(at);

@@ -6,10 +6,10 @@ use node::Time;
 
 /// A tick of 10GBASE-R.
 const PS_A_TICK: u64 = 6_400;
-/// The most ppm.
-const MOST_PPM: i32 = 100_000;
+/// Maximum frequency error, ppm.
+const MAX_PPM: i32 = 100_000;
 
-/// What is wrong with a device's clock. It follows its rule all the same.
+/// Fault of a device's clock. The device follows its rule all the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -19,7 +19,7 @@ const MOST_PPM: i32 = 100_000;
 pub struct Fault {
     /// How much faster than its oscillator it counts, parts per million, -100,000 to 100,000.
     pub ppm: i32,
-    /// How far it jumps ahead at once, ticks.
+    /// Size of a jump ahead, ticks.
     pub jump: u32,
     /// From when on.
     pub from: Time,
@@ -31,7 +31,7 @@ impl Fault {
     /// # Errors
     /// When it is none, or greater than may be.
     pub fn check(&self) -> Result<(), ConfigError> {
-        if self.ppm.abs() > MOST_PPM {
+        if self.ppm.abs() > MAX_PPM {
             return Err(ConfigError::new("fault", "at most 100,000 ppm"));
         }
         match self.ppm == 0 && self.jump == 0 {

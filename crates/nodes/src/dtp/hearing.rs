@@ -11,13 +11,14 @@ pub const WIDE_RANGE: i64 = 24;
 /// Ticks in which one of the jumps that were added up is forgotten: 357 ppm, where two healthy
 /// clocks are at most 200 ppm apart.
 const FORGET: u64 = 2_800;
-/// Ticks by which a peer has moved the device's counter, and that are not forgotten: more are of a faulty peer. Each hop of a network may bring
-/// a counter up to 8 ticks ahead without a BEACON-JOIN: enough for 20 hops.
-const MOST_JUMPS: u32 = 160;
-/// Beacons out of range, less those within, from which on there are too many. One counts for all
-/// that come within a round trip.
-const MOST_ASTRAY: u32 = 16;
-/// A peer that has fallen behind, by so many beacons, did not hear a BEACON-JOIN.
+/// Maximum number of ticks by which a peer may move the device's counter before it counts as
+/// faulty. Each hop of a network may bring a counter up to 8 ticks ahead without a BEACON-JOIN:
+/// enough for 20 hops.
+const MAX_JUMP_TICKS: u32 = 160;
+/// Maximum number of beacons out of range, less those within it. All those that arrive within a
+/// round trip count as one.
+const MAX_ASTRAY: u32 = 16;
+/// Number of beacons after which a peer that has fallen behind has missed a BEACON-JOIN.
 const BEHIND: u32 = 6;
 
 /// A port's local counter, and what is remembered of the peer's beacons: a cache line, since models of large networks look at little
@@ -101,7 +102,7 @@ impl Hearing {
         let forgotten = u32::try_from(forgotten).unwrap_or(u32::MAX);
         self.jumped = self.jumped.saturating_sub(forgotten);
         self.jumped += leads.max(0) as u32;
-        self.jumped > MOST_JUMPS
+        self.jumped > MAX_JUMP_TICKS
     }
 
     /// Takes a beacon `ahead` ticks ahead that does not move a counter itself. Beyond `range` it is
@@ -144,6 +145,6 @@ impl Hearing {
     /// Counts a beacon that was astray; whether the peer is to be given up.
     pub fn count_astray(&mut self) -> bool {
         self.astray += 1;
-        self.astray > MOST_ASTRAY
+        self.astray > MAX_ASTRAY
     }
 }

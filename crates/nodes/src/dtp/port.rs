@@ -15,27 +15,29 @@ use super::{Base, Config};
 use alloc::format;
 use node::Statistics;
 
-/// A round trip that takes longer is none: the longest cables are 5 us, 800 ticks, each way.
-const LONGEST: u64 = 1 << 14;
-/// An INIT that was not answered for so long is sent again.
-const PATIENCE: u64 = 1 << 15;
+/// Maximum round trip, ticks. The longest cables take 5 us, 800 ticks, in each direction.
+const MAX_ROUND_TRIP: u64 = 1 << 14;
+/// Timeout of an INIT, ticks, after which it is sent again.
+const INIT_TIMEOUT: u64 = 1 << 15;
 /// Ticks beyond a round trip in which a beacon ahead out of range counts once: until then the peer
 /// may not have heard how far this end is, and its BEACON-JOIN may be under way, however often
 /// beacons come.
 const ANSWERS_WITHIN: u64 = 64;
-/// Every so many beacons the high half of the counter is told.
+/// Number of beacons between two reports of the high half of the counter.
 pub const MSB: u32 = 4_096;
 /// Ticks after a join during which a device announces its counter to a peer that seems to be behind,
 /// for rules other than the maximum.
 const WINDOW: u64 = 100_000;
-/// Where the rule is not the maximum: a peer that has a counter join more often in so many ticks takes it along, by more than its slew. Right behind the
-/// link's coming up the counters of a whole network may come one after the other.
-const MOST_JOINS: u32 = 4;
+/// Maximum number of joins in [`JOINS_WITHIN`] ticks for rules other than the maximum. A peer that
+/// causes more takes the counter along, by more than its slew. Just after a link comes up, the
+/// counters of a whole network may arrive one after the other.
+const MAX_JOINS: u32 = 4;
+/// Length of that window, ticks.
 const JOINS_WITHIN: u64 = 1_000_000;
-/// Offsets that LOG messages tell are counted one by one up to so many ticks.
+/// Maximum offset in LOG messages that has a counter of its own, ticks.
 const LOGGED: usize = 8;
 
-/// Figure D.26, and what a port is before and behind it.
+/// States of figure D.26, and of a port before and after them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     /// No link.
@@ -56,7 +58,7 @@ pub enum Heard {
     Nothing,
     /// The local counter has moved.
     Local(Base),
-    /// It is known anew how far the peer is ahead.
+    /// There is a new estimate of how far the peer is ahead.
     Estimate,
     /// The global counter moves, however far that is.
     Join(Base),
@@ -241,7 +243,7 @@ impl Side {
             State::Down | State::GivenUp => None,
             _ if soon => Some(0),
             State::Init => Some(0),
-            State::Sent(at) => Some(at + PATIENCE),
+            State::Sent(at) => Some(at + INIT_TIMEOUT),
             State::Sync => {
                 let log = self.log_interval.map_or(u64::MAX, |_| self.log_at);
                 Some(self.beacon_at.min(log))
@@ -257,7 +259,7 @@ impl Side {
         }
         match self.state {
             State::Init => return Some(self.ask(tick)),
-            State::Sent(at) if tick >= at + PATIENCE => return Some(self.ask(tick)),
+            State::Sent(at) if tick >= at + INIT_TIMEOUT => return Some(self.ask(tick)),
             State::Sync => {}
             State::Down | State::GivenUp | State::Sent(_) => return None,
         }
@@ -339,7 +341,7 @@ impl Side {
     /// a BEACON-JOIN at another port.
     fn measured(&mut self, tick: u64, counter: u64) {
         let round = tick.wrapping_sub(counter) & PAYLOAD;
-        if round > LONGEST {
+        if round > MAX_ROUND_TRIP {
             self.counters.damaged += 1;
             return;
         }
@@ -476,7 +478,7 @@ impl Side {
             self.joins = (tick, 0);
         }
         self.joins.1 += 1;
-        self.joins.1 > MOST_JOINS
+        self.joins.1 > MAX_JOINS
     }
 
     fn give_up(&mut self) {

@@ -45,7 +45,7 @@ enum Kind {
 
 /// Characters, and thereby bytes, that a frame of `len` bytes without FCS takes besides the gap.
 fn characters(len: usize) -> u64 {
-    (link::PREAMBLE + len.max(link::SHORTEST) + link::FCS) as u64
+    (link::PREAMBLE + len.max(link::MIN_WIRE_FRAME_LEN) + link::FCS) as u64
 }
 
 impl Pace {
@@ -103,7 +103,7 @@ impl Pace {
     }
 
     fn of(kind: Kind, config: &Config, mean: Option<f64>) -> Result<Pace, ConfigError> {
-        let shortest = (link::SHORTEST) as f64;
+        let shortest = (link::MIN_WIRE_FRAME_LEN) as f64;
         let overhead = (link::PREAMBLE + link::FCS + link::GAP) as f64;
         Ok(Pace {
             kind,

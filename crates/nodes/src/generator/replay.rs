@@ -52,8 +52,9 @@ impl Source for Frames {
 
 /// `speed` is kept as millionths, so that the scaled times are exact.
 const MILLION: u64 = 1_000_000;
-/// A loop takes some time, or one of no length would never let time pass.
-const SHORTEST_PAUSE: Time = Time::from_ns(1);
+/// Minimum pause before the next repetition. Without it, a capture of no duration would stop
+/// simulated time.
+const MIN_PAUSE: Time = Time::from_ns(1);
 
 /// A source at work.
 pub(super) struct Replay {
@@ -82,7 +83,7 @@ impl Replay {
             in_hand: None,
             speed: speed as u64,
             loops: config.loops,
-            pause: config.pause.max(SHORTEST_PAUSE),
+            pause: config.pause.max(MIN_PAUSE),
             begun: 1,
             loop_start: None,
             gave: false,

@@ -13,8 +13,8 @@ use node::ConfigError;
 
 /// The simple Internet mix, 7 : 4 : 1, spread as evenly as twelve places allow.
 pub const IMIX: [u16; 12] = [64, 594, 64, 64, 594, 64, 1518, 64, 594, 64, 594, 64];
-/// The longest frame, with FCS: what the length of an IP packet allows, all but a few bytes.
-const LONGEST: u16 = u16::MAX;
+/// Maximum frame length with FCS, bytes: almost the limit of the length field of an IP packet.
+const MAX_FRAME_LEN: u16 = u16::MAX;
 
 /// Bytes of a frame, with FCS: 64 to 65,535.
 ///
@@ -59,11 +59,11 @@ impl Sizes {
     pub(super) fn checked(&self, shortest: usize, seed: u64) -> Result<Choice, ConfigError> {
         let shortest = shortest as u16 + FCS;
         let check = |size: u16| {
-            if (shortest..=LONGEST).contains(&size) {
+            if (shortest..=MAX_FRAME_LEN).contains(&size) {
                 return Ok(size - FCS);
             }
             let reason = format!(
-                "with these headers, and the FCS, a frame has {shortest} to {LONGEST} bytes, not {size}"
+                "with these headers, and the FCS, a frame has {shortest} to {MAX_FRAME_LEN} bytes, not {size}"
             );
             Err(ConfigError::new("size", reason))
         };

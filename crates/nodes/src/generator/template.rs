@@ -109,7 +109,7 @@ impl Template {
     /// Bytes of the shortest frame, without FCS: what must fit, and what Ethernet wants.
     pub(super) fn shortest(&self) -> usize {
         let payload = if self.probe { probe::LEN } else { 0 };
-        (self.headers.len() + payload).max(node::link::SHORTEST)
+        (self.headers.len() + payload).max(node::link::MIN_WIRE_FRAME_LEN)
     }
 
     /// Makes the frame with this index, `len` bytes without FCS, into an empty one.

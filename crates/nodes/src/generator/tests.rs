@@ -204,7 +204,7 @@ fn a_source_of_nothing_or_of_nonsense_comes_to_an_end() {
     assert!(run(&mut empty, Time::from_secs(1)).is_empty());
     assert_eq!(empty.next_wake(), None);
 
-    let long = Frames::new(vec![(Time::ZERO, vec![0; packet::LONGEST + 1])]);
+    let long = Frames::new(vec![(Time::ZERO, vec![0; packet::MAX_FRAME_LEN + 1])]);
     let mut long = Generator::replay(config, Box::new(long)).unwrap();
     assert!(run(&mut long, Time::from_ms(1)).is_empty());
 }

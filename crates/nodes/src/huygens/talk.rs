@@ -3,10 +3,10 @@
 use crate::clock::Local;
 use packet::huygens::{Probe, Role, Stamps};
 
-/// Pairs of which is remembered when they left, or came, until the other end's stamps are told.
+/// Number of pairs whose timestamps are kept until those of the other end arrive.
 const REMEMBERED: usize = 8;
-/// A pair that is farther apart is none, picoseconds: what a message holds.
-const WIDEST: Local = u32::MAX as Local;
+/// Maximum gap between the probes of a pair, ps: the limit of the field in a message.
+const MAX_PAIR_GAP_PS: Local = u32::MAX as Local;
 
 /// The last few pairs.
 #[derive(Clone, Debug, Default)]
@@ -128,7 +128,7 @@ impl Talk {
 
 fn whole(pair: u32, first: Local, second: Local) -> Option<Stamps> {
     let gap = second - first;
-    (0..=WIDEST).contains(&gap).then_some(Stamps {
+    (0..=MAX_PAIR_GAP_PS).contains(&gap).then_some(Stamps {
         pair,
         first,
         gap: gap as u32,

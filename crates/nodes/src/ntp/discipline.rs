@@ -14,13 +14,13 @@ const ALLAN: f64 = 2048.0;
 /// Its gain falls with this less the logarithm of the interval, and is a quarter at most.
 const FLL: f64 = 18.0;
 const AVERAGE: f64 = 4.0;
-/// The most that a clock is steered: a fraction, 500 ppm.
-const MOST: f64 = 500e-6;
+/// Maximum rate by which a clock is steered, a fraction: 500 ppm.
+const MAX_STEERING: f64 = 500e-6;
 /// Intervals until the frequency is taken to be known.
 const TRAINING: u64 = 16;
-/// Intervals that an offset beyond the threshold lasts before the clock is set.
-const PATIENCE: u64 = 4;
-/// An offset that is less than so many times the jitter speaks for a longer interval.
+/// Delay before an offset beyond the threshold steps the clock, in poll intervals.
+const STEP_DELAY: u64 = 4;
+/// Multiple of the jitter below which an offset suggests a longer interval.
 const GATE: f64 = 4.0;
 /// Such offsets until the interval becomes longer, and half as many that are more until it becomes shorter.
 const LIMIT: i32 = 5;
@@ -110,7 +110,7 @@ impl Discipline {
         };
         self.beyond = self.beyond.filter(|_| far);
         if far {
-            if at - beyond < interval * PATIENCE {
+            if at - beyond < interval * STEP_DELAY {
                 return Action::Wait;
             }
             self.beyond = None;
@@ -129,7 +129,7 @@ impl Discipline {
             }
             let passed = Local::from((at - since).as_ps()) + offset;
             let frequency = self.frequency - offset as f64 / passed as f64;
-            self.frequency = frequency.clamp(-MOST, MOST);
+            self.frequency = frequency.clamp(-MAX_STEERING, MAX_STEERING);
             self.state = State::Synchronised;
             // It went off for as long as it was watched, and was not to be used before.
             return Action::Step(-offset, self.frequency);
@@ -145,7 +145,7 @@ impl Discipline {
         let time = 4.0 * PLL * seconds;
         self.frequency -= offset as f64 * 1e-12 * passed.min(seconds) / (time * time);
         self.choose_poll(offset, jitter);
-        self.frequency = self.frequency.clamp(-MOST, MOST);
+        self.frequency = self.frequency.clamp(-MAX_STEERING, MAX_STEERING);
         self.last = Some((offset, at));
         self.residual = offset as f64;
         self.steer()
@@ -164,7 +164,7 @@ impl Discipline {
 
     fn steer(&self) -> Action {
         let slew = self.residual / (PLL * interval(self.poll).as_ps() as f64);
-        Action::Steer((self.frequency - slew).clamp(-MOST, MOST))
+        Action::Steer((self.frequency - slew).clamp(-MAX_STEERING, MAX_STEERING))
     }
 
     fn choose_poll(&mut self, offset: Local, jitter: f64) {

@@ -3,19 +3,19 @@
 use crate::clock::Local;
 use node::Time;
 
-/// How far off a clock may be that nobody has told of, picoseconds a picosecond: 15 ppm.
+/// Frequency tolerance of a clock without a better bound, ps for each ps: 15 ppm.
 pub(super) const PHI: f64 = 15e-6;
 /// Answers that are kept.
 const STAGES: usize = 8;
-/// The dispersion of an answer that never came, picoseconds: 16 s.
-const MOST: f64 = 16e12;
+/// Maximum dispersion, ps, that of a missing answer: 16 s.
+const MAX_DISPERSION_PS: f64 = 16e12;
 
-/// What an answer came to.
+/// Result of an answer.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
     /// When it came.
     pub at: Time,
-    /// What the clock had been corrected by then, picoseconds.
+    /// Total correction of the clock by then, ps.
     pub corrected: Local,
     /// The own clock is so far ahead, picoseconds.
     pub offset: Local,
@@ -62,7 +62,11 @@ impl Filter {
         let (mut dispersion, mut weight) = (0.0, 0.5);
         let (mut squares, mut others) = (0.0, 0.0);
         for (place, one) in sorted.iter().enumerate() {
-            dispersion += weight * one.as_ref().map_or(MOST, aged).min(MOST);
+            dispersion += weight
+                * one
+                    .as_ref()
+                    .map_or(MAX_DISPERSION_PS, aged)
+                    .min(MAX_DISPERSION_PS);
             weight /= 2.0;
             if let (Some(one), true) = (one, place > 0) {
                 let off = (one.offset - best.offset) as f64;

@@ -3,10 +3,10 @@
 use node::Time;
 use packet::ptp::{self, Announce, ClockIdentity, Message, PortIdentity, Quality};
 
-/// Masters that a port knows of at once.
-const MOST: usize = 5;
+/// Maximum number of foreign masters of a port.
+const MAX_FOREIGN_MASTERS: usize = 5;
 
-/// What is known of a master, in the order in which it counts: the less, the better.
+/// Properties of a master, in the order of comparison; lower ones are better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct DataSet {
     pub priority1: u8,
@@ -95,7 +95,7 @@ impl Foreigns {
         let mut known = self.known.iter();
         match known.position(|foreign| foreign.set.sender == sender) {
             Some(place) => self.known[place] = heard,
-            None if self.known.len() < MOST => self.known.push(Foreign {
+            None if self.known.len() < MAX_FOREIGN_MASTERS => self.known.push(Foreign {
                 qualified: false,
                 ..heard
             }),
@@ -211,7 +211,7 @@ mod tests {
             let message = message(sender, announce);
             foreigns.hear(Time::ZERO, &message, &announce, Time::from_secs(1));
         }
-        assert_eq!(foreigns.known.len(), MOST);
+        assert_eq!(foreigns.known.len(), MAX_FOREIGN_MASTERS);
     }
 
     #[test]

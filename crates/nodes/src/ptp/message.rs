@@ -10,15 +10,15 @@ use core::num::NonZeroU32;
 use node::{Out, Port, StampId, Statistics, Time};
 use packet::ptp::{Announce, Body, Message, Over, PortIdentity, TWO_STEP, Timestamp};
 
-/// Departures that each port may wait for at once.
-const KEPT: usize = 64;
+/// Maximum number of departures that each port waits for.
+const MAX_PENDING_DEPARTURES: usize = 64;
 /// A clock of its own is none of TAI, so that the seconds by which that is ahead of UTC since 2017 mean nothing here.
 const OWN_TIME: TimeProperties = TimeProperties {
     utc_offset: 37,
     flags: 0,
 };
 
-/// What a departure is asked for.
+/// Purpose of a departure request.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Purpose {
     /// For its Follow_Up.
@@ -45,7 +45,7 @@ pub(super) struct Stamps {
 impl Stamps {
     pub fn new(ports: usize) -> Stamps {
         Stamps {
-            asked: alloc::vec![(0, None); KEPT * ports.max(1)],
+            asked: alloc::vec![(0, None); MAX_PENDING_DEPARTURES * ports.max(1)],
             last: 0,
         }
     }

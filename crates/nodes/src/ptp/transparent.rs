@@ -9,8 +9,8 @@ use alloc::vec::Vec;
 use node::{Frame, Out, Port, StampId, Time};
 use packet::ptp::{Body, Message, PortIdentity, correct};
 
-/// Messages that are remembered at once.
-const KEPT: usize = 1024;
+/// Maximum number of messages that are remembered.
+const MAX_PENDING_MESSAGES: usize = 1024;
 /// Set in what departures of these are known by.
 pub(super) const MARK: u32 = 1 << 31;
 
@@ -61,7 +61,7 @@ impl Transparent {
             owed: alloc::vec![false; ports],
         };
         Transparent {
-            passing: (0..KEPT).map(|_| fresh()).collect(),
+            passing: (0..MAX_PENDING_MESSAGES).map(|_| fresh()).collect(),
             next: 0,
             corrected: 0,
             uncorrected: 0,
@@ -82,7 +82,7 @@ impl Transparent {
         } else {
             self.next + 1
         };
-        let passing = &mut self.passing[self.next as usize % KEPT];
+        let passing = &mut self.passing[self.next as usize % MAX_PENDING_MESSAGES];
         if let Some((frame, ..)) = passing.follows.take() {
             // By some port what it follows never left: there is no link, or no room.
             out.done(frame);
@@ -102,7 +102,7 @@ impl Transparent {
     /// A message has left by a port.
     pub fn left(&mut self, id: u32, port: Port, at: Time, clock: &Clock, out: &mut Out) {
         let number = id & !MARK;
-        let passing = &mut self.passing[number as usize % KEPT];
+        let passing = &mut self.passing[number as usize % MAX_PENDING_MESSAGES];
         let Some(inside) = passing.inside.get_mut(port.index()) else {
             return;
         };
@@ -111,7 +111,13 @@ impl Transparent {
         }
         *inside = Some(clock.read(at) - passing.came);
         if let Some((frame, place, from)) = passing.follows.take() {
-            self.follow(number as usize % KEPT, frame, place, from, out);
+            self.follow(
+                number as usize % MAX_PENDING_MESSAGES,
+                frame,
+                place,
+                from,
+                out,
+            );
         }
     }
 
@@ -137,7 +143,8 @@ impl Transparent {
                 && passing.follows.is_none()
         };
         // The newest first: sequence numbers come again.
-        let newest = (0..KEPT).map(|back| (self.next as usize + KEPT - back) % KEPT);
+        let newest = (0..MAX_PENDING_MESSAGES)
+            .map(|back| (self.next as usize + MAX_PENDING_MESSAGES - back) % MAX_PENDING_MESSAGES);
         let found = newest.clone().find(|&index| same(&self.passing[index]));
         match found {
             Some(index) => {

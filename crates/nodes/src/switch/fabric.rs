@@ -72,10 +72,10 @@ impl FromStr for Arbitration {
     }
 }
 
-/// The farthest that a clock is off, in parts per million.
-const MOST_PPM: f64 = 1_000.0;
-/// Slots in a row that others take at most: chance alone does not come here.
-const MOST_TAKEN: u32 = 10_000;
+/// Maximum frequency error of the clock, parts per million.
+const MAX_PPM: f64 = 1_000.0;
+/// Maximum number of consecutive slots taken by others; chance alone does not reach it.
+const MAX_TAKEN_SLOTS: u32 = 10_000;
 const BILLION: i64 = 1_000_000_000;
 
 /// The fabric at work.
@@ -96,7 +96,7 @@ pub(super) struct Fabric {
 
 impl Fabric {
     pub(super) fn new(config: &Config) -> Result<Fabric, ConfigError> {
-        if !(-MOST_PPM..=MOST_PPM).contains(&config.clock_ppm) {
+        if !(-MAX_PPM..=MAX_PPM).contains(&config.clock_ppm) {
             return Err(ConfigError::new(
                 "clock_ppm",
                 "a clock is at most 1000 ppm off, either way",
@@ -146,7 +146,7 @@ impl Fabric {
                 slot += (own + self.ports - slot % self.ports) % self.ports;
             }
             Arbitration::Random(taken) => {
-                let mut left = MOST_TAKEN;
+                let mut left = MAX_TAKEN_SLOTS;
                 while left > 0 && self.random.chance(taken) {
                     slot += 1;
                     left -= 1;

@@ -2,15 +2,16 @@
 //!
 //! Linear probing over at least twice as many slots as there are stations, so that a look-up is one or
 //! two neighbouring slots. The table grows up to its limit and then never allocates again: a thousand
-//! switches with room for many stations each, but few to know, fit into the memory. No chain is longer than [`LONGEST_CHAIN`]: addresses made up
-//! so as to collide cost room, not time.
+//! switches with room for many stations each, but few to know, fit into the memory. No chain is
+//! longer than [`MAX_CHAIN_LEN`]: addresses made to collide cost memory, not time.
 
 use alloc::vec;
 use alloc::vec::Vec;
 use node::{Port, Time};
 
-/// Slots looked at for one address. Chance alone does not fill so many in a half-empty table.
-const LONGEST_CHAIN: usize = 128;
+/// Maximum number of slots that are searched for one address. Chance alone does not fill that many
+/// in a half-empty table.
+const MAX_CHAIN_LEN: usize = 128;
 /// Slots of a table that has not grown yet, unless fewer will do.
 const FIRST_SLOTS: usize = 64;
 /// A key that no station has: the broadcast address, a group.
@@ -136,7 +137,7 @@ impl Table {
     fn slot_of(&self, key: u64) -> Result<usize, Option<usize>> {
         let mask = self.slots.len() - 1;
         let home = self.home(key);
-        for step in 0..LONGEST_CHAIN.min(self.slots.len()) {
+        for step in 0..MAX_CHAIN_LEN.min(self.slots.len()) {
             let index = (home + step) & mask;
             match self.slots[index].key {
                 EMPTY => return Err(Some(index)),
@@ -153,7 +154,7 @@ impl Table {
         for slot in stations.into_iter().filter(|slot| slot.key != EMPTY) {
             match self.slot_of(slot.key) {
                 Err(Some(index)) => self.slots[index] = slot,
-                // Its chain is full: it has to be learned anew.
+                // Its chain is full: it has to be learned again.
                 _ => self.used -= 1,
             }
         }

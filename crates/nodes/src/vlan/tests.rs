@@ -106,7 +106,7 @@ fn what_is_too_short_or_too_long_is_dropped() {
         through(tag(1), 0, &[0; 13]),
         Err("shorter than an Ethernet header")
     );
-    let full = [0; packet::LONGEST - 3];
+    let full = [0; packet::MAX_FRAME_LEN - 3];
     assert_eq!(through(tag(1), 0, &full), Err("too long for a tag"));
     let cut = [&[0xAA; 12][..], &[0x81, 0x00, 0x00, 0x01]].concat();
     assert_eq!(through(tag(1), 1, &cut), Err("no tag"));

@@ -5,7 +5,7 @@ use openflow::message::{FlowCommand, FlowMod, Message, MultipartReply, decode};
 use openflow::oxm::Oxm;
 use openflow::switch::{Config, Switch};
 use openflow::version::Version;
-use packet::segment::{Kind, LONGEST, Segment};
+use packet::segment::{Kind, MAX_DATA_LEN, Segment};
 
 const CONNECTION: u32 = 1;
 
@@ -94,7 +94,7 @@ impl Remote {
 
     /// Sends whole messages, and takes the replies.
     pub fn send(&mut self, messages: &[u8]) {
-        for bytes in messages.chunks(LONGEST) {
+        for bytes in messages.chunks(MAX_DATA_LEN) {
             self.segment(Kind::Data, self.sent, bytes);
             self.sent = self.sent.wrapping_add(bytes.len() as u32);
             self.collect();

@@ -6,10 +6,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::mem;
 use node::{Out, Port, Time};
-use packet::segment::{Kind, LONGEST, Segment, WINDOW};
+use packet::segment::{Kind, MAX_DATA_LEN, Segment, WINDOW};
 
-/// A buffer that has grown beyond this is freed when it runs empty.
-const KEPT: usize = 1 << 20;
+/// Maximum capacity of an empty buffer, bytes; the rest is freed.
+const MAX_IDLE_CAPACITY: usize = 1 << 20;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -102,7 +102,7 @@ impl Connection {
         let (mut outbox, mut inbox) = (mem::take(&mut self.outbox), mem::take(&mut self.inbox));
         for buffer in [&mut outbox, &mut inbox] {
             buffer.clear();
-            buffer.shrink_to(KEPT);
+            buffer.shrink_to(MAX_IDLE_CAPACITY);
         }
         let mut followed = mem::take(&mut self.followed);
         followed.clear();
@@ -210,7 +210,7 @@ impl Connection {
         self.gone = end;
         if self.gone == self.outbox.len() {
             self.outbox.clear();
-            self.outbox.shrink_to(KEPT);
+            self.outbox.shrink_to(MAX_IDLE_CAPACITY);
             self.gone = 0;
         } else if self.gone >= WINDOW as usize {
             // As much is moved as has left: the cost stays in proportion.
@@ -232,7 +232,7 @@ pub fn put(port: Port, segment: &Segment<'_>, out: &mut Out) {
 
 /// Cuts bytes into segments and sends them.
 pub fn put_data(port: Port, connection: u32, sent: &mut u32, bytes: &[u8], out: &mut Out) {
-    for bytes in bytes.chunks(LONGEST) {
+    for bytes in bytes.chunks(MAX_DATA_LEN) {
         let segment = Segment {
             kind: Kind::Data,
             connection,

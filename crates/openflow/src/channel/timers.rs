@@ -6,10 +6,10 @@ use alloc::vec::Vec;
 use node::{Port, Time};
 use packet::segment::{ANSWER, Kind};
 
-/// The waits between dials grow to so many times the first.
-const SLOWEST: u64 = 8;
-/// The most connections that are dialled.
-pub const MOST_DIALLED: usize = 4096;
+/// Maximum interval between two dials, in units of the first one.
+const MAX_BACKOFF: u64 = 8;
+/// Maximum number of connections that are dialled.
+pub const MAX_DIALLED: usize = 4096;
 
 /// A connection that this side is to have.
 #[derive(Clone, Copy, Debug)]
@@ -18,7 +18,7 @@ pub struct Dialled {
     id: u32,
     /// When to dial next; `None` while there is a connection, or an attempt.
     at: Option<Time>,
-    /// How long to wait after a failure.
+    /// Wait after a failure.
     wait: Time,
 }
 
@@ -26,7 +26,7 @@ impl Channels {
     /// Has a connection opened from this side, by the next [`wake`](Channels::wake), and again whenever it is lost.
     /// Its number is `id`; the far end may have others on the same port. At most 4096 are dialled, others are not.
     pub fn dial(&mut self, port: Port, id: u32) {
-        if self.dialled.len() < MOST_DIALLED {
+        if self.dialled.len() < MAX_DIALLED {
             let wait = self.settings.redial;
             self.dialled.push(Dialled {
                 port,
@@ -131,7 +131,7 @@ impl Channels {
             if (dialled.port, dialled.id) == (port, id) {
                 let at = self.now + dialled.wait;
                 dialled.at = Some(at);
-                dialled.wait = (dialled.wait * 2).min(self.settings.redial * SLOWEST);
+                dialled.wait = (dialled.wait * 2).min(self.settings.redial * MAX_BACKOFF);
                 self.due = self.due.min(at);
             }
         }

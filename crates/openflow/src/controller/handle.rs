@@ -7,11 +7,12 @@ use crate::version::{Unsupported, Version};
 use alloc::collections::BTreeMap;
 use node::Time;
 
-/// What a program asks with, and gets back with the answer: whatever it likes.
+/// Value that a program chooses for a request, and gets back with the answer.
 pub type Token = u64;
 
-/// Questions that wait for an answer, at most; the oldest ones give way.
-const MOST_PENDING: usize = 65_536;
+/// Maximum number of requests that wait for an answer. When there are more, the oldest ones are
+/// dropped.
+const MAX_PENDING_REQUESTS: usize = 65_536;
 
 /// Questions that wait for an answer.
 #[derive(Debug, Default)]
@@ -24,7 +25,7 @@ impl Pending {
     fn enter(&mut self, peer: Peer, app: usize, token: Token) -> u32 {
         // Zero is for what needs no answer.
         self.xid = self.xid.wrapping_add(1).max(1);
-        if self.waiting.len() >= MOST_PENDING {
+        if self.waiting.len() >= MAX_PENDING_REQUESTS {
             self.waiting.pop_first();
         }
         self.waiting.insert((peer, self.xid), (app, token));

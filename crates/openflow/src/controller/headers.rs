@@ -7,15 +7,15 @@ use packet::ethernet::{EthernetView, Mac, ethertype};
 use packet::ipv4::{Ipv4View, protocol};
 use packet::vlan::Tags;
 
-/// The most fields that [`Headers::fields`] gives.
-pub const MOST_FIELDS: usize = 12;
+/// Maximum number of fields that [`Headers::fields`] returns.
+pub const MAX_FIELDS: usize = 12;
 
 /// The headers of a packet.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Headers {
     pub destination: Mac,
     pub source: Mac,
-    /// EtherType, behind a VLAN tag.
+    /// EtherType, after a VLAN tag.
     pub ethertype: u16,
     /// VLAN id and priority of the outermost tag.
     pub vlan: Option<(u16, u8)>,
@@ -90,8 +90,8 @@ impl Headers {
 
     /// An entry that matches packets with just these headers and this port, in a form that both versions have, and
     /// how many fields it has.
-    pub fn fields(&self, in_port: PortNo) -> ([Oxm; MOST_FIELDS], usize) {
-        let mut fields = [Oxm::new(Field::InPort, 0); MOST_FIELDS];
+    pub fn fields(&self, in_port: PortNo) -> ([Oxm; MAX_FIELDS], usize) {
+        let mut fields = [Oxm::new(Field::InPort, 0); MAX_FIELDS];
         let mut count = 0;
         let mut put = |field, value: u128| {
             fields[count] = Oxm::new(field, value);

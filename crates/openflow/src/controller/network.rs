@@ -10,17 +10,17 @@ use alloc::vec::Vec;
 use node::Time;
 use packet::ethernet::Mac;
 
-/// The most hosts that are kept.
-pub const MOST_HOSTS: usize = 65_536;
-/// The most links that are kept.
-pub const MOST_LINKS: usize = 65_536;
+/// Maximum number of hosts that are kept.
+pub const MAX_HOSTS: usize = 65_536;
+/// Maximum number of links that are kept.
+pub const MAX_LINKS: usize = 65_536;
 
 /// A switch, or what may become one.
 #[derive(Clone, Debug)]
 pub struct SwitchInfo {
     /// Its connection.
     pub peer: Peer,
-    /// Who it is, as the carrier of the stream has it.
+    /// Its identity, as the carrier of the stream has it.
     pub name: String,
     /// When it connected.
     pub since: Time,

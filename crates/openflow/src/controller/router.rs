@@ -27,11 +27,12 @@ use packet::arp::{Arp, Operation};
 use packet::checksum::update;
 use packet::ethernet::{Mac, ethertype};
 
-/// Packets that wait for one next hop, and next hops that are waited for.
+/// Maximum number of packets that wait for one next hop.
 const WAITING: usize = 8;
-const MOST_HOPS: usize = 4096;
-/// Between two questions for the same address.
-const PATIENCE: Time = Time::from_secs(1);
+/// Maximum number of next hops that are known, and of next hops that packets wait for.
+const MAX_NEXT_HOPS: usize = 4096;
+/// Interval between two requests for the same address.
+const REQUEST_INTERVAL: Time = Time::from_secs(1);
 
 /// An interface of the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +168,7 @@ impl Router {
         };
         let sender = arp.sender.octets();
         let local = interface.address.holds(sender) && !arp.sender_mac.is_group();
-        if local && self.neighbours.len() < MOST_HOPS {
+        if local && self.neighbours.len() < MAX_NEXT_HOPS {
             self.neighbours.insert((datapath, sender), arp.sender_mac);
         }
         if arp.operation == Operation::Request && arp.target.octets() == interface.address.address {
@@ -270,10 +271,10 @@ impl Router {
             .waiting
             .get(&(datapath, hop))
             .map(|waiting| waiting.asked);
-        if known.is_none() && self.waiting.len() >= MOST_HOPS {
+        if known.is_none() && self.waiting.len() >= MAX_NEXT_HOPS {
             self.waiting
-                .retain(|_, waiting| waiting.asked + PATIENCE > now);
-            if self.waiting.len() >= MOST_HOPS {
+                .retain(|_, waiting| waiting.asked + REQUEST_INTERVAL > now);
+            if self.waiting.len() >= MAX_NEXT_HOPS {
                 self.counters.waiting_dropped += 1;
                 return;
             }
@@ -286,7 +287,7 @@ impl Router {
             true => waiting.packets.push((in_port, data.into())),
             false => self.counters.waiting_dropped += 1,
         }
-        if known.is_none_or(|asked| asked + PATIENCE <= now) {
+        if known.is_none_or(|asked| asked + REQUEST_INTERVAL <= now) {
             waiting.asked = now;
             self.counters.arp_asked += 1;
             let mut ask = frame(Mac::BROADCAST, interface.mac, ethertype::ARP);

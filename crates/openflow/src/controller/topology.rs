@@ -14,7 +14,7 @@
 //! - **Parameters:** `interval`, 1 s: between two packets of a port. `ageing`, 1.75 intervals.
 //! - **Counters:** `links`, in both directions; `hosts`; `blocked`: ports; `lldp_sent`, `lldp_received`.
 
-use super::network::{Attachment, Host, Link, MOST_HOSTS, MOST_LINKS};
+use super::network::{Attachment, Host, Link, MAX_HOSTS, MAX_LINKS};
 use super::{App, Handle, Headers, Verdict, is_live};
 use crate::action::Action;
 use crate::channel::Peer;
@@ -171,7 +171,7 @@ impl Topology {
         if known.is_none() {
             return;
         }
-        let room = network.links.len() < MOST_LINKS;
+        let room = network.links.len() < MAX_LINKS;
         let old = network.links.get(&from).copied();
         match old {
             Some(link) if link.to == to => {
@@ -225,7 +225,7 @@ impl Topology {
             .ipv4
             .map(|(from, _)| from)
             .filter(|from| *from != [0; 4] && headers.ethertype == 0x0806);
-        let room = network.hosts.len() < MOST_HOSTS;
+        let room = network.hosts.len() < MAX_HOSTS;
         let old = network.hosts.get(&headers.source).copied();
         if old.is_some() || room {
             let address = address.or(old.and_then(|host| host.address));

@@ -46,8 +46,8 @@ pub struct Intercept {
 const BEGIN: u64 = 0;
 const END: u64 = 1;
 const SEND: u64 = 2;
-/// The most packet-outs of one rate.
-const MOST: u64 = 10_000_000;
+/// Maximum number of packet-outs of one rate.
+const MAX_PACKET_OUTS: u64 = 10_000_000;
 
 impl Intercept {
     /// Nothing measured yet.
@@ -83,7 +83,7 @@ impl Intercept {
         self.stream.start = bench.now() + SETTLE;
         self.stream.gap = Time::from_ps(1_000_000_000_000 / rate);
         let count = self.settings.time.as_ps() / self.stream.gap.as_ps().max(1);
-        self.stream.count = count.clamp(1, MOST);
+        self.stream.count = count.clamp(1, MAX_PACKET_OUTS);
         self.sent = 0;
         match self.settings.direction {
             Direction::In => bench.generate(self.stream),

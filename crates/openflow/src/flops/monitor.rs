@@ -53,8 +53,8 @@ pub struct Monitor {
 const BEGIN: u64 = 0;
 const ASK: u64 = 1;
 const END: u64 = 2;
-/// Requests under way, at most.
-const MOST: usize = 4096;
+/// Maximum number of pending requests.
+const MAX_PENDING_REQUESTS: usize = 4096;
 
 impl Monitor {
     /// Nothing measured yet.
@@ -164,7 +164,7 @@ impl Module for Monitor {
                 let body = Query::Flow(FlowQuery::default());
                 let request = MultipartRequest { more: false, body };
                 let xid = bench.send(&Message::MultipartRequest(request));
-                if self.asked.len() < MOST {
+                if self.asked.len() < MAX_PENDING_REQUESTS {
                     self.asked.push((xid, bench.now()));
                 }
                 if let Some(row) = self.rows.last_mut() {

@@ -27,10 +27,10 @@ pub const CABLE: [u16; 2] = [3, 4];
 
 /// Probes written in one wake, at most.
 const BURST: usize = 256;
-/// Between two looks for answers of the agent.
-const LOOK: Time = Time::from_ms(1);
-/// How long the switch has to connect.
-const PATIENCE: Time = Time::from_secs(20);
+/// Interval between two polls for answers of the agent.
+const POLL_INTERVAL: Time = Time::from_ms(1);
+/// Timeout until the switch has connected.
+const CONNECT_TIMEOUT: Time = Time::from_secs(20);
 
 /// Takes the report of each test when it is over.
 pub type Sink = Box<dyn FnMut(Report) + Send>;
@@ -97,7 +97,7 @@ impl Flops {
             peer: None,
             stage: Stage::Waiting,
             requests: Requests::default(),
-            deadline: PATIENCE,
+            deadline: CONNECT_TIMEOUT,
             cleared: 0,
             agent: None,
             questions: 0,
@@ -129,7 +129,7 @@ impl Flops {
                 self.notify(now, Notification::Value(value));
             }
         }
-        self.look = now + LOOK;
+        self.look = now + POLL_INTERVAL;
     }
 
     fn notify(&mut self, now: Time, notification: Notification<'_>) {

@@ -10,10 +10,10 @@ const MARK: [u8; 4] = *b"oflp";
 const TAIL: usize = 18;
 /// Ethernet, IPv4 and UDP.
 const HEADERS: usize = 14 + 20 + 8;
-/// The shortest probe, bytes without FCS.
-pub const SHORTEST: usize = 64;
-/// The longest, so that it passes everywhere.
-pub const LONGEST: usize = 1514;
+/// Minimum length of a probe without FCS, bytes.
+pub const MIN_PROBE_LEN: usize = 64;
+/// Maximum length of a probe without FCS, bytes, so that it passes everywhere.
+pub const MAX_PROBE_LEN: usize = 1514;
 
 /// The headers that a probe has before a switch changes any.
 pub mod headers {
@@ -44,7 +44,7 @@ pub struct Stream {
     pub gap: Time,
     /// How many; `u64::MAX` until it is stopped.
     pub count: u64,
-    /// Bytes of each without FCS: [`SHORTEST`] to [`LONGEST`].
+    /// Bytes of each without FCS: [`MIN_PROBE_LEN`] to [`MAX_PROBE_LEN`].
     pub length: usize,
     /// The first flow that they belong to, and how many flows they go round.
     pub flows: (u32, u32),
@@ -64,7 +64,7 @@ impl Stream {
     /// Writes a probe.
     pub fn write(&self, number: u64, out: &mut Vec<u8>) {
         use headers::*;
-        let length = self.length.clamp(SHORTEST, LONGEST);
+        let length = self.length.clamp(MIN_PROBE_LEN, MAX_PROBE_LEN);
         out.clear();
         out.extend(DESTINATION);
         out.extend(SOURCE);
@@ -140,7 +140,11 @@ mod tests {
 
     #[test]
     fn a_probe_reads_back_and_one_with_a_wrong_bit_is_none() {
-        for (length, tagged) in [(SHORTEST, false), (SHORTEST, true), (LONGEST, false)] {
+        for (length, tagged) in [
+            (MIN_PROBE_LEN, false),
+            (MIN_PROBE_LEN, true),
+            (MAX_PROBE_LEN, false),
+        ] {
             let stream = Stream {
                 number: 7,
                 start: Time::ZERO,

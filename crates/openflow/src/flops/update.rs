@@ -89,7 +89,7 @@ struct Seen {
 /// Where a round stands.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Stage {
-    /// The table is made ready; the barrier behind that is awaited.
+    /// The table is prepared; the barrier after that is awaited.
     Preparing,
     /// Probes are under way.
     Probing,
@@ -101,18 +101,18 @@ enum Stage {
 const CHANGE: u64 = 0;
 const OVER: u64 = 1;
 const POLL: u64 = 2;
-/// Requests for statistics under way, at most.
-const MOST_ASKED: usize = 100;
-/// How long a round may take at most.
-const PATIENCE: Time = Time::from_secs(10);
-/// How long nothing must come for a deletion to be over.
+/// Maximum number of pending requests for statistics.
+const MAX_PENDING_REQUESTS: usize = 100;
+/// Timeout of a round.
+const ROUND_TIMEOUT: Time = Time::from_secs(10);
+/// Time without a packet after which a deletion is over.
 const SILENCE: Time = Time::from_ms(50);
 
 /// Measures changes of the flow table.
 pub struct Update {
     settings: Settings,
     stage: Stage,
-    /// Which number of entries, and the how manieth time.
+    /// Index of the number of entries, and the repeat.
     at: (usize, u32),
     stream: u32,
     /// When the change was asked for.
@@ -226,7 +226,7 @@ impl Update {
         }
         bench.send(&Message::BarrierRequest);
         bench.watch();
-        bench.timer(bench.now() + PATIENCE, OVER + 8 * self.round);
+        bench.timer(bench.now() + ROUND_TIMEOUT, OVER + 8 * self.round);
     }
 
     /// Ends a round, if all is known.
@@ -363,7 +363,7 @@ impl Module for Update {
     fn timer(&mut self, bench: &mut Bench<'_>, number: u64) {
         if number == POLL {
             // A switch that does not keep up is not asked more.
-            if self.asked.len() < MOST_ASKED {
+            if self.asked.len() < MAX_PENDING_REQUESTS {
                 let body = Query::Flow(FlowQuery::default());
                 let request = MultipartRequest { more: false, body };
                 let xid = bench.send(&Message::MultipartRequest(request));
@@ -384,7 +384,7 @@ impl Module for Update {
                 let recent = self
                     .last
                     .is_some_and(|last| last.at + SILENCE > bench.now());
-                let late = bench.now() >= self.began + PATIENCE;
+                let late = bench.now() >= self.began + ROUND_TIMEOUT;
                 match self.settings.change == Change::Delete && recent && !late {
                     true => bench.timer(bench.now() + SILENCE, OVER + 8 * self.round),
                     false => self.end(bench),

@@ -4,19 +4,19 @@ use super::{pair, word};
 use crate::key::{Layers, Network};
 use node::Frame;
 
-/// Where tags go in: behind the Ethernet addresses.
+/// Offset at which tags are inserted: after the Ethernet addresses.
 const BEHIND_ADDRESSES: usize = 12;
-/// The EtherType of backbone bridging's I-TAG, the I-TAG, and the addresses behind it.
+/// The EtherType of backbone bridging's I-TAG, the I-TAG, and the addresses after it.
 const PBB_HEADER: usize = 18;
-/// The shortest frame, without its check sequence (IEEE 802.3 section 3.2.7).
-const SHORTEST: usize = 60;
+/// Minimum frame length without FCS, bytes (IEEE 802.3 section 3.2.7).
+const MIN_FRAME_LEN: usize = 60;
 
 /// Takes a header out. What was long enough for Ethernet stays so: it is padded with zeros, as a MAC does it.
 fn take_out(frame: &mut Frame, at: usize, count: usize) {
     let before = frame.len();
     frame.remove(at, count);
-    if before >= SHORTEST && frame.len() < SHORTEST {
-        frame.resize(SHORTEST);
+    if before >= MIN_FRAME_LEN && frame.len() < MIN_FRAME_LEN {
+        frame.resize(MIN_FRAME_LEN);
     }
 }
 

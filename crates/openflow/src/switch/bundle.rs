@@ -1,7 +1,7 @@
 //! Bundles: messages that are carried out together, or not at all (ONF EXT-230).
 
 use super::Switch;
-use super::session::{Bundle, MOST_BUNDLES};
+use super::session::{Bundle, MAX_BUNDLES};
 use crate::channel::Peer;
 use crate::fault::Fault;
 use crate::message::{
@@ -38,7 +38,7 @@ impl Switch {
                 if control.flags & !KNOWN != 0 {
                     return Err(BundleFault::BadFlags);
                 }
-                if session.bundles.len() >= MOST_BUNDLES {
+                if session.bundles.len() >= MAX_BUNDLES {
                     return Err(BundleFault::OutOfBundles);
                 }
                 let new = Bundle::new(control.flags, &session.account);
@@ -108,7 +108,7 @@ impl Switch {
         let count = session.bundles.len();
         let bundle = match session.bundles.entry(add.bundle) {
             Entry::Occupied(known) => known.into_mut(),
-            Entry::Vacant(_) if count >= MOST_BUNDLES => return Err(BundleFault::OutOfBundles),
+            Entry::Vacant(_) if count >= MAX_BUNDLES => return Err(BundleFault::OutOfBundles),
             Entry::Vacant(free) => {
                 let new = Bundle::new(add.flags, &session.account);
                 free.insert(new.map_err(|_| BundleFault::OutOfBundles)?)

@@ -7,23 +7,26 @@ use crate::key::{Key, WORDS};
 use crate::table::{Batch, FlowId, Flows};
 use alloc::vec::Vec;
 
-/// Slots, powers of two: 32 KiB at first, so that a network of many switches with few flows each fits in a processor's cache, and 4 MiB at most.
-const FEWEST: usize = 1 << 8;
-const MOST: usize = 1 << 15;
-/// By how much they become more.
+/// Initial number of slots, a power of two: 32 KiB, so that a network of many switches with few
+/// flows each fits in a processor's cache.
+const MIN_SLOTS: usize = 1 << 8;
+/// Maximum number of slots, a power of two: 4 MiB.
+const MAX_SLOTS: usize = 1 << 15;
+/// Factor by which their number grows.
 const GROWTH: usize = 8;
 
 /// In place of an entry: none matched.
 const MISSED: u32 = u32::MAX;
 
-/// Words that a slot has room for: lookups of a table that looks at all fifteen are not remembered.
-const KEPT: usize = WORDS - 1;
+/// Maximum number of words of a slot. Lookups of a table that reads all fifteen are not remembered.
+const MAX_SLOT_WORDS: usize = WORDS - 1;
 
-/// After so many probes it is decided whether they paid, and for how many more lookups, or batches, none is made.
+/// Number of probes after which the cache decides whether they paid, and of lookups, or batches,
+/// for which it then pauses.
 const PROBES: u32 = 4096;
 const REST: u32 = 1 << 14;
 
-/// What is remembered of a key.
+/// Cached information about a key.
 enum Probe {
     /// Its lookup.
     Known(Option<FlowId>),
@@ -38,7 +41,7 @@ struct Slot {
     /// How many changes the table had seen, above its number. There never are 2^56 changes; zero is an empty slot.
     stamp: u64,
     entry: u32,
-    words: [u64; KEPT],
+    words: [u64; MAX_SLOT_WORDS],
 }
 
 /// What a table looks at.
@@ -59,8 +62,8 @@ struct View {
     rest: u32,
     used: Key,
     count: u8,
-    at: [u8; KEPT],
-    masks: [u64; KEPT],
+    at: [u8; MAX_SLOT_WORDS],
+    masks: [u64; MAX_SLOT_WORDS],
 }
 
 /// Lookups of all tables.
@@ -179,8 +182,8 @@ impl Cache {
             rest: 0,
             used: Key::ZERO,
             count: 0,
-            at: [0; KEPT],
-            masks: [0; KEPT],
+            at: [0; MAX_SLOT_WORDS],
+            masks: [0; MAX_SLOT_WORDS],
         };
         self.views.resize(usize::from(table) + 1, view);
     }
@@ -198,7 +201,7 @@ impl Cache {
     /// Makes more slots, all of them empty; places that were worked out before are still there.
     #[cold]
     fn grow(&mut self) {
-        let slots = (self.slots.len() * GROWTH).clamp(FEWEST, MOST);
+        let slots = (self.slots.len() * GROWTH).clamp(MIN_SLOTS, MAX_SLOTS);
         self.slots = alloc::vec![Slot::default(); slots];
     }
 
@@ -224,7 +227,7 @@ impl Cache {
         if view.probes == PROBES {
             let (hits, crowded) = (view.hits, view.crowded);
             (view.probes, view.hits, view.crowded) = (0, 0, 0);
-            if crowded > PROBES / 4 && self.slots.len() < MOST {
+            if crowded > PROBES / 4 && self.slots.len() < MAX_SLOTS {
                 self.grow();
             } else if hits < PROBES / 3 {
                 // Traffic of many more flows than slots: for a while nothing is remembered.
@@ -267,7 +270,7 @@ impl View {
     /// The words of a key that the table looks at.
     #[inline]
     fn words<'a>(&'a self, key: &'a Key) -> impl Iterator<Item = u64> + 'a {
-        let count = usize::from(self.count).min(KEPT);
+        let count = usize::from(self.count).min(MAX_SLOT_WORDS);
         let pairs = self.at[..count].iter().zip(&self.masks[..count]);
         pairs.map(|(&at, &mask)| key.0[usize::from(at).min(WORDS - 1)] & mask)
     }
@@ -290,7 +293,7 @@ fn refresh(view: &mut View, flows: &Flows, table: u8) {
     view.shape = flows.shape(table);
     let used = flows.used_bits(table);
     let words = used.0.iter().enumerate().filter(|(_, mask)| **mask != 0);
-    view.pays = flows.masks(table) > 1 && words.clone().count() <= KEPT;
+    view.pays = flows.masks(table) > 1 && words.clone().count() <= MAX_SLOT_WORDS;
     if !view.pays || view.used == used {
         return;
     }

@@ -3,7 +3,7 @@
 use super::buffers::Buffers;
 use super::cache::Cache;
 use super::features::Features;
-use super::groups::{DEEPEST, Group, Groups, Kind, choose, flow_hash};
+use super::groups::{Group, Groups, Kind, MAX_CHAIN_DEPTH, choose, flow_hash};
 use super::journal::{Removed, Undo};
 use super::learning::Learning;
 use super::meters::{Meters, Verdict, remark};
@@ -245,7 +245,7 @@ impl Datapath {
         actions: &[Action<'static>],
         out: &mut Out,
     ) {
-        self.budget = MOST_BUCKETS;
+        self.budget = MAX_BUCKETS;
         if self.apply(now, actions, &mut packet, out, 0) == After::Ends {
             packet.pending = None;
         }
@@ -271,7 +271,7 @@ impl Datapath {
         out: &mut Out,
     ) {
         self.set.clear();
-        self.budget = MOST_BUCKETS;
+        self.budget = MAX_BUCKETS;
         let mut table = 0;
         loop {
             let counters = &mut self.tables[usize::from(table)];
@@ -449,7 +449,7 @@ impl Datapath {
 
     /// Carries out a group for a packet, which stays as it is.
     fn group(&mut self, now: Time, number: u32, packet: &mut Packet, out: &mut Out, depth: Depth) {
-        if depth >= DEEPEST || self.budget == 0 {
+        if depth >= MAX_CHAIN_DEPTH || self.budget == 0 {
             return;
         }
         if packet.stale {
@@ -681,7 +681,7 @@ impl Datapath {
         let silent = self
             .port_index(packet.in_port)
             .is_some_and(|index| self.ports[index].config & config::NO_PACKET_IN != 0);
-        if silent || self.notices.len() >= MOST_NOTICES {
+        if silent || self.notices.len() >= MAX_NOTICES {
             let loss = match silent {
                 true => "the port keeps its packets from controllers",
                 false => "too many copies for controllers",
@@ -717,8 +717,9 @@ pub(super) fn lose_notice(frame: Frame, reason: PacketInReason, loss: &'static s
 /// The reason of a drop: the only output is suppressed.
 const TO_ARRIVAL: &str = "output to the port of arrival";
 
-/// Buckets that one packet is carried out by at most: chains of groups could multiply it without end.
-const MOST_BUCKETS: u32 = 4096;
+/// Maximum number of buckets that are executed for one packet; chains of groups could multiply it
+/// without end.
+const MAX_BUCKETS: u32 = 4096;
 
-/// Notices of one frame or message at most.
-const MOST_NOTICES: usize = 4096;
+/// Maximum number of notices of one frame or message.
+const MAX_NOTICES: usize = 4096;

@@ -5,19 +5,19 @@ use crate::matching::Match;
 use crate::oxm::Oxm;
 use crate::version::Version;
 
-/// The most fields of a match.
-const MOST_FIELDS: usize = 40;
+/// Maximum number of fields of a match.
+const MAX_FIELDS: usize = 40;
 
 /// Fields of a match, in a place of their own.
 pub(super) struct FieldList {
-    fields: [Oxm; MOST_FIELDS],
+    fields: [Oxm; MAX_FIELDS],
     count: usize,
 }
 
 impl FieldList {
     pub fn new() -> FieldList {
         FieldList {
-            fields: [Oxm::new(Field::InPort, 0); MOST_FIELDS],
+            fields: [Oxm::new(Field::InPort, 0); MAX_FIELDS],
             count: 0,
         }
     }

@@ -16,10 +16,12 @@ use crate::version::Version;
 use alloc::vec::Vec;
 use node::Time;
 
-pub(super) const MOST_GROUPS: usize = 65_536;
-/// The most meters, and bands of one.
-pub(super) const MOST_METERS: usize = 65_536;
-pub(super) const MOST_BANDS: u8 = 16;
+/// Maximum number of groups.
+pub(super) const MAX_GROUPS: usize = 65_536;
+/// Maximum number of meters.
+pub(super) const MAX_METERS: usize = 65_536;
+/// Maximum number of bands of a meter.
+pub(super) const MAX_BANDS: u8 = 16;
 
 impl Datapath {
     /// Carries out a group-mod, all of it or, with an error, nothing.
@@ -33,7 +35,7 @@ impl Datapath {
                 let known = self.groups.has(number);
                 match change.command {
                     Change::Add if known => return Err(Fault::GroupExists),
-                    Change::Add if self.groups.all.len() >= MOST_GROUPS => {
+                    Change::Add if self.groups.all.len() >= MAX_GROUPS => {
                         return Err(Fault::OutOfGroups);
                     }
                     Change::Modify if !known => return Err(Fault::UnknownGroup),
@@ -166,7 +168,7 @@ impl Datapath {
                 return Ok(());
             }
             Change::Add if known => return Err(Fault::MeterExists),
-            Change::Add if self.meters.all.len() >= MOST_METERS => return Err(Fault::OutOfMeters),
+            Change::Add if self.meters.all.len() >= MAX_METERS => return Err(Fault::OutOfMeters),
             Change::Modify if !known => return Err(Fault::UnknownMeter),
             _ => {}
         }
@@ -182,7 +184,7 @@ impl Datapath {
                 BandKind::DscpRemark(levels) => BandType::Remark(levels),
                 BandKind::Experimenter(_) => return Err(Fault::BadBandType),
             };
-            if bands.len() >= usize::from(MOST_BANDS) {
+            if bands.len() >= usize::from(MAX_BANDS) {
                 return Err(Fault::OutOfBands);
             }
             let (by_packets, has_burst) = (flags & PKTPS != 0, flags & BURST != 0);

@@ -59,8 +59,8 @@ pub(super) struct Groups {
     pub all: BTreeMap<u32, Group>,
 }
 
-/// Chains of groups are followed so far; no longer ones are made.
-pub(super) const DEEPEST: u8 = 16;
+/// Maximum depth of a chain of groups.
+pub(super) const MAX_CHAIN_DEPTH: u8 = 16;
 
 impl Groups {
     pub fn has(&self, number: u32) -> bool {
@@ -70,7 +70,7 @@ impl Groups {
     /// Whether these buckets would make the group lead to itself, or a chain too long.
     pub fn would_loop(&self, number: u32, buckets: &[Bucket]) -> bool {
         let mut next: Vec<u32> = buckets.iter().flat_map(Bucket::groups).collect();
-        for _ in 0..DEEPEST {
+        for _ in 0..MAX_CHAIN_DEPTH {
             if next.is_empty() {
                 return false;
             }
@@ -98,7 +98,7 @@ impl Groups {
 
     /// Whether a bucket lives: without anything to watch it does, but not one of fast failover.
     pub fn is_live(&self, bucket: &Bucket, kind: Kind, port_lives: &impl Fn(u32) -> bool) -> bool {
-        self.is_live_to(bucket, kind, port_lives, DEEPEST)
+        self.is_live_to(bucket, kind, port_lives, MAX_CHAIN_DEPTH)
     }
 
     fn is_live_to(

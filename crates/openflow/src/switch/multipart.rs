@@ -4,7 +4,7 @@ use super::async_messages::duration;
 use super::datapath::Datapath;
 use super::features::ACTIONS;
 use super::field_list::FieldList;
-use super::group_mod::{MOST_BANDS, MOST_GROUPS};
+use super::group_mod::{MAX_BANDS, MAX_GROUPS};
 use super::groups::Kind;
 use super::meters::BandType;
 use super::session::PendingReply;
@@ -28,11 +28,12 @@ use alloc::vec::Vec;
 use core::cmp::Reverse;
 use node::Time;
 
-/// Bytes of statistics that a controller may be behind with: more are told when it has taken half of them.
+/// Maximum number of bytes of statistics that wait for a controller: more are written when it has
+/// taken half of them.
 const PIECE: usize = 512 << 10;
 
-/// The longest message.
-const LONGEST: usize = 65_535;
+/// Maximum message length, bytes.
+const MAX_MESSAGE_LEN: usize = 65_535;
 
 /// Messages of one answer in the making.
 struct Parts<'a> {
@@ -75,7 +76,7 @@ impl<'a> Parts<'a> {
             self.out.truncate(at);
             return;
         }
-        if self.out.len() - self.start > LONGEST {
+        if self.out.len() - self.start > MAX_MESSAGE_LEN {
             // The element begins another message: the head of that one goes in before it.
             let size = self.out.len() - at;
             self.finish(self.start, at, true);
@@ -206,7 +207,7 @@ impl Switch {
                 let features = GroupFeatures {
                     kinds: 0b1111,
                     capabilities: 0b1111,
-                    max_groups: [MOST_GROUPS as u32; 4],
+                    max_groups: [MAX_GROUPS as u32; 4],
                     actions: [ACTIONS; 4],
                 };
                 self.reply(peer, xid, &answer(Answer::GroupFeatures(features)));
@@ -218,7 +219,7 @@ impl Switch {
                     max_meter: MAX_METER,
                     band_types: 1 << 1 | 1 << 2,
                     capabilities: 0b1111,
-                    max_bands: MOST_BANDS,
+                    max_bands: MAX_BANDS,
                     max_color: 0,
                 };
                 self.reply(peer, xid, &answer(Answer::MeterFeatures(features)));

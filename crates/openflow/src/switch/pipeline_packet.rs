@@ -144,7 +144,7 @@ impl Packet {
             Action::DecNwTtl => rewrite::dec_nw_ttl(frame, layers)?,
             _ => {
                 // A frame that grows past what anything carries is left as it is.
-                let room = frame.len() + 18 <= node::frame::LONGEST;
+                let room = frame.len() + 18 <= node::frame::MAX_FRAME_LEN;
                 match *action {
                     Action::PushVlan(kind) if room => rewrite::push_vlan(frame, layers, kind),
                     Action::PopVlan => rewrite::pop_vlan(frame, layers),

@@ -10,8 +10,8 @@ use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use node::{Frame, Rate, Time};
 
-/// Frames that wait in a queue at most.
-const LONGEST: usize = 1024;
+/// Maximum number of frames that wait in a queue.
+const MAX_QUEUE_LEN: usize = 1024;
 
 /// A thousand tenths of a percent: all of the port.
 pub(super) const WHOLE: u32 = 1_000;
@@ -19,10 +19,11 @@ pub(super) const WHOLE: u32 = 1_000;
 #[derive(Debug)]
 pub(super) struct Queue {
     pub number: u32,
-    /// Least and highest rate, in tenths of a percent of the port's, as controllers are told; `None` if not set.
+    /// Minimum and maximum rate, in tenths of a percent of the port's, as reported to controllers;
+    /// `None` if not set.
     pub min_rate: Option<u16>,
     pub max_rate: Option<u16>,
-    /// What it may send.
+    /// Its rate limit.
     limit: Option<Rate>,
     waiting: VecDeque<Frame>,
     /// When the next may leave, and the part of a picosecond that is missing to it.
@@ -236,7 +237,7 @@ impl Queues {
 
 impl Queue {
     fn keep(&mut self, frame: Frame) -> Offered {
-        if self.waiting.len() >= LONGEST {
+        if self.waiting.len() >= MAX_QUEUE_LEN {
             self.errors += 1;
             return Offered::Full(frame);
         }

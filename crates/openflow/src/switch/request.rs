@@ -274,7 +274,7 @@ impl Switch {
                 Taken::Unknown => return Err(Fault::BufferUnknown),
             },
             None => {
-                if !(14..=node::frame::LONGEST).contains(&request.data.len()) {
+                if !(14..=node::frame::MAX_FRAME_LEN).contains(&request.data.len()) {
                     return Err(Fault::BadPacket);
                 }
                 out.pool().take_with(request.data)

@@ -19,15 +19,15 @@ pub(super) const MEMORY: Limits = Limits {
 /// A bundle's buffer grows by what it has, within these bounds, bytes.
 const KIB: usize = 1 << 10;
 const STEP: usize = 1 << 20;
-/// Bundles of a connection at most.
-pub(super) const MOST_BUNDLES: usize = 16;
+/// Maximum number of bundles of a connection.
+pub(super) const MAX_BUNDLES: usize = 16;
 
 /// Messages that are to be carried out together.
 #[derive(Debug)]
 pub(super) struct Bundle {
     pub flags: u16,
     pub closed: bool,
-    /// One behind the other.
+    /// Concatenated messages.
     messages: Vec<u8>,
     held: Held,
 }

@@ -15,8 +15,9 @@ use crate::key::{Key, WORDS};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 
-/// Fewer different values than this tell next to nothing: they are constants, such as an EtherType.
-const FEWEST_VALUES: usize = 8;
+/// Minimum number of different values of a selective field. Fewer are constants, such as an
+/// EtherType.
+const MIN_SELECTIVE_VALUES: usize = 8;
 
 /// Bits for each value when a filter is built; as many values may come before it is built again.
 const BITS: usize = 8;
@@ -110,7 +111,7 @@ impl Filter {
     fn judge(&mut self) {
         let space = 1usize << self.part.mask.count_ones().min(40);
         let most = space.min(self.bloom.bits() / 2);
-        self.selective = self.seen >= FEWEST_VALUES && self.seen < most / 4 * 3;
+        self.selective = self.seen >= MIN_SELECTIVE_VALUES && self.seen < most / 4 * 3;
     }
 
     /// Whether it is worth asking.
@@ -218,7 +219,7 @@ impl Filters {
         filter.changes >= filter.bearable
     }
 
-    /// Builds a filter anew from all values of the tuples that have it.
+    /// Builds a filter again from all values of the tuples that have it.
     pub fn build(&mut self, number: u32, values: impl Iterator<Item = Key>) {
         let filter = &mut self.all[number as usize];
         filter.clear();

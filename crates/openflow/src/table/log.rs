@@ -3,8 +3,8 @@
 use crate::key::{Key, Pattern};
 use alloc::vec::Vec;
 
-/// Changes that are kept. Looking through more would cost what a lookup does.
-const KEPT: usize = 16;
+/// Maximum number of changes that are kept. A search through more would cost as much as a lookup.
+const MAX_CHANGES: usize = 16;
 
 /// The matches of the entries that came or went last.
 ///
@@ -12,7 +12,7 @@ const KEPT: usize = 16;
 /// long as none of them goes and none comes, the same key finds the same entry.
 #[derive(Debug)]
 pub(super) struct Log {
-    /// Change number n is at place n modulo [`KEPT`].
+    /// Change number n is at place n modulo [`MAX_CHANGES`].
     kept: Vec<Pattern>,
     changes: u64,
 }
@@ -38,9 +38,9 @@ impl Log {
     #[inline]
     pub fn push(&mut self, pattern: &Pattern) {
         if self.kept.is_empty() {
-            self.kept.resize(KEPT, Pattern::default());
+            self.kept.resize(MAX_CHANGES, Pattern::default());
         }
-        self.kept[self.changes as usize % KEPT] = *pattern;
+        self.kept[self.changes as usize % MAX_CHANGES] = *pattern;
         self.changes += 1;
     }
 
@@ -49,8 +49,8 @@ impl Log {
     pub fn holds(&self, key: &Key, since: u64) -> bool {
         let ago = self.changes.wrapping_sub(since);
         ago == 0
-            || ago <= KEPT as u64
+            || ago <= MAX_CHANGES as u64
                 && (since..self.changes)
-                    .all(|change| !self.kept[change as usize % KEPT].matches(key))
+                    .all(|change| !self.kept[change as usize % MAX_CHANGES].matches(key))
     }
 }

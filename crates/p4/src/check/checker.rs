@@ -112,21 +112,22 @@ pub(super) struct Checker<'a> {
     pub(super) in_table_properties: bool,
     /// How deep the types of a header, struct, union or new type nest.
     pub(super) nesting: BTreeMap<NodeId, u32>,
-    /// How many scalars a type has.
+    /// Number of scalars of a type.
     pub(super) scalars: BTreeMap<Type, u64>,
-    /// How many bits a type has at least and at most.
+    /// Minimum and maximum width of a type, bits.
     pub(super) sizes: BTreeMap<Type, Option<(u64, u64)>>,
 }
 
-/// Expressions and types nested deeper than this are refused.
-pub(super) const DEEPEST: u32 = 250;
-/// The widest number.
-pub(super) const WIDEST: u32 = 65_536;
-pub(super) const LONGEST_STACK: u32 = 65_536;
-/// Types nest so deep at most.
-pub(super) const DEEPEST_TYPE: u32 = 100;
-/// A type has at most so many scalars.
-pub(super) const MOST_SCALARS: u64 = 1 << 18;
+/// Maximum nesting depth of expressions and types.
+pub(super) const MAX_DEPTH: u32 = 250;
+/// Maximum width of a number, bits.
+pub(super) const MAX_WIDTH: u32 = 65_536;
+/// Maximum number of elements of a header stack.
+pub(super) const MAX_STACK_LEN: u32 = 65_536;
+/// Maximum nesting depth of the types of fields.
+pub(super) const MAX_TYPE_DEPTH: u32 = 100;
+/// Maximum number of scalars of a type.
+pub(super) const MAX_SCALARS: u64 = 1 << 18;
 
 impl<'a> Checker<'a> {
     pub(super) fn new(program: &'a Program, diagnostics: &'a mut Diagnostics) -> Self {
@@ -263,7 +264,7 @@ impl<'a> Checker<'a> {
         otherwise: R,
         work: impl FnOnce(&mut Self) -> R,
     ) -> R {
-        if self.depth >= DEEPEST {
+        if self.depth >= MAX_DEPTH {
             self.error("too-deep", span, "this is nested too deeply");
             return otherwise;
         }

@@ -11,12 +11,12 @@ use alloc::format;
 use num_bigint::BigInt;
 use num_traits::{One, Signed, ToPrimitive, Zero};
 
-/// The longest string, in bytes.
-pub(super) const LONGEST_STRING: usize = 65_536;
-/// The most parts that the known value of a list or struct has.
-const MOST_PARTS: usize = 65_536;
+/// Maximum string length, bytes.
+pub(super) const MAX_STRING_LEN: usize = 65_536;
+/// Maximum number of parts of the known value of a list or struct.
+const MAX_PARTS: usize = 65_536;
 
-/// How many parts a value has, counted up to a bound.
+/// Number of parts of a value, counted up to a bound.
 fn parts(value: &Constant, room: &mut usize) {
     *room = room.saturating_sub(1);
     if let Constant::List(list) = value {
@@ -70,7 +70,7 @@ pub(super) fn binary(
             _ => None,
         },
         (Constant::String(x), Constant::String(y))
-            if operator == Op::Concat && x.len() + y.len() <= LONGEST_STRING =>
+            if operator == Op::Concat && x.len() + y.len() <= MAX_STRING_LEN =>
         {
             Some(Constant::String(format!("{x}{y}").into()))
         }
@@ -103,7 +103,7 @@ pub(super) fn binary(
                     match ty {
                         Type::Bits(width) | Type::Signed(width) if by >= *width => BigInt::zero(),
                         _ if x.is_zero() => BigInt::zero(),
-                        _ if by <= super::checker::WIDEST => x << by,
+                        _ if by <= super::checker::MAX_WIDTH => x << by,
                         _ => return None,
                     }
                 }
@@ -122,7 +122,7 @@ pub(super) fn binary(
                 _ => return None,
             };
             // Nobody needs numbers of this size; without the bound a few lines of constants fill the memory.
-            (value.bits() <= 2 * u64::from(super::checker::WIDEST))
+            (value.bits() <= 2 * u64::from(super::checker::MAX_WIDTH))
                 .then(|| Constant::Integer(wrap(&value, ty)))
         }
         _ => None,
@@ -189,7 +189,7 @@ impl<'a> Checker<'a> {
 
     /// Notes the value of a list or struct expression that becomes the type `to`, when all its parts are known.
     pub(super) fn constant_list(&mut self, e: &Expression, values: &[Option<Constant>]) {
-        let mut room = MOST_PARTS;
+        let mut room = MAX_PARTS;
         for part in values.iter().flatten() {
             parts(part, &mut room);
         }

@@ -1,7 +1,7 @@
 //! Type variables: unification by substitution (decision 0017).
 
 use super::checker::{Checker, Variable};
-use super::substitution::{LARGEST_TYPE, Substitution, any, map, substitute, substitution};
+use super::substitution::{MAX_TYPE_SIZE, Substitution, any, map, substitute, substitution};
 use crate::ast::{NodeId, TypeParameter};
 use crate::source::Span;
 use crate::types::Type;
@@ -47,7 +47,7 @@ impl<'a> Checker<'a> {
         if !any(ty, &mut |part| matches!(part, Type::Variable(_))) {
             return ty.clone();
         }
-        let mut room = LARGEST_TYPE;
+        let mut room = MAX_TYPE_SIZE;
         self.known_within(ty, &mut room)
     }
 

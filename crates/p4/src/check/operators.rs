@@ -461,7 +461,7 @@ impl<'a> Checker<'a> {
             return Type::Unknown;
         };
         let width = high.saturating_add(*low);
-        if width > super::checker::WIDEST {
+        if width > super::checker::MAX_WIDTH {
             self.error(
                 "too-large",
                 e.span,

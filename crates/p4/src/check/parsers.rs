@@ -233,7 +233,7 @@ impl<'a> Checker<'a> {
                 Type::Tuple(parts) => parts.clone(),
                 _ => {
                     leaves.push(ty);
-                    if leaves.len() > super::substitution::LARGEST_TYPE {
+                    if leaves.len() > super::substitution::MAX_TYPE_SIZE {
                         break;
                     }
                     continue;

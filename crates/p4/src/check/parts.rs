@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
     ) -> Type {
         let width = match number {
             Type::Bits(width) | Type::Signed(width) => *width,
-            _ => super::checker::WIDEST,
+            _ => super::checker::MAX_WIDTH,
         };
         if top >= width {
             let text = self.show(number);

@@ -217,7 +217,7 @@ impl<'a> Checker<'a> {
     /// The declared name that is nearest to a misspelt one.
     fn similar(&self, name: &str) -> Option<String> {
         // Later ones are not shown, and the search is long in large programs.
-        if self.diagnostics.errors() > crate::diagnostic::MOST_KEPT {
+        if self.diagnostics.errors() > crate::diagnostic::MAX_ERRORS {
             return None;
         }
         let candidates = self

@@ -1,7 +1,7 @@
 //! How large types are.
 
-use super::checker::{Checker, DEEPEST_TYPE, MOST_SCALARS};
-use super::substitution::{LARGEST_TYPE, size};
+use super::checker::{Checker, MAX_SCALARS, MAX_TYPE_DEPTH};
+use super::substitution::{MAX_TYPE_SIZE, size};
 use crate::ast::{CompositeKind, NodeId};
 use crate::source::Span;
 use crate::types::Type;
@@ -11,11 +11,11 @@ use num_traits::Zero;
 impl<'a> Checker<'a> {
     /// The type, unless it is too large to work with.
     pub(super) fn bounded(&mut self, ty: Type, span: Span) -> Type {
-        let wrong = if size(&ty) > LARGEST_TYPE || self.nesting(&ty) > DEEPEST_TYPE {
+        let wrong = if size(&ty) > MAX_TYPE_SIZE || self.nesting(&ty) > MAX_TYPE_DEPTH {
             true
         } else {
             matches!(ty, Type::Composite(..) | Type::Tuple(_) | Type::Stack(..))
-                && self.scalars(&ty) > MOST_SCALARS
+                && self.scalars(&ty) > MAX_SCALARS
         };
         if wrong {
             self.error(

@@ -5,11 +5,11 @@ use crate::types::Type;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// What each type parameter stands for.
+/// Type for each type parameter.
 pub(super) type Substitution = Vec<(NodeId, Type)>;
 
-/// The largest type, counted in its parts.
-pub(super) const LARGEST_TYPE: usize = 10_000;
+/// Maximum size of a type, counted in its parts.
+pub(super) const MAX_TYPE_SIZE: usize = 10_000;
 
 /// Pairs parameters with arguments.
 pub(super) fn substitution(parameters: &[TypeParameter], arguments: &[Type]) -> Substitution {
@@ -63,7 +63,7 @@ pub(super) fn size(ty: &Type) -> usize {
     let mut count = 0;
     any(ty, &mut |_| {
         count += 1;
-        count > LARGEST_TYPE
+        count > MAX_TYPE_SIZE
     });
     count
 }

@@ -1,6 +1,6 @@
 //! Uses of types: what they mean, and whether they are well formed (specification 7).
 
-use super::checker::{Checker, Entity, LONGEST_STACK, WIDEST};
+use super::checker::{Checker, Entity, MAX_STACK_LEN, MAX_WIDTH};
 use crate::ast::{
     CompositeKind, DeclarationKind, Expression, Name, NodeId, Parameter, TypeExpression,
     TypeExpressionKind, TypeParameter,
@@ -345,14 +345,14 @@ impl<'a> Checker<'a> {
             );
             return Type::Unknown;
         }
-        let Some(length) = self.natural(size, "the size of a stack", LONGEST_STACK) else {
+        let Some(length) = self.natural(size, "the size of a stack", MAX_STACK_LEN) else {
             return Type::Unknown;
         };
         Type::Stack(Box::new(element), length)
     }
 
     pub(super) fn width(&mut self, e: &'a Expression, least: u32) -> Option<u32> {
-        let width = self.natural(e, "a width", WIDEST)?;
+        let width = self.natural(e, "a width", MAX_WIDTH)?;
         if width < least {
             self.error(
                 "width",

@@ -1,6 +1,6 @@
 //! What follows what in a control.
 
-use super::{Graph, MOST_NODES, Shape, shortened};
+use super::{Graph, MAX_NODES, Shape, shortened};
 use crate::ast::{
     Block, Control, Declaration, DeclarationKind, Expression, ExpressionKind, Statement,
     StatementKind, Table, TablePropertyKind,
@@ -12,8 +12,8 @@ use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What of a table's actions, or of a row of statements, is shown at most.
-const MOST_LINES: usize = 10;
+/// Maximum number of lines of a box for a table's actions, or for a row of statements.
+const MAX_LINES: usize = 10;
 
 /// Where control comes from: a box and when.
 type Ends = Vec<(usize, String)>;
@@ -74,7 +74,7 @@ impl<'p> Builder<'p> {
     fn statements(&mut self, list: &[Statement], mut ends: Ends) -> Ends {
         let mut plain: Vec<String> = Vec::new();
         for statement in list {
-            if ends.is_empty() || self.graph.nodes.len() > MOST_NODES {
+            if ends.is_empty() || self.graph.nodes.len() > MAX_NODES {
                 // Nothing comes here.
                 return ends;
             }
@@ -95,9 +95,9 @@ impl<'p> Builder<'p> {
             return ends;
         }
         let mut lines = core::mem::take(plain);
-        if lines.len() > MOST_LINES {
-            let more = lines.len() - (MOST_LINES - 1);
-            lines.truncate(MOST_LINES - 1);
+        if lines.len() > MAX_LINES {
+            let more = lines.len() - (MAX_LINES - 1);
+            lines.truncate(MAX_LINES - 1);
             lines.push(format!("… {more} more"));
         }
         let node = self.after(ends, Shape::Action, String::new(), lines);
@@ -174,9 +174,9 @@ impl<'p> Builder<'p> {
                 _ => {}
             }
         }
-        if actions.len() > MOST_LINES {
-            let more = actions.len() - (MOST_LINES - 1);
-            actions.truncate(MOST_LINES - 1);
+        if actions.len() > MAX_LINES {
+            let more = actions.len() - (MAX_LINES - 1);
+            actions.truncate(MAX_LINES - 1);
             actions.push(format!("… {more} more"));
         }
         let mut lines = keys;

@@ -13,8 +13,8 @@ const BETWEEN: i32 = 26;
 const LAYERS: i32 = 22;
 /// Rounds of ordering and of moving.
 const ROUNDS: usize = 12;
-/// Places in layers at most, those that arrows only pass too.
-const MOST_VERTICES: usize = 20_000;
+/// Maximum number of places in layers, including those that only arrows pass.
+const MAX_VERTICES: usize = 20_000;
 
 /// A place in a layer: of a box, of a label, or where an arrow passes.
 #[derive(Clone, Debug)]
@@ -195,7 +195,7 @@ fn routes(graph: &Graph, vertices: &mut Vec<Vertex>) -> Option<Vec<(Vec<usize>, 
         all.extend(passed);
         all.push(edge.to);
         routes.push((all, label));
-        if vertices.len() > MOST_VERTICES {
+        if vertices.len() > MAX_VERTICES {
             return None;
         }
     }

@@ -15,10 +15,10 @@ use alloc::vec::Vec;
 pub use dot::dot;
 pub use svg::svg;
 
-/// More boxes than these make no picture.
-pub const MOST_NODES: usize = 2000;
+/// Maximum number of boxes of a graph.
+pub const MAX_NODES: usize = 2000;
 
-/// What a box stands for.
+/// Meaning of a box.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shape {
     /// Where it begins.
@@ -127,13 +127,13 @@ pub fn graphs(program: &Program, sources: &Sources, name: Option<&str>) -> Vec<G
 
 /// Cut to a width that fits into a box.
 fn shortened(text: &str) -> String {
-    const MOST: usize = 56;
+    const MAX_LABEL_CHARS: usize = 56;
     let text: Vec<&str> = text.split_whitespace().collect();
     let text = text.join(" ");
-    if text.chars().count() <= MOST {
+    if text.chars().count() <= MAX_LABEL_CHARS {
         return text;
     }
-    let mut out: String = text.chars().take(MOST - 1).collect();
+    let mut out: String = text.chars().take(MAX_LABEL_CHARS - 1).collect();
     out.push('…');
     out
 }

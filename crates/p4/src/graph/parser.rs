@@ -1,6 +1,6 @@
 //! A parser's states.
 
-use super::{Graph, MOST_NODES, Shape, shortened};
+use super::{Graph, MAX_NODES, Shape, shortened};
 use crate::ast::{Expression, ExpressionKind, Parser, State, Statement, StatementKind, Transition};
 use crate::print;
 use alloc::collections::BTreeMap;
@@ -9,8 +9,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// What of a state is shown at most.
-const MOST_LINES: usize = 8;
+/// Maximum number of lines of a box for a state.
+const MAX_LINES: usize = 8;
 
 pub(super) fn graph(parser: &Parser) -> Graph {
     let mut graph = Graph {
@@ -21,7 +21,7 @@ pub(super) fn graph(parser: &Parser) -> Graph {
     let mut known: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     let start = parser.states.iter().filter(|s| &*s.name.text == "start");
     let others = parser.states.iter().filter(|s| &*s.name.text != "start");
-    let states: Vec<&State> = start.chain(others).take(MOST_NODES).collect();
+    let states: Vec<&State> = start.chain(others).take(MAX_NODES).collect();
     for state in &states {
         let node = graph.node(Shape::State, &*state.name.text, lines(state));
         known.entry(state.name.text.clone()).or_insert(node);
@@ -81,9 +81,9 @@ fn lines(state: &State) -> Vec<String> {
     for statement in &state.statements {
         collect(statement, &mut out);
     }
-    if out.len() > MOST_LINES {
-        let more = out.len() - (MOST_LINES - 1);
-        out.truncate(MOST_LINES - 1);
+    if out.len() > MAX_LINES {
+        let more = out.len() - (MAX_LINES - 1);
+        out.truncate(MAX_LINES - 1);
         out.push(format!("… {more} more"));
     }
     if let Some(Transition::Select { selectors, .. }) = &state.transition {

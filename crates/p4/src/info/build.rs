@@ -22,10 +22,10 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Structs in structs are followed so deep.
-const DEEPEST: u32 = 64;
+/// Maximum nesting depth of structs that are followed.
+const MAX_DEPTH: u32 = 64;
 
-/// How many entries a table holds that says nothing of it.
+/// Number of entries of a table without `size`.
 const DEFAULT_SIZE: u64 = 1024;
 
 /// Describes a program, which was checked and lowered.
@@ -640,7 +640,7 @@ impl<'a> Builder<'a> {
             let mut annotations = vec![&field.annotations[..]];
             annotations.extend(outer);
             match inner(field) {
-                Some(fields) if depth < DEEPEST => {
+                Some(fields) if depth < MAX_DEPTH => {
                     self.leaves(fields, &format!("{name}."), &annotations, into, depth + 1);
                 }
                 _ => into.push(Leaf {

@@ -15,8 +15,8 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// Instances within instances are followed so deep.
-const DEEPEST: u32 = 64;
+/// Maximum nesting depth of instances that are followed.
+const MAX_DEPTH: u32 = 64;
 
 /// Declarations of a program, by name.
 #[derive(Default)]
@@ -118,7 +118,7 @@ impl<'a> Walk<'a, '_> {
 
     /// A parser or control as an instance with this name.
     fn instance(&mut self, block: &'a Declaration, prefix: &str, depth: u32) {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return;
         }
         match &block.kind {

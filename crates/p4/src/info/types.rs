@@ -77,8 +77,8 @@ pub struct TypeInfo {
     pub new_types: BTreeMap<Arc<str>, (NewType, Notes)>,
 }
 
-/// Types within types are followed so deep.
-const DEEPEST: u32 = 64;
+/// Maximum nesting depth of types that are followed.
+const MAX_DEPTH: u32 = 64;
 
 /// Describes types, and remembers the named ones.
 pub(super) struct Converter<'a> {
@@ -96,7 +96,7 @@ impl Converter<'_> {
     }
 
     fn with(&mut self, ty: &Type, arguments: &Arguments, depth: u32) -> Option<DataType> {
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         Some(match ty {
@@ -250,7 +250,7 @@ impl Converter<'_> {
         let DeclarationKind::Composite { fields, .. } = &declaration.kind else {
             return None;
         };
-        if depth > DEEPEST {
+        if depth > MAX_DEPTH {
             return None;
         }
         for field in fields {
@@ -325,7 +325,7 @@ impl Converter<'_> {
                 Some((uri, width)) => NewType::Translated(uri, width),
                 None => {
                     let mut ty = self.checked.types.get(&id)?.clone();
-                    for _ in 0..DEEPEST {
+                    for _ in 0..MAX_DEPTH {
                         let Type::New(inner) = ty else { break };
                         ty = self.checked.types.get(&inner)?.clone();
                     }
@@ -354,7 +354,7 @@ impl Converter<'_> {
     /// How many bits a controller gives for a value; 0 where it gives a string.
     pub(super) fn width(&self, ty: &Type) -> Option<u32> {
         let mut ty = ty.clone();
-        for depth in 0..DEEPEST {
+        for depth in 0..MAX_DEPTH {
             ty = match ty {
                 Type::Bool => return Some(1),
                 Type::Bits(width) | Type::Signed(width) | Type::Varbit(width) => {

@@ -59,7 +59,7 @@ impl<'a> Lowerer<'a> {
 
     /// How many bits a value of the type takes in a packet (specification, 9.1).
     fn size_of(&mut self, ty: &Type, is_most: bool, depth: u32) -> u64 {
-        if depth > super::MOST_NESTING {
+        if depth > super::MAX_DEPTH {
             return 0;
         }
         match self.shape(ty) {

@@ -310,7 +310,7 @@ impl<'a> Lowerer<'a> {
         into: &mut Vec<(Arc<str>, Ty)>,
         depth: u32,
     ) {
-        if depth > super::MOST_NESTING || into.len() > super::MOST_SLOTS {
+        if depth > super::MAX_DEPTH || into.len() > super::MAX_SLOTS {
             return;
         }
         match self.shape(ty) {

@@ -51,12 +51,13 @@ use nic::Nic;
 use storage::{Storage, Target};
 use values::{InstanceId, Value};
 
-/// More slots than this no program has for a good reason; a header stack of a million elements has.
-const MOST_SLOTS: usize = 200_000;
-/// Statements and blocks, after inlining.
-const MOST_STATEMENTS: usize = 200_000;
-/// Types within types, calls within calls.
-const MOST_NESTING: u32 = 64;
+/// Maximum number of slots. No program needs more for a good reason; a header stack of a million
+/// elements does.
+const MAX_SLOTS: usize = 200_000;
+/// Maximum number of statements and blocks after inlining.
+const MAX_STATEMENTS: usize = 200_000;
+/// Maximum nesting depth of types, and of calls.
+const MAX_DEPTH: u32 = 64;
 
 /// The program for the architecture whose package `main` instantiates; `None` when there is no `main`, or when an error was told.
 #[must_use]
@@ -276,7 +277,7 @@ impl<'a> Lowerer<'a> {
             self.complain(stopped());
             return true;
         }
-        let full = self.built + self.body.size() > MOST_STATEMENTS;
+        let full = self.built + self.body.size() > MAX_STATEMENTS;
         if full {
             self.too_large("statements");
         }
@@ -288,11 +289,11 @@ impl<'a> Lowerer<'a> {
         if self.is_full() {
             return false;
         }
-        if self.depth >= MOST_NESTING {
+        if self.depth >= MAX_DEPTH {
             self.error(
                 "too-deep",
                 span,
-                format!("calls are nested deeper than {MOST_NESTING}"),
+                format!("calls are nested deeper than {MAX_DEPTH}"),
             );
             return false;
         }

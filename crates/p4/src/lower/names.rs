@@ -87,7 +87,7 @@ impl<'a> Lowerer<'a> {
     }
 
     fn key_part(&mut self, expr: &'a Expression, depth: u32) -> String {
-        if depth > super::MOST_NESTING {
+        if depth > super::MAX_DEPTH {
             return "...".into();
         }
         let mut part = |e| self.key_part(e, depth + 1);
@@ -128,7 +128,7 @@ impl<'a> Lowerer<'a> {
 
     /// The base in which p4c shows a number: that of the literal from which it comes first.
     fn radix(&self, expr: &Expression, depth: u32) -> u32 {
-        if depth > super::MOST_NESTING {
+        if depth > super::MAX_DEPTH {
             return 10;
         }
         match &expr.kind {
@@ -191,7 +191,7 @@ impl<'a> Lowerer<'a> {
 
 /// An expression as a programmer writes it, without needless brackets.
 fn expression(expr: &Expression, depth: u32) -> String {
-    if depth > super::MOST_NESTING {
+    if depth > super::MAX_DEPTH {
         return "...".into();
     }
     let inner = |e: &Expression| expression(e, depth + 1);

@@ -55,7 +55,7 @@ impl<'a> Lowerer<'a> {
         let Made::Package(declaration) = self.made(package) else {
             return;
         };
-        if depth > super::MOST_NESTING {
+        if depth > super::MAX_DEPTH {
             return;
         }
         let DeclarationKind::PackageType { parameters, .. } = &declaration.kind else {

@@ -254,7 +254,7 @@ impl<'a> Lowerer<'a> {
         annotations: &[Annotation],
         depth: u32,
     ) -> Storage {
-        if self.program.slots.len() > super::MOST_SLOTS || depth > super::MOST_NESTING {
+        if self.program.slots.len() > super::MAX_SLOTS || depth > super::MAX_DEPTH {
             self.too_large("variables");
             return Storage::Nothing;
         }
@@ -321,7 +321,7 @@ impl<'a> Lowerer<'a> {
     ) -> Option<Vec<Storage>> {
         let mut elements = Vec::new();
         for at in 0..size {
-            if self.program.slots.len() > super::MOST_SLOTS {
+            if self.program.slots.len() > super::MAX_SLOTS {
                 self.too_large("variables");
                 return None;
             }
@@ -441,7 +441,7 @@ impl<'a> Lowerer<'a> {
     }
 
     pub fn temporary_slot(&mut self, name: &str, ty: Ty) -> SlotId {
-        if self.program.slots.len() > super::MOST_SLOTS {
+        if self.program.slots.len() > super::MAX_SLOTS {
             self.too_large("variables");
         }
         let name = self.local_name(name);

@@ -285,7 +285,7 @@ impl<'a> Lowerer<'a> {
 
     /// How many bits all scalars of a type have, headers as if valid; of varbits the most.
     pub fn width_of(&mut self, ty: &Type, depth: u32) -> u64 {
-        if depth > super::MOST_NESTING {
+        if depth > super::MAX_DEPTH {
             return 0;
         }
         match self.shape(ty) {

@@ -12,10 +12,10 @@ use alloc::vec::Vec;
 use num_bigint::BigInt;
 use num_traits::Zero;
 
-/// How deep expressions and blocks may nest.
-const MOST_DEPTH: u32 = 200;
+/// Maximum nesting depth of expressions and blocks.
+const MAX_DEPTH: u32 = 200;
 
-/// An error was told; the caller goes on behind the next `;` or `}`.
+/// An error was reported; the caller continues after the next `;` or `}`.
 pub(super) struct Reported;
 
 /// The result of reading something.
@@ -26,7 +26,7 @@ pub(super) struct Cursor<'a> {
     tokens: &'a [Token],
     at: usize,
     depth: u32,
-    /// How many operators the expression may still have: a chain of them is a deep tree too.
+    /// Number of operators that the expression may still have: a chain of them is a deep tree too.
     operators: u32,
     pub diagnostics: &'a mut Diagnostics,
 }
@@ -225,8 +225,8 @@ impl<'a> Cursor<'a> {
 
     /// Bounds how deep something nests.
     pub fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Read<T>) -> Read<T> {
-        if self.depth == MOST_DEPTH {
-            let message = format!("more than {MOST_DEPTH} levels of nesting");
+        if self.depth == MAX_DEPTH {
+            let message = format!("more than {MAX_DEPTH} levels of nesting");
             return Err(self.error("too-deep", self.span(), message));
         }
         self.depth += 1;
@@ -257,7 +257,7 @@ impl<'a> Cursor<'a> {
 
     /// An expression of any operators.
     pub fn expression(&mut self) -> Read<Expr> {
-        self.operators = MOST_DEPTH;
+        self.operators = MAX_DEPTH;
         self.binary(0)
     }
 
@@ -269,7 +269,7 @@ impl<'a> Cursor<'a> {
             }
             self.at += tokens;
             let Some(rest) = self.operators.checked_sub(1) else {
-                let message = format!("more than {MOST_DEPTH} operators in one expression");
+                let message = format!("more than {MAX_DEPTH} operators in one expression");
                 return Err(self.error("too-deep", left.span, message));
             };
             self.operators = rest;
@@ -395,7 +395,7 @@ impl<'a> Cursor<'a> {
         let mut parts = 0;
         loop {
             parts += 1;
-            if parts > MOST_DEPTH {
+            if parts > MAX_DEPTH {
                 return Err(self.error("too-deep", expr.span, "too many parts in one reference"));
             }
             if self.accept(Symbol::OpenBracket) {
@@ -457,9 +457,9 @@ impl<'a> Cursor<'a> {
         let width = match width {
             None => None,
             Some((bits, signed)) => match bits.parse::<u32>() {
-                Ok(bits) if (1..=super::MOST_WIDTH).contains(&bits) => Some((bits, signed)),
+                Ok(bits) if (1..=super::MAX_WIDTH).contains(&bits) => Some((bits, signed)),
                 _ => {
-                    let most = super::MOST_WIDTH;
+                    let most = super::MAX_WIDTH;
                     return Err(self.error(
                         "width",
                         span,

@@ -341,12 +341,12 @@ impl Translator<'_, '_> {
             .and_then(|o| o.to_u32())
             .zip(constant(width).and_then(|w| w.to_u32()))
             .filter(|(offset, width)| {
-                *width > 0 && offset.saturating_add(*width) <= super::MOST_WIDTH
+                *width > 0 && offset.saturating_add(*width) <= super::MAX_WIDTH
             });
         let Some((offset, width)) = numbers else {
             let message = format!(
                 "`current` takes two numbers, an offset from 0 and a width from 1, together at most {}",
-                super::MOST_WIDTH
+                super::MAX_WIDTH
             );
             return self.broken("current", span, message);
         };

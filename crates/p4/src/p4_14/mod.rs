@@ -26,8 +26,8 @@ use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
-/// How many bits a field may have.
-const MOST_WIDTH: u32 = 65_536;
+/// Maximum width of a field, bits.
+const MAX_WIDTH: u32 = 65_536;
 
 /// Whether the tokens are those of a P4_14 program: the first declaration that only one of the two languages has decides.
 #[must_use]

@@ -468,8 +468,8 @@ fn sized_type(c: &mut Cursor<'_>) -> Read<Option<(u32, bool)>> {
         Some(TokenKind::Integer(text)) => text.parse::<u32>().ok(),
         _ => None,
     };
-    let Some(width) = width.filter(|w| (1..=super::MOST_WIDTH).contains(w)) else {
-        let most = super::MOST_WIDTH;
+    let Some(width) = width.filter(|w| (1..=super::MAX_WIDTH).contains(w)) else {
+        let most = super::MAX_WIDTH;
         return Err(c.error(
             "width",
             span,

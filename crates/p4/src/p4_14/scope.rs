@@ -1,6 +1,6 @@
 //! What the names of a P4_14 program stand for, and the widths of its fields.
 
-use super::MOST_WIDTH;
+use super::MAX_WIDTH;
 use super::tree::{Expr, ExprKind, HeaderType, Tree};
 use crate::ast::{BinaryOperator, Name, UnaryOperator};
 use crate::diagnostic::{Diagnostic, Diagnostics};
@@ -302,12 +302,12 @@ fn shape(header: &HeaderType, diagnostics: &mut Diagnostics) -> Shape {
         }
         let ty = match &field.width {
             Some(width) => match constant(width).and_then(|w| w.to_u32()) {
-                Some(width) if (1..=MOST_WIDTH).contains(&width) => {
+                Some(width) if (1..=MAX_WIDTH).contains(&width) => {
                     fixed = fixed.saturating_add(width);
                     Ty::Bits(width, field.signed)
                 }
                 _ => {
-                    let message = format!("a field has 1 to {MOST_WIDTH} bits");
+                    let message = format!("a field has 1 to {MAX_WIDTH} bits");
                     diagnostics.push(Diagnostic::error("width", width.span, message));
                     Ty::Bits(1, false)
                 }
@@ -330,11 +330,11 @@ fn shape(header: &HeaderType, diagnostics: &mut Diagnostics) -> Shape {
             saturating: field.saturating,
         });
     }
-    if fixed > 8 * MOST_WIDTH {
+    if fixed > 8 * MAX_WIDTH {
         let message = format!(
             "`{}` has more than {} bits",
             header.name.text,
-            8 * MOST_WIDTH
+            8 * MAX_WIDTH
         );
         diagnostics.push(Diagnostic::error("width", header.span, message));
     }
@@ -376,11 +376,11 @@ fn max_varbit(header: &HeaderType, fixed: u32, span: Span, diagnostics: &mut Dia
         .and_then(|m| m.to_u32())
         .and_then(|m| m.checked_mul(8))
         .and_then(|m| m.checked_sub(fixed));
-    match bits.filter(|b| (1..=MOST_WIDTH).contains(b)) {
+    match bits.filter(|b| (1..=MAX_WIDTH).contains(b)) {
         Some(bits) => bits,
         None => {
             let message = format!(
-                "`max_length` must leave 1 to {MOST_WIDTH} bits besides the {fixed} of the other fields"
+                "`max_length` must leave 1 to {MAX_WIDTH} bits besides the {fixed} of the other fields"
             );
             diagnostics.push(Diagnostic::error("varbit", most.span, message));
             8
@@ -450,7 +450,7 @@ pub(super) fn constant(expr: &Expr) -> Option<BigInt> {
 
 fn fold(operator: BinaryOperator, left: BigInt, right: &BigInt) -> Option<BigInt> {
     use BinaryOperator as B;
-    let shift = || right.to_u32().filter(|n| *n <= MOST_WIDTH);
+    let shift = || right.to_u32().filter(|n| *n <= MAX_WIDTH);
     let value = match operator {
         B::Add => left + right,
         B::Subtract => left - right,
@@ -464,7 +464,7 @@ fn fold(operator: BinaryOperator, left: BigInt, right: &BigInt) -> Option<BigInt
         B::BitXor => left ^ right,
         _ => return None,
     };
-    (value.bits() <= 8 * u64::from(MOST_WIDTH)).then_some(value)
+    (value.bits() <= 8 * u64::from(MAX_WIDTH)).then_some(value)
 }
 
 /// The value of a comparison of numbers.

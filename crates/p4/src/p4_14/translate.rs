@@ -512,7 +512,7 @@ impl<'t> Translator<'t, '_> {
             .and_then(|w| w.to_u32());
         Ty::Bits(
             width
-                .filter(|w| (1..=super::MOST_WIDTH).contains(w))
+                .filter(|w| (1..=super::MAX_WIDTH).contains(w))
                 .unwrap_or(32),
             declaration.signed,
         )
@@ -610,10 +610,10 @@ impl<'t> Translator<'t, '_> {
                     if let Some(width) = &register.width
                         && constant(width)
                             .and_then(|w| w.to_u32())
-                            .is_none_or(|w| w == 0 || w > super::MOST_WIDTH)
+                            .is_none_or(|w| w == 0 || w > super::MAX_WIDTH)
                     {
                         let message =
-                            format!("a register has cells of 1 to {} bits", super::MOST_WIDTH);
+                            format!("a register has cells of 1 to {} bits", super::MAX_WIDTH);
                         self.error("width", width.span, message);
                     }
                     self.type_of(ty, span)

@@ -3,7 +3,7 @@
 //! Only in programs that have more `{` than `}`: there a word that cannot stand between the braces around it tells that they end before it.
 
 use super::Reader;
-use super::types::MOST_AHEAD;
+use super::types::MAX_LOOKAHEAD;
 use crate::token::{Keyword, Symbol, Token};
 
 /// What stands between braces.
@@ -89,7 +89,7 @@ impl Reader<'_, '_> {
     fn behind_brackets(&self, open: usize) -> usize {
         let mut depth = 0_u32;
         let mut at = open;
-        while let Some(token) = self.look(at).filter(|_| at < open + MOST_AHEAD) {
+        while let Some(token) = self.look(at).filter(|_| at < open + MAX_LOOKAHEAD) {
             at += 1;
             if token.is(Symbol::OpenParen) || token.is(Symbol::OpenBracket) {
                 depth += 1;

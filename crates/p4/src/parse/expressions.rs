@@ -1,6 +1,6 @@
 //! Expressions.
 
-use super::{MOST_BITS, MOST_NESTED, Parsed, Reader};
+use super::{MAX_DEPTH, MAX_LITERAL_BITS, Parsed, Reader};
 use crate::ast::{Argument, BinaryOperator, Expression, ExpressionKind, UnaryOperator};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -45,7 +45,7 @@ impl Reader<'_, '_> {
             _ => 0,
         };
         let span = start.to(self.before());
-        if most >= MOST_NESTED {
+        if most >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         let id = self.id();
@@ -462,8 +462,10 @@ impl Reader<'_, '_> {
         };
         let digits: String = digits.chars().filter(|c| *c != '_').collect();
         let bad = |message: String| Diagnostic::error("bad-integer", span, message);
-        if digits.len() > MOST_BITS as usize {
-            let diagnostic = bad(format!("an integer may have at most {MOST_BITS} digits"));
+        if digits.len() > MAX_LITERAL_BITS as usize {
+            let diagnostic = bad(format!(
+                "an integer may have at most {MAX_LITERAL_BITS} digits"
+            ));
             return Err(self.fail(diagnostic));
         }
         let Some(mut value) = BigUint::parse_bytes(digits.as_bytes(), radix) else {
@@ -477,9 +479,9 @@ impl Reader<'_, '_> {
                 radix,
             });
         };
-        let Some(width) = width.parse().ok().filter(|w| *w <= MOST_BITS) else {
+        let Some(width) = width.parse().ok().filter(|w| *w <= MAX_LITERAL_BITS) else {
             let diagnostic = bad(format!(
-                "a literal is at most {MOST_BITS} bits wide, not {width}"
+                "a literal is at most {MAX_LITERAL_BITS} bits wide, not {width}"
             ));
             return Err(self.fail(diagnostic));
         };

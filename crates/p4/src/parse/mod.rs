@@ -23,12 +23,13 @@ use alloc::vec::Vec;
 use braces::Holds;
 use scopes::Scopes;
 
-/// How deep expressions, types and statements may nest, and how long a chain such as `a + b + ...` may be.
-pub const MOST_NESTED: u16 = 256;
-/// The widest literal, and how many digits a literal may have.
-pub const MOST_BITS: u32 = 65_536;
+/// Maximum nesting depth of expressions, types and statements, and maximum length of a chain such
+/// as `a + b + ...`.
+pub const MAX_DEPTH: u16 = 256;
+/// Maximum width of a literal, bits, and maximum number of its digits.
+pub const MAX_LITERAL_BITS: u32 = 65_536;
 
-/// Reads a program. What cannot be read is told and left out.
+/// Reads a program. Unreadable parts are reported and left out.
 #[must_use]
 pub fn parse(tokens: &[Token], sources: &Sources, diagnostics: &mut Diagnostics) -> Program {
     let end = tokens.last().map_or_else(
@@ -252,7 +253,7 @@ impl<'t> Reader<'t, '_> {
 
     /// Runs what nests inside what is being read, unless that is too deep already.
     fn deeper<T>(&mut self, read: impl FnOnce(&mut Self) -> Parsed<T>) -> Parsed<T> {
-        if self.depth >= MOST_NESTED {
+        if self.depth >= MAX_DEPTH {
             let reported = self.too_deep(self.here());
             return Err(reported);
         }
@@ -267,7 +268,7 @@ impl<'t> Reader<'t, '_> {
             Diagnostic::error(
                 "too-deep",
                 span,
-                format!("this nests more than {MOST_NESTED} deep, or is a chain of more than {MOST_NESTED} operators"),
+                format!("this nests more than {MAX_DEPTH} deep, or is a chain of more than {MAX_DEPTH} operators"),
             )
             .help("name a part of it by a constant, variable, action or function"),
         )

@@ -1,6 +1,6 @@
 //! Types, and looking ahead over them.
 
-use super::{MOST_NESTED, Parsed, Reader};
+use super::{MAX_DEPTH, Parsed, Reader};
 use crate::ast::{Expression, Name, NodeId, TypeExpression, TypeExpressionKind, TypeParameter};
 use crate::diagnostic::Diagnostic;
 use crate::source::Span;
@@ -8,8 +8,8 @@ use crate::token::{Keyword, Symbol, Token, TokenKind};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 
-/// How many tokens a type may have where it must be told from an expression.
-pub(super) const MOST_AHEAD: usize = 2000;
+/// Maximum number of tokens of a type where the parser must distinguish it from an expression.
+pub(super) const MAX_LOOKAHEAD: usize = 2000;
 
 impl Reader<'_, '_> {
     fn type_node(&mut self, start: Span, kind: TypeExpressionKind) -> Parsed<TypeExpression> {
@@ -27,7 +27,7 @@ impl Reader<'_, '_> {
             _ => 0,
         };
         let span = start.to(self.before());
-        if most >= MOST_NESTED {
+        if most >= MAX_DEPTH {
             return Err(self.too_deep(span));
         }
         let id = self.id();
@@ -244,7 +244,7 @@ impl Reader<'_, '_> {
 
     /// How many tokens the type has that begins `ahead`, any name taken as a type; `None` when none does.
     pub(super) fn type_length(&self, ahead: usize) -> Option<usize> {
-        let end = self.type_end(self.at + ahead, self.at + ahead + MOST_AHEAD, 0)?;
+        let end = self.type_end(self.at + ahead, self.at + ahead + MAX_LOOKAHEAD, 0)?;
         Some(end - self.at - ahead)
     }
 
@@ -312,7 +312,7 @@ impl Reader<'_, '_> {
     /// Behind the type arguments that begin `ahead` with a `<`.
     pub(super) fn type_arguments_length(&self, ahead: usize) -> Option<usize> {
         let open = self.at + ahead;
-        Some(self.arguments_end(open, open + MOST_AHEAD, 0)? - open)
+        Some(self.arguments_end(open, open + MAX_LOOKAHEAD, 0)? - open)
     }
 
     /// The token that closes the bracket of whatever kind at `open`.

@@ -71,11 +71,12 @@ pub fn run(program: &mut Program) -> bool {
     changed
 }
 
-/// So many slots times blocks take 64 MiB, and time as often as loops need rounds. Larger bodies stay as they are.
-const MOST_PLACES: usize = 1 << 29;
+/// Maximum number of slots times blocks. They take 64 MiB, and time for each round that loops need.
+/// Larger bodies are not changed.
+const MAX_PLACES: usize = 1 << 29;
 
 fn run_body(body: &mut Body, shape: &Shape, after: &Set) -> bool {
-    if body.blocks.len().saturating_mul(shape.slots.len()) > MOST_PLACES {
+    if body.blocks.len().saturating_mul(shape.slots.len()) > MAX_PLACES {
         return false;
     }
     let nothing = Set::new(shape.slots.len());

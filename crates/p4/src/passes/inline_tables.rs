@@ -16,19 +16,20 @@ use crate::value::{Bits, mask};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// Tables with more entries are looked up faster than they are compared with one by one.
-const MOST_ENTRIES: usize = 16;
-/// The most statements that may come instead of one application of a table.
-const MOST_STATEMENTS: usize = 128;
-/// The most statements that may come of all tables together: a control that is applied often has its tables as often.
-const MOST_IN_ALL: usize = 8192;
+/// Maximum number of entries of an inlined table; a lookup is faster than more comparisons.
+const MAX_ENTRIES: usize = 16;
+/// Maximum number of statements that replace one application of a table.
+const MAX_STATEMENTS: usize = 128;
+/// Maximum number of statements of all inlined tables together. A control that is applied often has
+/// its tables as often.
+const MAX_TOTAL_STATEMENTS: usize = 8192;
 
 /// Runs the pass; says whether anything changed.
 pub fn run(program: &mut Program) -> bool {
     let constant: Vec<bool> = (program.tables.iter())
         .map(|table| is_constant(program, table))
         .collect();
-    let mut left = MOST_IN_ALL;
+    let mut left = MAX_TOTAL_STATEMENTS;
     let mut changed = false;
     for section in 0..program.sections.len() {
         // From the end, so that the numbers of blocks before stay.
@@ -55,10 +56,10 @@ pub fn run(program: &mut Program) -> bool {
 fn is_constant(program: &Program, table: &Table) -> bool {
     let alone = table.implementation.is_none() && table.direct.is_empty() && !table.idle_timeout;
     let fixed = table.const_default && (table.keys.is_empty() || table.const_entries);
-    let simple = table.entries.len() <= MOST_ENTRIES && order(table).is_some();
+    let simple = table.entries.len() <= MAX_ENTRIES && order(table).is_some();
     alone && fixed && simple && {
         let instead = Instead::new(program, table);
-        instead.size() <= MOST_STATEMENTS && instead.calls.iter().all(|call| call.plain)
+        instead.size() <= MAX_STATEMENTS && instead.calls.iter().all(|call| call.plain)
     }
 }
 

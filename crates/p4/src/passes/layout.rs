@@ -5,7 +5,7 @@
 //!
 //! - a header of which nobody reads or emits anything is not extracted, but skipped;
 //! - neighbouring fields of a header that are extracted and emitted, and that nobody names, become one slot of at most 64 bits;
-//! - slots that nobody names at all are taken away, and the others numbered anew.
+//! - slots that nobody names at all are taken away, and the others numbered again.
 //!
 //! What others see by its slot stays: an architecture's own metadata, `@field_list`s, parameters of actions and methods, whatever a call names. An
 //! architecture that hands a parameter from section to section does so field by field: fields of the same name of parameters of the same type
@@ -21,8 +21,8 @@ use alloc::sync::Arc;
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// The widest slot that is made of fields.
-const WIDEST: u32 = 64;
+/// Maximum width of a slot that is made of fields, bits.
+const MAX_SLOT_BITS: u32 = 64;
 
 /// Runs the pass; says whether anything changed. Numbers of slots and headers change: nothing that names them may be kept from before.
 pub fn run(program: &mut Program) -> bool {
@@ -164,14 +164,17 @@ fn join(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
         for field in &header.fields {
             let slot = &program.slots[field.index()];
             let width = slot.ty.width();
-            if named.has(*field, alike) || matches!(slot.ty, Ty::Varbit(_)) || width > WIDEST {
+            if named.has(*field, alike) || matches!(slot.ty, Ty::Varbit(_)) || width > MAX_SLOT_BITS
+            {
                 open = None;
                 fields.push(*field);
                 continue;
             }
             let name = Arc::clone(&slot.name);
             match open {
-                Some(before) if program.slots[before.index()].ty.width() + width <= WIDEST => {
+                Some(before)
+                    if program.slots[before.index()].ty.width() + width <= MAX_SLOT_BITS =>
+                {
                     let last = name.rsplit('.').next().unwrap_or(&name);
                     let whole = &mut program.slots[before.index()];
                     whole.name = format!("{}+{last}", whole.name).into();
@@ -203,7 +206,7 @@ fn join(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
     !part_of.is_empty()
 }
 
-/// Takes away headers that nothing extracts or emits, and slots that nobody names, and numbers the others anew.
+/// Takes away headers that nothing extracts or emits, and slots that nobody names, and numbers the others again.
 fn sweep(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
     let mut kept = vec![false; program.headers.len()];
     for stack in &program.stacks {

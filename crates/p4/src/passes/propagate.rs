@@ -13,7 +13,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec;
 use alloc::vec::Vec;
 
-/// What is known of slots at one place.
+/// Facts about slots at one place.
 #[derive(Clone, Default)]
 struct Known {
     /// A constant, or what another slot holds.
@@ -24,8 +24,9 @@ struct Known {
     others: BTreeMap<SlotId, BTreeSet<Bits>>,
 }
 
-/// How much is kept of what is known at the ends of a body's blocks. What is beyond is forgotten: the program stays right, and as it is there.
-const MOST_KEPT: usize = 1_000_000;
+/// Maximum number of facts that are kept for the ends of a body's blocks. Further ones are dropped:
+/// the program stays correct, but is optimised less.
+const MAX_FACTS: usize = 1_000_000;
 
 /// Runs the pass; says whether anything changed.
 pub fn run(program: &mut Program) -> bool {
@@ -52,7 +53,7 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
     }
     let mut changed = false;
     let mut ends: Vec<Option<Known>> = vec![None; body.blocks.len()];
-    let mut room = MOST_KEPT;
+    let mut room = MAX_FACTS;
     for index in 0..body.blocks.len() {
         let mut known = match preds[index].as_slice() {
             [one] if index > 0 && *one < index => {
@@ -109,24 +110,24 @@ fn run_body(body: &mut Body, shape: &Shape, slots: &[Slot]) -> bool {
 /// One of the ways out of a block.
 struct Edge {
     to: BlockId,
-    /// The case of a select or the side of a branch: 0 is yes. The default comes behind the cases.
+    /// The case of a select or the side of a branch: 0 is yes. The default comes after the cases.
     number: usize,
 }
 
-/// What each of more ways tells is not worth the time.
-const MOST_EDGES: usize = 256;
+/// Maximum number of edges out of a block that are analysed.
+const MAX_EDGES: usize = 256;
 
 fn edges(terminator: &Terminator) -> Vec<Edge> {
     let all = successors(terminator).into_iter().enumerate();
     let all: Vec<Edge> = all.map(|(number, to)| Edge { to, number }).collect();
-    if all.len() > MOST_EDGES {
+    if all.len() > MAX_EDGES {
         return Vec::new();
     }
     all
 }
 
 impl Edge {
-    /// What is known when this way was gone, and no other that leads to the same block.
+    /// Adds the facts that hold when this is the only edge taken to its block.
     fn implies(&self, terminator: &Terminator, known: &mut Known, shape: &Shape) {
         match terminator {
             Terminator::Branch { condition, .. } => {

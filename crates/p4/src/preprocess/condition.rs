@@ -9,11 +9,12 @@ use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How deep a condition may nest.
-const MOST_NESTED: u32 = 100;
+/// Maximum nesting depth of a condition.
+const MAX_DEPTH: u32 = 100;
 
 impl Preprocessor<'_> {
-    /// Whether `#if ...`, `#ifdef NAME`, `#ifndef NAME` holds; a bad condition is told and does not hold.
+    /// Whether `#if ...`, `#ifdef NAME`, `#ifndef NAME` holds; a bad condition is reported and does
+    /// not hold.
     pub(super) fn holds(
         &mut self,
         lexer: &mut Lexer<'_>,
@@ -132,11 +133,11 @@ impl<'t> Reader<'t> {
 
     fn deeper(&mut self) -> Result<(), Fault> {
         self.depth += 1;
-        if self.depth > MOST_NESTED {
+        if self.depth > MAX_DEPTH {
             let span = self.peek().map_or(self.end, |t| t.span);
             return Err((
                 span,
-                format!("a condition nests more than {MOST_NESTED} deep"),
+                format!("a condition nests more than {MAX_DEPTH} deep"),
             ));
         }
         Ok(())

@@ -1,6 +1,6 @@
 //! `#define`, and the replacement of macros.
 
-use super::{MOST_TOKENS, Preprocessor};
+use super::{MAX_TOKENS, Preprocessor};
 use crate::diagnostic::{Diagnostic, Diagnostics};
 use crate::lex::Lexer;
 use crate::source::Span;
@@ -11,10 +11,10 @@ use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// How deep macros may stand in one another's bodies and arguments.
-const MOST_NESTED: u32 = 100;
+/// Maximum nesting depth of macros in bodies and arguments of other macros.
+const MAX_DEPTH: u32 = 100;
 
-/// What a name is replaced with.
+/// Replacement of a name.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Macro {
     /// The arguments' names; `None` without brackets.
@@ -178,11 +178,11 @@ impl Preprocessor<'_> {
     ) {
         while let Some((token, hidden)) = work.pending.pop() {
             self.replaced += 1;
-            if self.replaced > MOST_TOKENS {
+            if self.replaced > MAX_TOKENS {
                 return self.stop(
                     "macro-too-large",
                     token.span,
-                    format!("macros give more than {MOST_TOKENS} tokens"),
+                    format!("macros give more than {MAX_TOKENS} tokens"),
                 );
             }
             let Some(name) = token.name().cloned() else {
@@ -204,11 +204,11 @@ impl Preprocessor<'_> {
             };
             let found = found.clone();
             let nested = hidden.as_ref().map_or(0, |h| h.depth) + 1;
-            if nested > MOST_NESTED || depth > MOST_NESTED {
+            if nested > MAX_DEPTH || depth > MAX_DEPTH {
                 return self.stop(
                     "macro-too-deep",
                     token.span,
-                    format!("macros stand more than {MOST_NESTED} deep in one another"),
+                    format!("macros stand more than {MAX_DEPTH} deep in one another"),
                 );
             }
             let mut body = match &found.parameters {
@@ -426,7 +426,7 @@ impl Preprocessor<'_> {
             if let Some(first) = out.get_mut(from) {
                 first.space = token.space;
             }
-            if self.replaced > MOST_TOKENS {
+            if self.replaced > MAX_TOKENS {
                 break;
             }
         }

@@ -18,14 +18,14 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use macros::Macro;
 
-/// How deep files may include one another.
-pub const MOST_INCLUDES: u32 = 64;
-/// How many bytes a program may have, with all that it includes.
-pub const MOST_TEXT: usize = 32 << 20;
-/// How many tokens a program may have, and how many its macros may give.
-pub const MOST_TOKENS: usize = 4 << 20;
+/// Maximum depth of files that include one another.
+pub const MAX_INCLUDE_DEPTH: u32 = 64;
+/// Maximum length of a program with all its includes, bytes.
+pub const MAX_TEXT_LEN: usize = 32 << 20;
+/// Maximum number of tokens of a program, and of tokens that its macros produce.
+pub const MAX_TOKENS: usize = 4 << 20;
 
-/// What is decided outside the program.
+/// Settings from outside the program.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {
     /// Macros defined before the first line, as `-D NAME=TEXT` does.
@@ -117,13 +117,13 @@ impl Preprocessor<'_> {
     /// `from` is the directive that includes it.
     fn file(&mut self, name: &str, text: &str, from: Span, depth: u32) {
         self.text = self.text.saturating_add(text.len());
-        let base = if self.text <= MOST_TEXT {
+        let base = if self.text <= MAX_TEXT_LEN {
             self.sources.add(name, text)
         } else {
             None
         };
         let Some(base) = base else {
-            let limit = MOST_TEXT >> 20;
+            let limit = MAX_TEXT_LEN >> 20;
             return self.stop(
                 "too-large",
                 from,
@@ -155,12 +155,12 @@ impl Preprocessor<'_> {
             } else if active {
                 let token = self.choose_lines(token, &name, depth, &mut open);
                 self.expand(token, &mut lexer, &name);
-                if self.out.len() > MOST_TOKENS {
+                if self.out.len() > MAX_TOKENS {
                     let span = self.out.last().map_or(from, |t| t.span);
                     self.stop(
                         "too-large",
                         span,
-                        format!("the program has more than {MOST_TOKENS} tokens"),
+                        format!("the program has more than {MAX_TOKENS} tokens"),
                     );
                 }
             } else {
@@ -380,11 +380,11 @@ impl Preprocessor<'_> {
             start,
             end: start + length as u32,
         };
-        if depth + 1 >= MOST_INCLUDES {
+        if depth + 1 >= MAX_INCLUDE_DEPTH {
             return self.stop(
                 "include-depth",
                 span,
-                format!("files include one another more than {MOST_INCLUDES} deep"),
+                format!("files include one another more than {MAX_INCLUDE_DEPTH} deep"),
             );
         }
         match self.includes.read(&name, system, from) {

@@ -7,8 +7,9 @@ use super::instruction::{Instruction, MEMORY, op};
 use super::observed::Observed;
 use alloc::vec::Vec;
 
-/// Bytes of the shortest header in a chain: extension headers of IPv6, and authentication headers.
-const SHORTEST_EXTENSION: usize = 8;
+/// Minimum length of a header in a chain, bytes: extension headers of IPv6, and authentication
+/// headers.
+const MIN_EXTENSION_LEN: usize = 8;
 
 /// One step. Places are indices of steps.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -247,7 +248,7 @@ pub(super) fn run(steps: &[Step], packet: &Observed<'_>) -> Option<u32> {
     let (mut a, mut x, mut memory) = (0u32, 0u32, [0u32; MEMORY]);
     let mut place = 0;
     // Each turn of a loop passes over a header, of which none is shorter.
-    let mut turns = frame.len() / SHORTEST_EXTENSION + 1;
+    let mut turns = frame.len() / MIN_EXTENSION_LEN + 1;
     // Places grow but for these turns, so this ends; they stay inside, or `get` ends it.
     loop {
         let branch = |holds: bool, then: u16, otherwise: u16| {

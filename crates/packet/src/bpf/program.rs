@@ -7,8 +7,8 @@ use alloc::vec;
 use alloc::vec::Vec;
 use core::str::FromStr;
 
-/// The longest program, in instructions, as in the BSD and Linux kernels.
-pub const MOST_INSTRUCTIONS: usize = 4096;
+/// Maximum number of instructions of a program, the same as in the BSD and Linux kernels.
+pub const MAX_INSTRUCTIONS: usize = 4096;
 
 /// Why instructions are no program. Instructions are counted from 0, as in `tcpdump -d`.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -19,7 +19,7 @@ pub enum ProgramError {
     /// No such instruction.
     #[error("instruction {at}: there is no operation {code:#04x}")]
     Unknown {
-        /// Which instruction.
+        /// Index of the instruction.
         at: usize,
         /// Its code.
         code: u16,
@@ -27,7 +27,7 @@ pub enum ProgramError {
     /// A jump that leaves the program.
     #[error("instruction {at} jumps out of the program")]
     Jump {
-        /// Which instruction.
+        /// Index of the instruction.
         at: usize,
     },
     /// The last instruction lets the program run on.
@@ -36,7 +36,7 @@ pub enum ProgramError {
     /// A scratch word that does not exist, a division by zero, a shift by more than 31.
     #[error("instruction {at}: its constant must be {allowed}, not {k}")]
     Constant {
-        /// Which instruction.
+        /// Index of the instruction.
         at: usize,
         /// What it may be.
         allowed: &'static str,
@@ -81,7 +81,7 @@ impl Program {
     /// The first thing that is wrong with them.
     pub fn new(instructions: Vec<Instruction>) -> Result<Program, ProgramError> {
         let len = instructions.len();
-        if !(1..=MOST_INSTRUCTIONS).contains(&len) {
+        if !(1..=MAX_INSTRUCTIONS).contains(&len) {
             return Err(ProgramError::Length(len));
         }
         for (at, instruction) in instructions.iter().enumerate() {
@@ -226,7 +226,7 @@ impl FromStr for Program {
             .map_err(|_| wrong(first, "the number of instructions"))?;
         let mut instructions = Vec::new();
         for (line, text) in lines {
-            if instructions.len() >= count.min(MOST_INSTRUCTIONS) {
+            if instructions.len() >= count.min(MAX_INSTRUCTIONS) {
                 return Err(wrong(line, "no more instructions than the first line says"));
             }
             let mut numbers = text

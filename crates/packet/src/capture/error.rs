@@ -1,6 +1,6 @@
 //! What can be wrong with a capture file.
 
-use super::{LONGEST_BLOCK, MOST_INTERFACES};
+use super::{MAX_BLOCK_LEN, MAX_INTERFACES};
 
 /// What is wrong with a capture file. Offsets count from the file's first byte.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum CaptureError {
     },
     /// A length that no capture has.
     #[error(
-        "byte {offset}: a {part} of {length} bytes is beyond the limit of {LONGEST_BLOCK}; the file is damaged from here on, cut it off with `head -c {offset}`"
+        "byte {offset}: a {part} of {length} bytes is beyond the limit of {MAX_BLOCK_LEN}; the file is damaged from here on, cut it off with `head -c {offset}`"
     )]
     TooLong {
         /// Where the part begins.
@@ -80,7 +80,7 @@ pub enum CaptureError {
     },
     /// More interfaces than anybody has.
     #[error(
-        "byte {offset}: more than {MOST_INTERFACES} interfaces in a section; split the file with `editcap -c`"
+        "byte {offset}: more than {MAX_INTERFACES} interfaces in a section; split the file with `editcap -c`"
     )]
     Interfaces {
         /// Where the first one too many is described.

@@ -1,7 +1,7 @@
 //! pcap, in microseconds and nanoseconds, of all versions 2.0 to 2.4, and Kuznetzov's variant.
 
 use super::{
-    Block, CaptureError, Found, Interface, LONGEST_BLOCK, Options, Order, Resolution, without_fcs,
+    Block, CaptureError, Found, Interface, MAX_BLOCK_LEN, Options, Order, Resolution, without_fcs,
 };
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -93,7 +93,7 @@ impl Header {
             (_, first, second) => (first, second),
         };
         let length = captured as usize;
-        if length > LONGEST_BLOCK {
+        if length > MAX_BLOCK_LEN {
             let (part, length) = ("packet", captured.into());
             return Err(CaptureError::TooLong {
                 offset,

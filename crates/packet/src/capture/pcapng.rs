@@ -2,7 +2,7 @@
 
 use super::options::{List, Options, Other, interface_number, little_endian, padded};
 use super::{
-    Block, CaptureError, Found, Interface, LONGEST_BLOCK, MOST_INTERFACES, Order, OtherBlock,
+    Block, CaptureError, Found, Interface, MAX_BLOCK_LEN, MAX_INTERFACES, Order, OtherBlock,
     Resolution, Statistics, without_fcs,
 };
 use alloc::borrow::ToOwned;
@@ -79,7 +79,7 @@ impl Section {
             kind,
             SECTION | INTERFACE | OLD_PACKET | SIMPLE_PACKET | STATISTICS | PACKET
         );
-        if used > LONGEST_BLOCK {
+        if used > MAX_BLOCK_LEN {
             let (part, length) = ("block", length.into());
             return if wanted {
                 Err(CaptureError::TooLong {
@@ -149,7 +149,7 @@ impl Section {
                           restore the file from its source";
             return Err(CaptureError::Block { offset, reason });
         }
-        if self.interfaces.len() >= MOST_INTERFACES {
+        if self.interfaces.len() >= MAX_INTERFACES {
             return Err(CaptureError::Interfaces { offset });
         }
         let order = self.order;

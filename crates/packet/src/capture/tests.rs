@@ -498,12 +498,12 @@ fn every_truncation_gives_all_whole_packets_and_says_so() {
 #[test]
 fn a_long_block_of_no_interest_passes_without_a_buffer() {
     let order = Order::Little;
-    let long = LONGEST_BLOCK + 100;
+    let long = MAX_BLOCK_LEN + 100;
     let mut file = section(order);
     file.extend(block(order, 0xBAD, &vec(long)));
     file.extend(interface(order, 0, &[]));
     assert_eq!(read(&file, 4096).interfaces.len(), 1);
-    let cut = read(&file[..LONGEST_BLOCK], 4096).error;
+    let cut = read(&file[..MAX_BLOCK_LEN], 4096).error;
     assert!(matches!(cut, Some(CaptureError::Truncated { .. })));
     let mut packet = section(order);
     packet.extend(block(order, pcapng::PACKET, &vec(long)));

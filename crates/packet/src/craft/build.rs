@@ -12,7 +12,7 @@ use crate::mpls::{self, Label};
 use crate::tcp::{TcpOption, flag};
 use crate::vlan::Tag;
 use crate::vxlan::{self, Vxlan};
-use crate::{BadHeader, LONGEST, dns};
+use crate::{BadHeader, MAX_FRAME_LEN, dns};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
@@ -39,7 +39,7 @@ struct Chosen<'a> {
 enum BuildError {
     #[error(transparent)]
     Header(#[from] BadHeader),
-    #[error("a packet of {0} bytes: at most {LONGEST} fit into a frame")]
+    #[error("a packet of {0} bytes: at most {MAX_FRAME_LEN} fit into a frame")]
     Frame(usize),
     #[error("{layer} with {length} bytes: at most 65535 fit")]
     Length { layer: &'static str, length: usize },
@@ -62,7 +62,7 @@ pub fn build(
         let wrong = |error: BadHeader| at(&layer.layer.at, error.into());
         layer.header(out).map_err(wrong)?;
     }
-    if out.len() > LONGEST {
+    if out.len() > MAX_FRAME_LEN {
         return Err(at(&(0..template.length), BuildError::Frame(out.len())));
     }
     for layer in &layers {

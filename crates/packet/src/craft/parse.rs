@@ -8,22 +8,26 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
 
-/// The most layers and the most bytes of a template, so that no text makes one that is of no use.
-const MOST_LAYERS: usize = 32;
-const LONGEST: usize = 600_000;
+/// Maximum number of layers of a template.
+const MAX_LAYERS: usize = 32;
+/// Maximum length of a template, bytes.
+const MAX_TEMPLATE_LEN: usize = 600_000;
 
 pub fn template(text: &str) -> Result<Template, CraftError> {
     let mut reader = Reader { text, at: 0 };
-    if text.len() > LONGEST {
-        return Err(reader.wrong(0..0, format!("a template has at most {LONGEST} bytes")));
+    if text.len() > MAX_TEMPLATE_LEN {
+        return Err(reader.wrong(
+            0..0,
+            format!("a template has at most {MAX_TEMPLATE_LEN} bytes"),
+        ));
     }
     let mut layers: Vec<Layer> = Vec::new();
     loop {
         let layer = reader.layer()?;
-        if layers.len() == MOST_LAYERS {
+        if layers.len() == MAX_LAYERS {
             return Err(reader.wrong(
                 layer.at,
-                format!("a template has at most {MOST_LAYERS} layers"),
+                format!("a template has at most {MAX_LAYERS} layers"),
             ));
         }
         if let Some(above) = layers.last() {
@@ -103,7 +107,7 @@ impl<'a> Reader<'a> {
         self.wrong(self.at..self.at + length, message)
     }
 
-    /// What is left, without blanks in front.
+    /// What is left, without spaces in front.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();
@@ -116,7 +120,7 @@ impl<'a> Reader<'a> {
         takes
     }
 
-    /// The characters up to one of these, or a blank.
+    /// The characters up to one of these, or a space.
     fn word(&mut self, ends: &[char]) -> (&'a str, Range<usize>) {
         let rest = self.rest();
         let end = rest.find(|c: char| ends.contains(&c) || c.is_whitespace());

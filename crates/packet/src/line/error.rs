@@ -8,14 +8,14 @@ use core::fmt;
 pub struct LineError {
     /// The byte at which the fault is, counted from 1.
     pub column: usize,
-    /// What is wrong there, and the mend.
+    /// The error there, and the fix.
     pub reason: Reason,
 }
 
-/// What is wrong with a line, and the mend.
+/// Error of a line, and the fix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// A byte that is neither a hexadecimal digit nor a blank.
+    /// A byte that is neither a hexadecimal digit nor a space.
     NotHex(u8),
     /// A field whose width is none that can stand there.
     Width {
@@ -26,7 +26,7 @@ pub enum Reason {
     },
     /// The line ends before this field.
     Missing(&'static str),
-    /// The frame is longer than [`LONGEST`](crate::LONGEST).
+    /// The frame is longer than [`MAX_FRAME_LEN`](crate::MAX_FRAME_LEN).
     TooManyBytes,
 }
 
@@ -50,7 +50,7 @@ impl fmt::Display for Reason {
             Reason::TooManyBytes => write!(
                 f,
                 "the frame is longer than {} bytes; cut it or split it",
-                crate::LONGEST
+                crate::MAX_FRAME_LEN
             ),
         }
     }

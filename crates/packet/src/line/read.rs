@@ -1,7 +1,7 @@
-//! Lines read in portable code: any case, any blanks, and every fault with its place.
+//! Lines read in portable code: any case, any spaces, and every fault with its place.
 
 use super::{Head, LineError, Reason};
-use crate::{Date, LONGEST, Stamp};
+use crate::{Date, MAX_FRAME_LEN, Stamp};
 use alloc::vec::Vec;
 
 /// The value of each hexadecimal digit; [`NONE`] for every other byte.
@@ -26,7 +26,7 @@ struct Fields<'a> {
     at: usize,
 }
 
-/// A run of bytes that are not blank.
+/// A run of bytes that are not spaces.
 struct Field<'a> {
     start: usize,
     bytes: &'a [u8],
@@ -164,7 +164,7 @@ pub(super) fn line(line: &[u8], frame: &mut Vec<u8>) -> Result<Option<Head>, Lin
     Ok(Some(head))
 }
 
-/// Reads payload bytes from `at`, where a blank or the line's end is, and appends them to `frame`.
+/// Reads payload bytes from `at`, where a space or the line's end is, and appends them to `frame`.
 ///
 /// A field of four digits among them is two bytes: the EtherType behind a tag that a script has put
 /// in (paper 001, command 7).
@@ -177,7 +177,7 @@ pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(),
             _ => field.exactly(2, "a payload byte (2 digits)")?,
         } as u16;
         let width = field.bytes.len() / 2;
-        if frame.len() + width > LONGEST {
+        if frame.len() + width > MAX_FRAME_LEN {
             return Err(LineError {
                 column: field.start + 1,
                 reason: Reason::TooManyBytes,
@@ -192,7 +192,7 @@ pub(super) fn payload(line: &[u8], at: usize, frame: &mut Vec<u8>) -> Result<(),
 }
 
 /// Reads payload bytes as far as they stand in the written form, each behind one space, and
-/// returns how many characters they took. The next character is a blank, or none is left.
+/// returns how many characters they took. The next character is a space, or none is left.
 fn written(text: &[u8], frame: &mut Vec<u8>) -> usize {
     /// Bytes read before their faults are looked at.
     const BLOCK: usize = 8;
@@ -204,7 +204,7 @@ fn written(text: &[u8], frame: &mut Vec<u8>) -> usize {
             faults |= group[0] ^ b' ' | (upper | lower) & 0xF0;
             *byte = upper << 4 | lower & 0x0F;
         }
-        if faults != 0 || frame.len() + BLOCK > LONGEST {
+        if faults != 0 || frame.len() + BLOCK > MAX_FRAME_LEN {
             break;
         }
         frame.extend_from_slice(&bytes);

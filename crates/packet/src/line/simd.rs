@@ -42,7 +42,7 @@ impl Decoded {
     const NONE: Decoded = Decoded { word: 0, rest: 0 };
 
     /// `form` is bit 0 for the word, bit 1 for the hash; `characters` is at most
-    /// [`LONGEST_LINE`](super::LONGEST_LINE), and not zero.
+    /// [`MAX_LINE_LEN`](super::MAX_LINE_LEN), and not zero.
     #[inline(always)]
     fn new(form: usize, word: u64, hash: u32, characters: usize) -> Decoded {
         Decoded {

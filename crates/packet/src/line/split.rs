@@ -1,6 +1,6 @@
 //! Lines cut out of a stream that arrives in pieces.
 
-use super::LONGEST_LINE;
+use super::MAX_LINE_LEN;
 
 /// What stands at the front of the input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -14,7 +14,7 @@ pub enum Step<'a> {
         /// The line without `\n`.
         line: &'a [u8],
     },
-    /// A line longer than [`LONGEST_LINE`]; told once, when that is noticed. The rest of the line
+    /// A line longer than [`MAX_LINE_LEN`]; told once, when that is noticed. The rest of the line
     /// comes as [`Step::Skip`].
     TooLong {
         /// Bytes to take off the input.
@@ -32,7 +32,7 @@ pub enum Step<'a> {
 }
 
 /// Cuts a stream into lines and numbers them, over a buffer that the caller owns. A buffer of
-/// [`LONGEST_LINE`] and 2 bytes always suffices: a longer line is told and skipped.
+/// [`MAX_LINE_LEN`] and 2 bytes always suffices: a longer line is told and skipped.
 ///
 /// ```
 /// use packet::line::{Lines, Step};
@@ -56,7 +56,7 @@ impl Lines {
     ///
     /// A line without `\n` at the end of the stream counts as one.
     pub fn next<'a>(&mut self, input: &'a [u8], end: bool) -> Step<'a> {
-        let window = &input[..input.len().min(LONGEST_LINE + 1)];
+        let window = &input[..input.len().min(MAX_LINE_LEN + 1)];
         let newline = memchr::memchr(b'\n', window);
         let used = newline.map_or(window.len(), |at| at + 1);
         if self.skipping {
@@ -73,7 +73,7 @@ impl Lines {
                 number,
                 line: &input[..at],
             },
-            None if used > LONGEST_LINE => {
+            None if used > MAX_LINE_LEN => {
                 self.skipping = true;
                 Step::TooLong { used, number }
             }
@@ -119,7 +119,7 @@ mod tests {
             }
             buffer.drain(..at);
             assert!(
-                buffer.len() <= LONGEST_LINE,
+                buffer.len() <= MAX_LINE_LEN,
                 "the buffer grows without bound"
             );
             if next.is_none() {
@@ -144,9 +144,9 @@ mod tests {
 
     #[test]
     fn a_line_longer_than_any_packet_is_told_once_and_skipped() {
-        let mut stream = vec![b'0'; LONGEST_LINE];
+        let mut stream = vec![b'0'; MAX_LINE_LEN];
         stream.extend_from_slice(b"\nnext\n");
-        stream.resize(stream.len() + 5 * LONGEST_LINE, b'1');
+        stream.resize(stream.len() + 5 * MAX_LINE_LEN, b'1');
         stream.extend_from_slice(b"\nlast\n");
         for piece in [4_096, 65_536, 1 << 20] {
             let found = split(&stream, piece);
@@ -154,7 +154,7 @@ mod tests {
                 .iter()
                 .map(|(_, line)| line.as_ref().map(Vec::len))
                 .collect();
-            assert_eq!(lengths, [Some(LONGEST_LINE), Some(4), None, Some(4)]);
+            assert_eq!(lengths, [Some(MAX_LINE_LEN), Some(4), None, Some(4)]);
             assert_eq!(found[3].0, 4);
         }
     }

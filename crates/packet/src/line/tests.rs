@@ -83,7 +83,7 @@ fn a_header_alone_has_no_trailing_blank() {
 
 #[test]
 fn frames_that_no_line_carries_are_refused() {
-    for length in [0, 13, crate::LONGEST + 1] {
+    for length in [0, 13, crate::MAX_FRAME_LEN + 1] {
         let (frame, mut text) = (vec![0; length], vec![7]);
         let fault = encode(&Head::default().packet(&frame), Form::default(), &mut text);
         assert_eq!(fault, Err(BadLength(length)));
@@ -173,8 +173,8 @@ fn a_fault_is_told_with_its_column_and_its_mend() {
 #[test]
 fn the_longest_frame_passes_and_one_byte_more_does_not() {
     let mut text = String::from("001122334455 66778899AABB 0800");
-    text.push_str(&" AB".repeat(crate::LONGEST - 14));
-    assert_eq!(packet(text.as_bytes()).1.len(), crate::LONGEST);
+    text.push_str(&" AB".repeat(crate::MAX_FRAME_LEN - 14));
+    assert_eq!(packet(text.as_bytes()).1.len(), crate::MAX_FRAME_LEN);
     text.push_str(" CD");
     let fault = read(text.as_bytes()).unwrap_err();
     assert_eq!(fault.reason, Reason::TooManyBytes);

@@ -1,6 +1,6 @@
 //! Lines written in portable code.
 
-use crate::{Date, SHORTEST};
+use crate::{Date, MIN_FRAME_LEN};
 use alloc::vec::Vec;
 
 /// The two digits of each byte.
@@ -25,7 +25,7 @@ pub(super) fn date(date: Date, out: &mut Vec<u8>) {
 
 /// Appends a line to `out`; the frame's length has been checked.
 pub(super) fn line(word: Option<u64>, hash: Option<u32>, frame: &[u8], out: &mut Vec<u8>) {
-    let (header, payload) = frame.split_at(SHORTEST);
+    let (header, payload) = frame.split_at(MIN_FRAME_LEN);
     if let Some(word) = word {
         field(&word.to_be_bytes(), out);
     }

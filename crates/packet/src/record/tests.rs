@@ -37,7 +37,7 @@ fn read(stream: &[u8], piece: usize) -> (Vec<u64>, Vec<usize>) {
         }
         buffer.drain(..at);
         assert!(
-            buffer.len() <= LONGEST_RECORD + LONGEST_HEADER,
+            buffer.len() <= MAX_RECORD_LEN + MAX_HEADER_LEN,
             "the buffer grows without bound"
         );
         if next_piece.is_none() {
@@ -66,7 +66,7 @@ fn the_bytes_are_those_of_the_format() {
 
 #[test]
 fn frames_that_no_record_carries_are_refused() {
-    for length in [0, 13, LONGEST + 1] {
+    for length in [0, 13, MAX_FRAME_LEN + 1] {
         let frame = vec![0; length];
         let packet = Packet {
             stamp: None,
@@ -128,7 +128,7 @@ fn a_long_frame_has_its_length_behind_the_header_and_a_short_one_does_not() {
     for (length, header) in [
         (16_000, HEADER),
         (16_001, HEADER + LENGTH),
-        (LONGEST, HEADER + LENGTH),
+        (MAX_FRAME_LEN, HEADER + LENGTH),
     ] {
         let frame = vec![0xAB; length];
         let out = record(9, &frame);
@@ -147,7 +147,7 @@ fn a_long_frame_has_its_length_behind_the_header_and_a_short_one_does_not() {
 #[test]
 fn a_long_length_that_is_none_loses_one_record() {
     // A short frame has no long form either; 4 GB is nothing to wait for.
-    for length in [0, 14, 16_000, LONGEST as u32 + 1, u32::MAX] {
+    for length in [0, 14, 16_000, MAX_FRAME_LEN as u32 + 1, u32::MAX] {
         let mut stream = record(1, &[3; 40]);
         stream[2..4].copy_from_slice(&LONG.to_be_bytes());
         stream[16..20].copy_from_slice(&length.to_be_bytes());

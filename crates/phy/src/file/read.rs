@@ -2,7 +2,7 @@
 
 use super::index::{ENTRY, Entry, TRAILER};
 use super::segment::{Runs, Segment};
-use super::{HEADER, Header, LONGEST, MAGIC, SEGMENT, VERSION, kind, u32_at, u64_at};
+use super::{HEADER, Header, MAGIC, MAX_SEGMENT_LEN, SEGMENT, VERSION, kind, u32_at, u64_at};
 use crate::crc;
 use alloc::vec::Vec;
 
@@ -27,7 +27,7 @@ pub enum FileError {
     #[error("byte {0}: no segment begins here; what stands before was read")]
     Segment(u64),
     /// A segment of more bytes than any has.
-    #[error("byte {0}: a segment of {1} bytes; the longest has {LONGEST}")]
+    #[error("byte {0}: a segment of {1} bytes; the longest has {MAX_SEGMENT_LEN}")]
     TooLong(u64, u32),
     /// The file ends within a segment.
     #[error("byte {0}: the file ends in the midst of a segment; what stands before was read")]
@@ -186,7 +186,7 @@ impl Reader {
             return Err(FileError::Segment(self.offset));
         }
         let length = u32_at(input, 4);
-        if length as usize > LONGEST {
+        if length as usize > MAX_SEGMENT_LEN {
             return Err(FileError::TooLong(self.offset, length));
         }
         let used = SEGMENT + length as usize;

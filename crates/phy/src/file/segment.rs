@@ -4,8 +4,8 @@ use super::{BLOCK, CONTROL, IDLE, is_start, u64_at};
 
 /// The bit of a run's first word that says that its blocks follow.
 pub(super) const LITERAL: u64 = 1 << 63;
-/// The most blocks of a run that follow their word.
-pub(super) const MOST: usize = 4_096;
+/// Maximum number of blocks of a run that follow their word.
+pub(super) const MAX_LITERAL_BLOCKS: usize = 4_096;
 /// Sync headers in a word.
 pub(super) const HEADERS: usize = 32;
 
@@ -16,7 +16,7 @@ pub enum Segment<'a> {
     Blocks {
         /// The stream's bit at which they begin.
         first: u64,
-        /// How many bits they are: 66 for each.
+        /// Length in bits: 66 for each block.
         bits: u64,
         /// The scrambler's state before the first of them, as [`scramble`](super::scramble) has it.
         state: u64,
@@ -126,7 +126,7 @@ impl<'a> Runs<'a> {
             };
         }
         let count = (word ^ LITERAL) as usize;
-        if count == 0 || count > MOST || word & !LITERAL > MOST as u64 {
+        if count == 0 || count > MAX_LITERAL_BLOCKS || word & !LITERAL > MAX_LITERAL_BLOCKS as u64 {
             return Err("a run of no blocks, or of more than 4096");
         }
         let (headers, rest) = rest

@@ -1,7 +1,7 @@
 //! Writing.
 
 use super::index::{END, Entry, PART};
-use super::segment::{HEADERS, LITERAL, MOST};
+use super::segment::{HEADERS, LITERAL, MAX_LITERAL_BLOCKS};
 use super::{BLOCK, CONTROL, HEADER, Header, IDLE, Leap, MAGIC, SEGMENT, VERSION};
 use super::{is_start, kind, scramble};
 use crate::crc;
@@ -65,8 +65,8 @@ impl Writer {
             begun: Begun::default(),
             content: Vec::with_capacity(FULL + 40_000),
             idles: 0,
-            headers: Vec::with_capacity(MOST / HEADERS),
-            payloads: Vec::with_capacity(MOST),
+            headers: Vec::with_capacity(MAX_LITERAL_BLOCKS / HEADERS),
+            payloads: Vec::with_capacity(MAX_LITERAL_BLOCKS),
             loose: Vec::new(),
             index: Vec::with_capacity(PART),
             previous: 0,
@@ -126,7 +126,7 @@ impl Writer {
         self.starts += u64::from(is_start(header, payload));
         self.state = scramble(payload, self.state).1;
         self.bits += BLOCK;
-        if self.payloads.len() == MOST {
+        if self.payloads.len() == MAX_LITERAL_BLOCKS {
             self.end_literal(out);
         }
     }

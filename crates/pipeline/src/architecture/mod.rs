@@ -96,12 +96,12 @@ pub struct Pipeline {
     environment: Arc<Environment>,
     architecture: Architecture,
     machine: Machine,
-    /// Not before this time are entries looked for whose time has passed.
+    /// Time of the next search for expired entries.
     next_look: Time,
 }
 
-/// How often entries are looked for whose time has passed, at most: each look is at all of them.
-const LOOK: Time = Time::from_ms(1);
+/// Minimum interval between two searches for expired entries; each visits all of them.
+const EXPIRY_INTERVAL: Time = Time::from_ms(1);
 
 enum Architecture {
     V1Model(Box<v1model::V1Model>),
@@ -237,7 +237,7 @@ impl Pipeline {
         let due = self.environment.tables.next_expiry();
         if due.is_some_and(|due| due <= now) && now >= self.next_look {
             self.environment.expire(now);
-            self.next_look = now + LOOK;
+            self.next_look = now + EXPIRY_INTERVAL;
         }
     }
 

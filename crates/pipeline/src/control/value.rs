@@ -14,8 +14,8 @@ use num_traits::{Num, One, Zero};
 use p4::ir::{KeyMatch, MatchKind, Ty};
 use p4::value::{Bits, mask};
 
-/// No value has more digits; it bounds the work on hostile input.
-const MOST_DIGITS: usize = 20_000;
+/// Maximum number of digits of a value; it bounds the work on hostile input.
+const MAX_DIGITS: usize = 20_000;
 
 /// A value of a type. The error says what is wrong with the text; the caller says where it stood.
 pub fn parse(text: &str, ty: Ty) -> Result<Bits, Error> {
@@ -195,7 +195,7 @@ fn wildcards(text: &str, ty: Ty) -> Result<KeyMatch, Error> {
     } else {
         return Err(bad());
     };
-    if digits.len() > MOST_DIGITS {
+    if digits.len() > MAX_DIGITS {
         return Err(bad());
     }
     let radix = 1 << each;
@@ -220,7 +220,7 @@ fn wildcards(text: &str, ty: Ty) -> Result<KeyMatch, Error> {
 }
 
 fn number(text: &str) -> Option<BigUint> {
-    if text.len() > MOST_DIGITS {
+    if text.len() > MAX_DIGITS {
         return None;
     }
     let lower = text.to_ascii_lowercase();

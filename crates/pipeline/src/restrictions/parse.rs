@@ -11,8 +11,8 @@ use num_bigint::{BigInt, BigUint};
 use num_traits::{Num, Signed};
 use p4::value::mask;
 
-/// Brackets and signs may be nested so deep.
-const DEEPEST: u32 = 64;
+/// Maximum nesting depth of brackets and signs.
+const MAX_DEPTH: u32 = 64;
 
 /// The constraints of a text: those between its outermost `;`.
 pub(super) fn constraints(text: &str, scope: &Scope<'_>) -> Result<Vec<Constraint>, String> {
@@ -332,7 +332,7 @@ impl<'a> Reader<'a> {
 
     fn unary(&mut self) -> Result<Piece<'a>, String> {
         self.depth += 1;
-        if self.depth > DEEPEST {
+        if self.depth > MAX_DEPTH {
             return Err(format!("{}: it is nested too deep", self.place()));
         }
         let piece = if self.take("!") {

@@ -94,18 +94,18 @@ impl core::error::Error for ProfileError {}
 /// An action profile, or with groups an action selector.
 #[derive(Debug)]
 pub struct Profile {
-    /// How many members there may be; of a selector with groups, P4Runtime counts their weights.
+    /// Maximum number of members; of a selector with groups, P4Runtime counts their weights.
     pub size: u32,
     /// Whether there may be groups.
     pub selector: bool,
-    /// How many members a group may have unless it says so itself.
+    /// Maximum number of members of a group without a limit of its own.
     pub max_group_size: u32,
     /// The members and groups.
     pub contents: Published<Contents>,
 }
 
-/// A group's weights together, at most: what it may cost in memory.
-const LARGEST_GROUP: u32 = 65_536;
+/// Maximum sum of the weights of a group; it bounds the memory of the group.
+const MAX_GROUP_WEIGHT: u32 = 65_536;
 
 impl Profile {
     /// Without members.
@@ -192,7 +192,7 @@ impl Profile {
             } else {
                 max_size
             };
-            let limit = limit.clamp(1, LARGEST_GROUP);
+            let limit = limit.clamp(1, MAX_GROUP_WEIGHT);
             let total: u64 = members.iter().map(|member| u64::from(member.weight)).sum();
             if total > u64::from(limit) {
                 return Err(ProfileError::GroupTooLarge(limit));

@@ -16,15 +16,16 @@ const WORDS: usize = 8;
 /// Entries of a block.
 pub(super) const ENTRIES: usize = WORDS * 64;
 type Row = [u64; WORDS];
-/// After so many rows most entries are out: then word by word.
-const TOGETHER: usize = 8;
+/// Maximum number of rows that are combined whole. After these few entries are left, and the rest
+/// is combined word by word.
+const MAX_WHOLE_ROWS: usize = 8;
 
 /// Four bits of a key.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nibble {
     cell: u32,
     shift: u16,
-    /// Which of a block's rows are for it, in sixteens.
+    /// Index of its rows in a block, in units of sixteen rows.
     number: u16,
 }
 
@@ -124,7 +125,7 @@ impl Block {
     #[inline]
     pub(super) fn find(&self, nibbles: &[Nibble], key: &[u64]) -> Option<(u32, Rank)> {
         let mut left = self.valid;
-        let together = nibbles.len().min(TOGETHER);
+        let together = nibbles.len().min(MAX_WHOLE_ROWS);
         for nibble in &nibbles[..together] {
             let row = &self.rows[nibble.row(key)];
             for (left, row) in left.iter_mut().zip(row) {

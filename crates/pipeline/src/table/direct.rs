@@ -4,8 +4,8 @@ use alloc::vec::Vec;
 use core::sync::atomic::AtomicU32;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 
-/// Keys of so many bits at most: 256 kB when the largest is there.
-pub(super) const WIDEST: u32 = 16;
+/// Maximum width of a key, bits: 256 kB when the largest key is there.
+pub(super) const MAX_KEY_BITS: u32 = 16;
 
 /// Rows by key, up to the largest key that ever was there.
 #[derive(Debug, Default)]

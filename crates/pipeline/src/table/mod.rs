@@ -54,17 +54,19 @@ use p4::ir::{KeyMatch, Program, TableId};
 use spin::relax::{RelaxStrategy, Yield};
 use spin::rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 
-// Who waits for a writer gives the processor away: the writer may need it.
+// A reader that waits for a writer yields the processor: the writer may need it.
 type Mutex<T> = spin::mutex::Mutex<T, Yield>;
 
-/// So many changes may be missing on the side that nobody reads before it is brought up to date: only if that costs no waiting, and in any case.
+/// Numbers of changes missing on the inactive side at which it is brought up to date: only if that
+/// needs no waiting, and in any case.
 const BEHIND: [usize; 2] = [64, 1 << 16];
-/// How often a writer looks whether a reader has gone before it gives the processor away, which the reader may need.
-const LOOKS: usize = 1000;
+/// Maximum number of times that a writer tests for a reader before it yields the processor, which
+/// the reader may need.
+const MAX_SPINS: usize = 1000;
 
 /// All tables of a program, shared between those who forward packets and those who change entries.
 pub struct Tables {
-    /// Readers take the active one; nobody writes to it.
+    /// Readers take the active one; writers never write to it.
     sides: [RwLock<Vec<Table>>; 2],
     active: AtomicUsize,
     forms: Vec<Form>,
@@ -73,7 +75,7 @@ pub struct Tables {
     now: AtomicU64,
     /// Whether an entry's idle time begins with the next tick.
     starts: AtomicBool,
-    /// How many updates and batches there were.
+    /// Number of updates and batches.
     changes: AtomicU64,
     /// How many entries each table has.
     filled: Vec<AtomicUsize>,
@@ -90,7 +92,7 @@ struct Writer {
 }
 
 /// All tables, with no part of any batch that came later. A writer may wait until views that are older than its last change but one are gone: hold
-/// one for a packet or a few, and not while changing tables in the same thread, which would wait for ever.
+/// one for a packet or a few, and not while changing tables in the same thread, which would wait forever.
 pub struct View<'a> {
     tables: RwLockReadGuard<'a, Vec<Table>>,
     side: usize,
@@ -382,7 +384,7 @@ impl Tables {
     /// Waits until the last reader has left a side that is not active.
     fn alone(&self, side: usize) -> RwLockWriteGuard<'_, Vec<Table>> {
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..MAX_SPINS {
                 if let Some(side) = self.sides[side].try_write() {
                     return side;
                 }

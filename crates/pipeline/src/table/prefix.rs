@@ -86,8 +86,8 @@ impl Word for u128 {
 const STRIDE: u32 = 4;
 const FAN: usize = 1 << STRIDE;
 
-/// So many nodes at most does one prefix need.
-const DEEPEST: usize = 128 / STRIDE as usize + 2;
+/// Maximum number of nodes of one prefix.
+const MAX_PREFIX_NODES: usize = 128 / STRIDE as usize + 2;
 
 #[derive(Clone, Copy, Debug)]
 struct Prefix<W> {
@@ -98,7 +98,7 @@ struct Prefix<W> {
 /// The prefixes of one value of the exact keys.
 #[derive(Debug)]
 struct Root {
-    /// How many bits index the slots.
+    /// Number of bits that index the slots.
     bits: u32,
     slots: Vec<AtomicU64>,
     /// Rows of the prefixes shorter than `bits`, as a heap: that of `length` bits with value `v` at `2^length + v`.
@@ -316,7 +316,7 @@ impl<W: Word> Trie<W> {
         if length < bits
             || Root::worth(count) > bits
             || self.prefixes.len() < (row as usize + 1) * (W::CELLS + 1)
-            || self.spare.lock().free.len() < DEEPEST
+            || self.spare.lock().free.len() < MAX_PREFIX_NODES
         {
             return false;
         }
@@ -415,9 +415,9 @@ impl<W: Word> Trie<W> {
             self.owns[left as usize] = no_own();
             spare.free.push(left);
         }
-        if spare.free.len() < DEEPEST {
+        if spare.free.len() < MAX_PREFIX_NODES {
             let first = self.nodes.len();
-            let count = first + (first / 2).max(2 * DEEPEST);
+            let count = first + (first / 2).max(2 * MAX_PREFIX_NODES);
             self.nodes.resize_with(count, Node::new);
             self.owns.resize_with(count, no_own);
             spare

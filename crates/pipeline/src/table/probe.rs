@@ -53,7 +53,7 @@ impl Form {
         let exact = self.keys.iter().all(|key| key.kind == MatchKind::Exact);
         match self.keys.as_slice() {
             [] => Lookup::Call,
-            [key] if exact && key.ty.width() <= super::direct::WIDEST => Lookup::Direct,
+            [key] if exact && key.ty.width() <= super::direct::MAX_KEY_BITS => Lookup::Direct,
             _ if exact => Lookup::Hash(self.key_cells()),
             [key] if key.kind == MatchKind::Lpm && (1..=64).contains(&key.ty.width()) => {
                 Lookup::Trie(key.ty.width())

@@ -13,8 +13,8 @@ use alloc::vec::Vec;
 const BEST: usize = 16;
 /// Branches of a node that was built; entries that come later make no more.
 const BRANCHES: usize = 8;
-/// Branches of this many entries are built again when as many have come and gone.
-const WORTH: usize = 64;
+/// Minimum number of entries of a branch that is rebuilt after as many changes.
+const MIN_REBUILT_ENTRIES: usize = 64;
 
 /// An entry and its box: for each side from and to, both included.
 #[derive(Clone, Debug)]
@@ -103,7 +103,7 @@ impl RangeTree {
         self.count += 1;
         self.changes += 1;
         widen(&mut self.around, &entry.sides);
-        if self.changes > self.count / 2 && self.count > WORTH {
+        if self.changes > self.count / 2 && self.count > MIN_REBUILT_ENTRIES {
             let mut all = self.take_all();
             all.push(entry);
             *self = Self::built(all);

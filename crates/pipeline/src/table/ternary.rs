@@ -17,18 +17,19 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// So many entries in blocks make a tuple of their mask.
-const WORTH: usize = 48;
-/// So few tuples are looked up without asking which.
-const FEW: usize = 2;
-/// The most ranges that are sides of boxes; entries with more are told apart by the first ones, and compared whole.
+/// Minimum number of entries in blocks that become a tuple of their mask.
+const MIN_TUPLE_ENTRIES: usize = 48;
+/// Maximum number of tuples that are searched without a filter.
+const MAX_UNFILTERED_TUPLES: usize = 2;
+/// Maximum number of ranges that are sides of boxes; entries with more are distinguished by the
+/// first ones, and compared whole.
 const SIDES: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct Ternary {
     /// Those first in which the most bits count, as of when the number of entries in blocks last doubled.
     nibbles: Vec<Nibble>,
-    /// How many bits of each nibble count, of all entries that ever were in blocks.
+    /// Number of relevant bits of each nibble, of all entries that ever were in blocks.
     weights: Vec<u64>,
     inserted: u64,
     /// The cells of ranges, and all bits of each.
@@ -76,7 +77,7 @@ impl Ternary {
     pub(super) fn find(&self, key: &[u64]) -> u32 {
         let mut best = (0, LAST);
         let mut first = 0;
-        if self.tuples.len() > FEW {
+        if self.tuples.len() > MAX_UNFILTERED_TUPLES {
             let mut candidates = fields::none();
             first = self.fields.candidates(key, &mut candidates);
             for number in fields::numbers(&candidates, first / 64) {
@@ -153,7 +154,7 @@ impl Ternary {
                     .sides
                     .iter()
                     .any(|(cell, _)| masks[*cell as usize] == 0);
-            if rare.len() >= WORTH && (!boxed || self.blocks.len() > 1) {
+            if rare.len() >= MIN_TUPLE_ENTRIES && (!boxed || self.blocks.len() > 1) {
                 self.promote(masks, row, rule);
                 return;
             }
@@ -202,7 +203,7 @@ impl Ternary {
                 self.settle(at);
             }
             let left: usize = self.tuples.iter().map(Tuple::len).sum();
-            if self.gone > WORTH + left / 2 {
+            if self.gone > MIN_TUPLE_ENTRIES + left / 2 {
                 self.gone = 0;
                 self.fields.renew(&self.tuples, &self.rows);
             }

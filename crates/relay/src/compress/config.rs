@@ -1,6 +1,6 @@
 //! What a compressing node is made from.
 
-use super::flows::LONGEST_TABLE;
+use super::flows::MAX_FLOWS;
 use crate::codec::Algorithm;
 use crate::encapsulation::PROTOCOL;
 use alloc::format;
@@ -147,7 +147,7 @@ impl Config {
         if self.cost.is_none() && self.cost_per_byte != Time::ZERO {
             return fault("cost_per_byte", "needs `cost`, which may be 0");
         }
-        if !(1..=LONGEST_TABLE).contains(&self.flows) {
+        if !(1..=MAX_FLOWS).contains(&self.flows) {
             return fault("flows", "1 to 1048576 flows are known");
         }
         Ok(())

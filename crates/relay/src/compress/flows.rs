@@ -5,21 +5,22 @@ use alloc::vec;
 use alloc::vec::Vec;
 use node::Time;
 
-/// The most flows that are known at a time.
-pub const LONGEST_TABLE: usize = 1 << 20;
+/// Maximum number of flows that are known at a time.
+pub const MAX_FLOWS: usize = 1 << 20;
 /// Places that a flow may have; of those the one not used for longest is given up.
 const WAYS: usize = 4;
-/// Sizes are told apart by the highest bit: up to 255, 511, 1023, and more bytes.
+/// Classes of sizes by the highest bit: up to 255, 511, 1023, and more bytes.
 const CLASSES: usize = 4;
 /// 1 as a ratio.
 const WHOLE: u32 = 1 << 15;
-/// What is expected of packets that were never compressed.
+/// Expected compression ratio of packets that were never compressed, as a part of [`WHOLE`].
 const HOPED: u16 = (WHOLE / 2) as u16;
-/// So many packets in a row that did not become shorter, and the flow is left in peace.
+/// Number of consecutive packets that did not become shorter after which a flow is no longer
+/// compressed.
 const MISSES: u8 = 3;
 /// Packets that pass before the first new try, and the most.
 const QUIET: [u32; 2] = [64, 16_384];
-/// So many compressed packets, and another algorithm gets a try.
+/// Number of compressed packets after which another algorithm is tried.
 const EXPLORE: u16 = 512;
 
 /// What one algorithm has shown with one flow's packets of one class of sizes: sliding means.

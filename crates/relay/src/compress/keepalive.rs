@@ -22,12 +22,12 @@ use packet::checksum::checksum;
 const KIND: u8 = 15;
 /// Behind the IP header.
 const LEN: usize = 12;
-/// Questions without an answer, in intervals, after which nobody is there.
-const PATIENCE: u64 = 3;
+/// Number of intervals without an answer after which the far end is unreachable.
+const UNREACHABLE_LIMIT: u64 = 3;
 /// The hop limit of questions and answers.
 const HOPS: u8 = 64;
 
-/// What such a packet says.
+/// Content of such a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Are you there?
@@ -36,7 +36,7 @@ pub enum Message {
     Answer(u32),
 }
 
-/// What is known of the far node.
+/// State of the far node.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Keepalive {
     every: Time,
@@ -61,7 +61,7 @@ impl Keepalive {
 
     /// Whether the far node has answered, or still may.
     pub fn is_there(&self, now: Time) -> bool {
-        let patience = Time::from_ps(PATIENCE.saturating_mul(self.every.as_ps()));
+        let patience = Time::from_ps(UNREACHABLE_LIMIT.saturating_mul(self.every.as_ps()));
         self.since.is_none_or(|since| now < since + patience)
     }
 
@@ -87,7 +87,8 @@ impl Keepalive {
 
     /// An answer has come; whether it is to one of the last questions.
     pub fn confirm(&mut self, number: u32) -> bool {
-        let recent = u64::from(self.number.wrapping_sub(number)) < PATIENCE.min(self.asked);
+        let recent =
+            u64::from(self.number.wrapping_sub(number)) < UNREACHABLE_LIMIT.min(self.asked);
         if recent {
             self.since = None;
             self.answered += 1;

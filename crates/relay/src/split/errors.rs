@@ -10,8 +10,8 @@ use packet::ip::IpView;
 /// Bytes of an ICMP header.
 const ICMP: usize = 8;
 const TCP: u8 = 6;
-/// The least that an error may make packets: what Linux takes of IPv4, and the least MTU of IPv6.
-const LEAST: (usize, usize) = (552, 1280);
+/// Minimum MTU that an error may set, bytes: Linux's limit for IPv4, and the minimum MTU of IPv6.
+const MIN_MTU: (usize, usize) = (552, 1280);
 
 /// An error about a segment.
 pub(super) struct Error {
@@ -59,14 +59,16 @@ impl Error {
         let told = u32::from_be_bytes([a, b, c, d]) as usize;
         let mtu = match (is_v4, message[0], message[1]) {
             // A router of before RFC 1191 tells none.
-            (true, 3, 4) => Some(told & 0xFFFF).filter(|&mtu| mtu > 0).or(Some(LEAST.0)),
+            (true, 3, 4) => Some(told & 0xFFFF)
+                .filter(|&mtu| mtu > 0)
+                .or(Some(MIN_MTU.0)),
             (false, 2, _) => Some(told),
             _ => None,
         };
         Some(Error {
             tuple,
             sequence: u32::from_be_bytes([segment[4], segment[5], segment[6], segment[7]]),
-            mtu: mtu.map(|mtu| mtu.max(if is_v4 { LEAST.0 } else { LEAST.1 })),
+            mtu: mtu.map(|mtu| mtu.max(if is_v4 { MIN_MTU.0 } else { MIN_MTU.1 })),
             at: offsets.body() + ICMP + header + 4,
             offsets,
         })

@@ -26,15 +26,15 @@ use std::collections::VecDeque;
 const BLOCK: u64 = Stamp::BLOCK;
 /// Blocks without a wrong bit that are made all the same, rather than passed.
 const NEAR: u64 = 64;
-/// Blocks of one idle stretch that go through the receiver, at most.
-const MOST: u64 = 1 << 22;
-/// Of a longer one, the last so many go through it all the same: some rounds of the error rate
-/// monitor, so that it says what it would have said.
+/// Maximum number of blocks of one idle stretch that pass through the receiver.
+const MAX_IDLE_BLOCKS: u64 = 1 << 22;
+/// Number of the last blocks of a longer stretch that pass through it all the same: some rounds of
+/// the error rate monitor, so that its result stays the same.
 const LAST: u64 = 4 * 19_531;
 /// Idles before the run: the link is up when it begins.
 const BEFORE: u64 = 128;
 
-/// What came of a frame on the line.
+/// Fate of a frame on the line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fate {
     /// It arrives; if its wrong bits did not show, with them.
@@ -267,7 +267,7 @@ impl Stream {
     fn idles(&mut self, to: u64) {
         let mut made = 0;
         while self.line.next < to {
-            if made >= MOST && to - self.line.next > LAST {
+            if made >= MAX_IDLE_BLOCKS && to - self.line.next > LAST {
                 let over = to - LAST - self.line.next;
                 self.counters.passed_over += over;
                 self.line.ahead -= over as i64;

@@ -1,6 +1,6 @@
 //! Sublayers: what happens below the nodes, in the idle blocks of a part's lanes.
 
-use super::{FILLS, LOOKS, Lower, Message, Network, Part, rank_of};
+use super::{CLOCK_SAMPLES, FILLS, Lower, Message, Network, Part, rank_of};
 use crate::event_queue::Due;
 use crate::lane::{Carried, Carrier, Transit};
 use node::{NodeId, Port, Time};
@@ -75,7 +75,10 @@ impl Part {
 
     fn plan_look(&mut self, at: Time) {
         let looked_at = self.clocks.is_some() && at < Time::MAX;
-        let due = looked_at.then_some(Due { at, rank: LOOKS });
+        let due = looked_at.then_some(Due {
+            at,
+            rank: CLOCK_SAMPLES,
+        });
         let source = self.sources().looks;
         self.network.queue.set(source, due);
     }
@@ -150,7 +153,7 @@ impl Network {
         }
     }
 
-    /// Notes when a sublayer next has an idle block to fill: anew, or if it has changed its mind.
+    /// Notes when a sublayer next has an idle block to fill: again, or if it has changed its mind.
     fn ask_for_idle_block(&mut self, lower: &mut Lower, index: usize, anew: bool) {
         let now = self.now;
         let sender = &mut self.senders[index];

@@ -14,8 +14,8 @@ use std::time::Duration;
 /// The port of OpenFlow, where none is named.
 const PORT: u16 = 6653;
 
-/// No message is longer, so that an unread one waits for no more.
-const LONGEST: usize = 65_535;
+/// Maximum message length, bytes. It bounds the buffer of unread bytes.
+const MAX_MESSAGE_LEN: usize = 65_535;
 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
@@ -128,7 +128,7 @@ impl Connection {
                     _ => return Ok(bytes),
                 }
             }
-            debug_assert!(self.buffer.len() <= LONGEST + 16_384);
+            debug_assert!(self.buffer.len() <= MAX_MESSAGE_LEN + 16_384);
             self.fill()?;
         }
     }

@@ -11,8 +11,8 @@ use openflow::version::Version;
 use std::io::Read;
 use std::path::Path;
 
-/// The longest file of flows.
-const LONGEST: u64 = 1 << 30;
+/// Maximum length of a file of flows, bytes.
+const MAX_FLOWS_FILE_LEN: u64 = 1 << 30;
 
 /// The flows of a file, one a line; empty lines and what is behind # are passed over.
 ///
@@ -22,10 +22,12 @@ pub fn read(file: &Path, version: Version) -> anyhow::Result<Vec<Flow>> {
     let mut text = String::new();
     let name = file.display();
     if file == Path::new("-") {
-        std::io::stdin().take(LONGEST).read_to_string(&mut text)?;
+        std::io::stdin()
+            .take(MAX_FLOWS_FILE_LEN)
+            .read_to_string(&mut text)?;
     } else {
         let file = std::fs::File::open(file).with_context(|| name.to_string())?;
-        file.take(LONGEST)
+        file.take(MAX_FLOWS_FILE_LEN)
             .read_to_string(&mut text)
             .with_context(|| name.to_string())?;
     }

@@ -18,18 +18,19 @@ use std::time::Duration;
 
 /// A probe that was not told of within this is lost.
 const LISTEN: Time = Time::from_secs(1);
-/// What a kernel's stamps are worth, ns: a gap has to be longer.
+/// Accuracy of a kernel's timestamps, ns: a gap must be longer.
 const STAMPS_NS: u64 = 5_000;
-/// A train that left unevenly is sent again, so many times in all; then it says nothing.
+/// Maximum number of transmissions of a train that leaves unevenly.
 const TRIES: u32 = 10;
 /// It left evenly if no probe was late by more than half of what is between two calls, or by this part of the train.
 const EVEN: u64 = 50;
 /// Between two trains: what one left in a queue is gone, and what was told of it is heard.
 const REST: Time = Time::from_ms(4);
-/// A call to the kernel, and the way through it that it makes, takes longer than a short gap. Then as many packets go with one call as leave so long to the next, evenly spaced in the
-/// mean; no more than so many.
+/// Duration of a send call and of the path through the kernel, ns. Packets of shorter gaps share a
+/// call: as many as leave until the next call, evenly spaced on average.
 const CALL_NS: u64 = 40_000;
-const TOGETHER: usize = 8;
+/// Maximum number of packets of one send call.
+const MAX_SEND_BATCH: usize = 8;
 /// Between two pairs, at the least.
 const APART: Time = Time::from_us(20);
 
@@ -233,7 +234,7 @@ impl Prober {
         let together = match trains.packets {
             // The gaps of pairs and chirps are what counts.
             ..=2 => 1,
-            _ => (CALL_NS.div_ceil(gap) as usize).min(TOGETHER),
+            _ => (CALL_NS.div_ceil(gap) as usize).min(MAX_SEND_BATCH),
         };
         // By the gap that follows; behind the last packet, by that before it.
         let (mut is_even, mut allowed) = (true, 0);

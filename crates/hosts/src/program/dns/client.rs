@@ -13,12 +13,12 @@ use measure::distribution::{Distribution, Sampler};
 use node::random::Random;
 use node::{Flow, Time, When};
 
-/// Questions under way at once; of more the oldest is lost.
-const MOST: usize = 4096;
-/// Between two questions at the least.
-const LEAST: Time = Time::from_us(1);
+/// Maximum number of pending queries. When there are more, the oldest one is lost.
+const MAX_PENDING_QUERIES: usize = 4096;
+/// Minimum interval between two queries.
+const MIN_QUERY_INTERVAL: Time = Time::from_us(1);
 
-/// What a client is made from.
+/// Configuration of a client.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -26,9 +26,9 @@ const LEAST: Time = Time::from_us(1);
     serde(deny_unknown_fields)
 )]
 pub struct Config {
-    /// Who is asked; port 53 unless it says otherwise.
+    /// The server; port 53 by default.
     pub to: Peer,
-    /// What is asked for, in turn.
+    /// Names to query, in turn.
     pub names: Vec<String>,
     /// Whether for addresses of IPv6.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -131,7 +131,7 @@ impl Program for Client {
         for id in late {
             let waiting = self.waiting.get_mut(&id).expect("just found");
             waiting.tries += 1;
-            waiting.again = now + self.config.timeout.max(LEAST);
+            waiting.again = now + self.config.timeout.max(MIN_QUERY_INTERVAL);
             let (name, tries) = (waiting.name, waiting.tries);
             if tries > 2 {
                 self.waiting.remove(&id);
@@ -149,7 +149,7 @@ impl Program for Client {
             self.flow.from = SocketAddr::new(own, self.port).to_string();
         }
         let name = (self.asked % self.config.names.len() as u64) as usize;
-        if self.waiting.len() >= MOST {
+        if self.waiting.len() >= MAX_PENDING_QUERIES {
             self.waiting.pop_first();
             self.flow.lost += 1;
         }
@@ -162,7 +162,7 @@ impl Program for Client {
         let waiting = Waiting {
             name,
             since: now,
-            again: now + self.config.timeout.max(LEAST),
+            again: now + self.config.timeout.max(MIN_QUERY_INTERVAL),
             tries: 1,
         };
         self.waiting.insert(id, waiting);
@@ -171,7 +171,7 @@ impl Program for Client {
         self.flow.packets += 1;
         self.flow.ended = now;
         let more = self.config.count.is_none_or(|count| self.asked < count);
-        self.asks = more.then(|| now + self.every.draw().max(LEAST));
+        self.asks = more.then(|| now + self.every.draw().max(MIN_QUERY_INTERVAL));
         self.flow.done = !more;
     }
 

@@ -9,10 +9,10 @@ pub(super) const AAAA: u16 = 28;
 const ANY: u16 = 255;
 const INTERNET: u16 = 1;
 const HEADER: usize = 12;
-/// The longest name, RFC 1035 section 2.3.4.
-const LONGEST: usize = 255;
-/// What every receiver of a datagram takes.
-const MOST: usize = 512;
+/// Maximum length of a name, bytes (RFC 1035 section 2.3.4).
+const MAX_NAME_LEN: usize = 255;
+/// Maximum length of a message over UDP, bytes (RFC 1035 section 2.3.4).
+const MAX_UDP_MESSAGE_LEN: usize = 512;
 
 /// How a question was answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub(super) fn read(bytes: &[u8]) -> Option<Question> {
             break;
         }
         // A pointer has nothing to point to before the first name.
-        if length > 63 || name.len() + length > LONGEST {
+        if length > 63 || name.len() + length > MAX_NAME_LEN {
             return None;
         }
         let label = core::str::from_utf8(bytes.get(at..at + length)?).ok()?;
@@ -87,7 +87,7 @@ pub(super) fn ask(id: u16, name: &str, kind: u16, out: &mut Vec<u8>) -> bool {
     // Recursion desired; one question.
     out.extend([1, 0, 0, 1, 0, 0, 0, 0, 0, 0]);
     let name = name.trim_end_matches('.');
-    if name.len() > LONGEST - 2 {
+    if name.len() > MAX_NAME_LEN - 2 {
         return false;
     }
     for label in name.split('.') {
@@ -128,7 +128,7 @@ pub(super) fn answer(
         if question.kind != kind && question.kind != ANY {
             continue;
         }
-        if out.len() - start + 12 + octets.len() > MOST {
+        if out.len() - start + 12 + octets.len() > MAX_UDP_MESSAGE_LEN {
             // Cut off: some are missing.
             out[start + 2] |= 2;
             break;

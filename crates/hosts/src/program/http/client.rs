@@ -12,12 +12,12 @@ use alloc::vec::Vec;
 use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
 
-/// The most users of one program.
-const MOST: u32 = 4096;
+/// Maximum number of users of one program.
+const MAX_USERS: u32 = 4096;
 /// After a connection that did not come about, or was torn down, the next try.
 const AGAIN: Time = Time::from_secs(1);
 
-/// What users are made from.
+/// Configuration of users.
 #[derive(Clone, Debug)]
 #[cfg_attr(
     feature = "serde",
@@ -25,7 +25,7 @@ const AGAIN: Time = Time::from_secs(1);
     serde(deny_unknown_fields)
 )]
 pub struct Config {
-    /// Who is asked; port 80 unless it says otherwise.
+    /// The server; port 80 by default.
     pub to: Peer,
     /// When the first requests leave.
     #[cfg_attr(feature = "serde", serde(default))]
@@ -119,7 +119,7 @@ impl Client {
             },
         };
         Client {
-            users: (0..config.users.min(MOST)).map(user).collect(),
+            users: (0..config.users.min(MAX_USERS)).map(user).collect(),
             sizes: config.size.as_ref().map(|size| Sampler::new(size, seed)),
             think: config
                 .think

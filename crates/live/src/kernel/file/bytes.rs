@@ -7,19 +7,19 @@ use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
-/// How long to wait for bytes before looking whether to stop, ms. A signal that comes between the look and
-/// the wait costs as much.
-const LOOK_MS: i32 = 100;
-/// After a signal, a writer that gives nothing for so long has written all that it had, ms.
+/// Timeout of a poll for bytes, ms, after which the reader checks whether to stop. A signal between
+/// the check and the poll is noticed this much later.
+const POLL_TIMEOUT_MS: i32 = 100;
+/// After a signal: a writer that has sent nothing for this time has written all that it had, ms.
 const QUIET_MS: i32 = 300;
-/// After a signal, all the time that is spent waiting for a writer that goes on, ns.
-const PATIENCE_NS: u64 = 1_000_000_000;
+/// After a signal: maximum total time that is spent waiting for a writer that continues, ns.
+const DRAIN_TIMEOUT_NS: u64 = 1_000_000_000;
 /// After a signal, the bytes that are taken from a writer that goes on: much more than a pipe holds, and
 /// the buffers of the writer before it.
 const REST: u64 = 16 << 20;
 
-/// What asking for more gave. The end of the input is one thing; a stop before it is another: what is
-/// unfinished at the end is damaged, what is unfinished at a stop was still on its way.
+/// Result of a read. The end of the input differs from a stop before it: an item cut off at the end
+/// is damaged, one cut off at a stop was still on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Next<T> {
     /// Here it is.
@@ -128,7 +128,7 @@ impl Bytes {
             match stopping {
                 true if self.is_over()? => return Ok(Next::Stopped),
                 true => {}
-                false if self.poll(LOOK_MS)? => {}
+                false if self.poll(POLL_TIMEOUT_MS)? => {}
                 false => continue,
             }
             match self.file.read(buffer) {
@@ -153,7 +153,7 @@ impl Bytes {
     /// After a signal: whether nothing more is to be read.
     fn is_over(&mut self) -> io::Result<bool> {
         let rest = self.rest.get_or_insert_default();
-        if self.whole || rest.bytes > REST || rest.waited_ns > PATIENCE_NS {
+        if self.whole || rest.bytes > REST || rest.waited_ns > DRAIN_TIMEOUT_NS {
             return Ok(true);
         }
         // What is there already takes no waiting, however long this process is kept from its turn.

@@ -5,20 +5,20 @@ use super::{Complaint, Found, Head, Input, Location};
 use packet::capture::{
     self, Block, CaptureError, Interface, Other, PortableBlock, Reader, Statistics, Step,
 };
-use packet::{Date, LONGEST};
+use packet::{Date, MAX_FRAME_LEN};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::ops::Range;
 
-/// The longest name or description of an interface that is kept, in bytes.
-const LONGEST_DESCRIPTION: usize = 256;
-/// The most bytes of options and other blocks that are kept of a file.
-const ROOM: usize = 16 << 20;
+/// Maximum length of a name or description of an interface that is kept, bytes.
+const MAX_DESCRIPTION_LEN: usize = 256;
+/// Maximum size of the options and other blocks that are kept of a file, bytes.
+const MAX_METADATA_BYTES: usize = 16 << 20;
 
 /// The option of an interface that has an IPv4 address and its mask.
 pub const IPV4_ADDRESS: u16 = 4;
 
-/// What a capture says beside its packets.
+/// Metadata of a capture besides its packets.
 #[derive(Debug)]
 pub struct Captured {
     reader: Reader,
@@ -107,7 +107,7 @@ impl Captured {
             blocks: Vec::new(),
             unkept: Unkept::default(),
             headed: 0,
-            room: ROOM,
+            room: MAX_METADATA_BYTES,
             here: false,
         }
     }
@@ -226,9 +226,9 @@ impl Captured {
                 let bytes = if foreign { &frame[..] } else { bytes };
                 if header == Some(None) {
                     complaint("a packet of which no Ethernet frame can be made was skipped".into())
-                } else if !(least..=LONGEST).contains(&bytes.len()) {
+                } else if !(least..=MAX_FRAME_LEN).contains(&bytes.len()) {
                     complaint(format!(
-                        "a packet of {} bytes was skipped; a frame has {least} to {LONGEST}",
+                        "a packet of {} bytes was skipped; a frame has {least} to {MAX_FRAME_LEN}",
                         bytes.len()
                     ))
                 } else if !self.verbatim && at_ps.is_some_and(|at| Date::from_ps(at).is_none()) {
@@ -333,7 +333,7 @@ impl Captured {
     /// Takes note of an interface; and why its packets are skipped, if they are.
     fn interface(&mut self, mut interface: Interface) -> Option<String> {
         let number = self.interfaces.len();
-        let short = |text: &str| match text.len() <= LONGEST_DESCRIPTION {
+        let short = |text: &str| match text.len() <= MAX_DESCRIPTION_LEN {
             true => text.to_owned(),
             false => String::new(),
         };

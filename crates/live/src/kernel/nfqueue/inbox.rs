@@ -6,9 +6,9 @@ use std::io;
 
 /// Packets a call.
 pub const BATCH: usize = 64;
-/// Bytes for one message: the longest packet that the kernel copies, 65,531 bytes, and what is said about it. Not a
-/// multiple of 4096, so that the heads of packets do not share one cache set.
-const ROOM: usize = 65_536 + 576;
+/// Buffer size for one message, bytes: the longest packet that the kernel copies, 65,531 bytes, and
+/// its attributes. Not a multiple of 4096, so that the heads of packets do not share one cache set.
+const MESSAGE_BUFFER_LEN: usize = 65_536 + 576;
 
 /// Where messages are received: each in a frame to be.
 pub struct Inbox {
@@ -51,9 +51,9 @@ impl Inbox {
         for (frame, vector) in self.frames.iter_mut().zip(&mut self.vectors) {
             let buffer = frame.buffer();
             buffer.clear();
-            buffer.reserve_exact(ROOM);
+            buffer.reserve_exact(MESSAGE_BUFFER_LEN);
             vector.iov_base = buffer.as_mut_ptr().cast();
-            vector.iov_len = ROOM;
+            vector.iov_len = MESSAGE_BUFFER_LEN;
         }
         // SAFETY: each header points to a vector that never moves, and that to a buffer with room for as many bytes.
         let got = unsafe {
@@ -75,7 +75,11 @@ impl Inbox {
         let headers = self.headers.iter().take(got as usize);
         for (frame, header) in self.frames.iter_mut().zip(headers) {
             // SAFETY: the kernel has written so many bytes, and there is room for at least as many.
-            unsafe { frame.buffer().set_len((header.msg_len as usize).min(ROOM)) };
+            unsafe {
+                frame
+                    .buffer()
+                    .set_len((header.msg_len as usize).min(MESSAGE_BUFFER_LEN))
+            };
         }
         Ok(got as usize)
     }

@@ -3,12 +3,13 @@
 use node::{Port, Ticket};
 use std::num::NonZeroU64;
 
-/// Bytes of a packet's beginning that are kept, for the answer to its sender when what became of it is too big.
-pub const KEPT: usize = 128;
+/// Maximum length of the head of a packet that is kept, bytes. It is returned to the sender when
+/// the resulting packet is too big.
+pub const MAX_HEAD_LEN: usize = 128;
 /// No slot.
 const NONE: u32 = u32::MAX;
 
-/// The numbers of a queue's packets, of 32 bits, as ones that grow for ever.
+/// The numbers of a queue's packets, of 32 bits, extended to numbers that never wrap.
 #[derive(Debug, Default)]
 pub struct Numbers(Option<u64>);
 
@@ -31,7 +32,7 @@ impl Numbers {
 /// A packet that waits.
 #[derive(Clone, Debug)]
 pub struct Waiting {
-    /// Its number in the queue; of 64 bits, so that it grows for ever.
+    /// Its number in the queue; of 64 bits, so that it grows forever.
     pub id: u64,
     /// When it was read, ns.
     pub read_ns: u64,
@@ -52,7 +53,7 @@ pub struct Waiting {
     /// How much of `head` there is.
     pub kept: u8,
     /// Its beginning.
-    pub head: [u8; KEPT],
+    pub head: [u8; MAX_HEAD_LEN],
 }
 
 impl Default for Waiting {
@@ -68,7 +69,7 @@ impl Default for Waiting {
             len: 0,
             unfinished: false,
             kept: 0,
-            head: [0; KEPT],
+            head: [0; MAX_HEAD_LEN],
         }
     }
 }

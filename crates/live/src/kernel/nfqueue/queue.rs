@@ -9,10 +9,10 @@ use std::io;
 const LIST: &str = "/proc/thread-self/net/netfilter/nfnetlink_queue";
 /// The first number that is tried when any will do.
 const FIRST: u16 = 7700;
-/// Room for packets that have not been read, bytes, as the kernel counts them.
-const ROOM: usize = 128 << 20;
-/// Room for verdicts, bytes.
-const SEND_ROOM: usize = 8 << 20;
+/// Socket buffer for unread packets, bytes as the kernel counts them.
+const RECEIVE_BUFFER_BYTES: usize = 128 << 20;
+/// Socket buffer for verdicts, bytes.
+const SEND_BUFFER_BYTES: usize = 8 << 20;
 
 const NFQA_CFG_CMD: u16 = 1;
 const NFQA_CFG_PARAMS: u16 = 2;
@@ -49,7 +49,7 @@ impl Queue {
         let failed = |doing: &str, error| QueueError::from_io(doing, error);
         let mut socket = Socket::open(Protocol::Netfilter, 0)
             .map_err(|error| failed("opening a netlink socket", error))?;
-        socket.set_room(ROOM, SEND_ROOM);
+        socket.set_room(RECEIVE_BUFFER_BYTES, SEND_BUFFER_BYTES);
         // Gaps in the numbers of packets tell of those for which there was no room.
         socket
             .set(libc::SOL_NETLINK, libc::NETLINK_NO_ENOBUFS, 1)

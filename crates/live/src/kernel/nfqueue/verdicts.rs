@@ -10,18 +10,18 @@ use std::io::{self, IoSlice};
 const DROP: u32 = 0;
 /// `NF_ACCEPT`.
 const ACCEPT: u32 = 1;
-/// Bytes of changed packets that go in one call: the kernel copies a call's bytes into one piece of memory, which it
-/// finds the sooner the shorter it is.
-const TOGETHER: usize = 24 * 1024;
+/// Maximum size of the changed packets of one call, bytes. The kernel copies the bytes of a call
+/// into one piece of memory, and finds a short piece sooner.
+const MAX_BATCH_BYTES: usize = 24 * 1024;
 /// Pieces in one call; the system takes 1024.
 const PIECES: usize = 1000;
 
-/// What becomes of a packet.
+/// Verdict for a packet.
 #[derive(Debug)]
 pub enum Answer {
     /// It goes on as it is.
     Accept,
-    /// It goes on with the bytes of this frame, behind its Ethernet header.
+    /// It continues with the bytes of this frame after its Ethernet header.
     Change(Frame),
     /// It ends here.
     Drop,
@@ -112,7 +112,10 @@ impl Verdicts {
                     bytes += len;
                 }
             }
-            if bytes >= TOGETHER || self.parts.len() >= PIECES - 2 || self.heads.len() >= TOGETHER {
+            if bytes >= MAX_BATCH_BYTES
+                || self.parts.len() >= PIECES - 2
+                || self.heads.len() >= MAX_BATCH_BYTES
+            {
                 self.end_run(queue, run.take());
                 result = self.call(socket, begun).and(result);
                 (begun, bytes) = (0, 0);

@@ -12,7 +12,7 @@ static CLOSED: AtomicBool = AtomicBool::new(false);
 // SAFETY: the section holds pointers to functions of this type, which libc calls before `main`; this one needs nothing of the
 // standard library.
 #[unsafe(link_section = ".init_array")]
-static LOOK: extern "C" fn() = look;
+static CHECK_AT_LOAD: extern "C" fn() = look;
 
 extern "C" fn look() {
     // SAFETY: a plain system call that changes nothing.

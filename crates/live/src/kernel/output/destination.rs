@@ -10,16 +10,16 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Links that are followed from one name, as the kernel does.
-const MOST_LINKS: usize = 40;
-/// The longest name of a file, bytes.
-const LONGEST_NAME: usize = 255;
+/// Maximum number of symbolic links that are followed from one name, the same as in the kernel.
+const MAX_SYMLINKS: usize = 40;
+/// Maximum length of a file name, bytes.
+const MAX_NAME_LEN: usize = 255;
 /// Names that are tried for a partial file.
 const TRIES: u32 = 100;
-/// How often a FIFO without a reader is tried.
-const LOOK: Duration = Duration::from_millis(20);
+/// Interval between two attempts to open a FIFO without a reader.
+const FIFO_RETRY_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What was tried, and what the system said.
+/// The attempted operation, and the system's error.
 pub type Fault = (&'static str, io::Error);
 
 /// Where the bytes go.
@@ -27,9 +27,9 @@ pub type Fault = (&'static str, io::Error);
 pub enum Destination {
     /// Into what is named itself.
     Itself,
-    /// Into a file beside it.
+    /// Into a partial file in the same folder.
     Beside {
-        /// What it is to be called, links followed.
+        /// Its final name, with links followed.
         target: PathBuf,
         partial: PathBuf,
     },
@@ -107,7 +107,7 @@ enum Named {
 /// Follows symbolic links; the last of them may lead to a file that is not there yet.
 fn follow(path: &Path) -> io::Result<Named> {
     let mut path = path.to_path_buf();
-    for _ in 0..MOST_LINKS {
+    for _ in 0..MAX_SYMLINKS {
         let Ok(link) = fs::read_link(&path) else {
             return Ok(Named::Path(path));
         };
@@ -163,7 +163,7 @@ fn open_old(path: &Path, old: &Metadata) -> io::Result<File> {
                     clippy::disallowed_methods,
                     reason = "nothing tells when a reader comes"
                 )]
-                std::thread::sleep(LOOK);
+                std::thread::sleep(FIFO_RETRY_INTERVAL);
             }
             Err(error) => return Err(error),
             Ok(file) => {
@@ -222,7 +222,7 @@ fn beside(target: &Path, old: Option<&Metadata>) -> Result<(File, PathBuf), Faul
 fn partial_name(name: &OsStr) -> OsString {
     let ending = format!(".{:016x}.partial", crate::kernel::random::number());
     let name = name.as_bytes();
-    let name = &name[..name.len().min(LONGEST_NAME - ending.len())];
+    let name = &name[..name.len().min(MAX_NAME_LEN - ending.len())];
     OsString::from_vec([name, ending.as_bytes()].concat())
 }
 

@@ -22,15 +22,15 @@ const INTERVAL_NS: u64 = 100_000_000;
 /// Between two samples of the counter: those of a writer that corrects a clock more often would lie so close that their own error makes the
 /// rate.
 const APART_NS: u64 = 1_000_000;
-/// Without a new line for so long the writer is not there any more.
+/// Time without a new line after which the writer counts as gone, ns.
 const STALE_NS: u64 = 2_000_000_000;
 /// Samples of the counter whose mean counts.
 const WINDOW: usize = 10;
 /// In which time the page makes up for what it is off.
 const HORIZON_PS: f64 = 1e12;
-/// The most by which it runs faster or slower for that: a fraction.
-const MOST_SLEW: f64 = 500e-6;
-/// What is more than that, picoseconds, is not made up for, but set: another era.
+/// Maximum change of the rate for that, a fraction.
+const MAX_SLEW: f64 = 500e-6;
+/// Minimum error that is stepped, not slewed, ps: it starts another era.
 const STEP_PS: i128 = 1_000_000_000;
 /// Corrections whose rates tell how far the true one may be from the last.
 const RATES: usize = 16;
@@ -186,7 +186,7 @@ impl Publisher {
         let predicted = self.last.map(|line| line.at(ticks));
         let predicted = predicted.filter(|at| same && (target - at).abs() < STEP_PS);
         let off = predicted.map_or(0, |at| target - at);
-        let slew = (off as f64 / HORIZON_PS).clamp(-MOST_SLEW, MOST_SLEW);
+        let slew = (off as f64 / HORIZON_PS).clamp(-MAX_SLEW, MAX_SLEW);
         self.era = self.era.wrapping_add(u32::from(predicted.is_none()));
         let heard = reading.offset.map_or(Time::ZERO, |(at, _)| at);
         let silent = (world - i128::from(heard.as_ps())).max(0) as u128;

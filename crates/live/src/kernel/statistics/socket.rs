@@ -4,10 +4,11 @@ use crate::kernel::netlink::{self, Received, messages};
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd, BorrowedFd};
 
-/// Messages that one call takes, and requests in one: their answers have room in any socket.
-pub const TOGETHER: usize = 16;
-/// Room for one of them. The longest that is asked for in steady state are disciplines with statistics of their own.
-const ROOM: usize = 8192;
+/// Maximum number of messages of one call, and of requests: their answers fit into any socket.
+pub const MAX_BATCH: usize = 16;
+/// Buffer size for one message, bytes. The longest messages in steady state are queueing
+/// disciplines with statistics of their own.
+const MESSAGE_BUFFER_LEN: usize = 8192;
 /// Room for a part of a dump: the kernel makes none that is longer.
 const PART: usize = 32_768;
 /// Parts of a dump that are read: beyond what any table here holds.
@@ -19,7 +20,7 @@ const GROUPS: u32 = 1 << 0 | 1 << 2 | 1 << 3 | 1 << 6 | 1 << 10;
 /// NETLINK_GET_STRICT_CHK: requests for dumps may restrict these.
 const STRICT: i32 = 12;
 
-/// What came to a socket besides what was asked for.
+/// Messages that arrived without a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Came {
     /// Everything that was there.
@@ -43,7 +44,7 @@ impl Socket {
         let _ = netlink.set(libc::SOL_NETLINK, STRICT, 1);
         Ok(Socket {
             netlink,
-            room: vec![0; TOGETHER * ROOM].into(),
+            room: vec![0; MAX_BATCH * MESSAGE_BUFFER_LEN].into(),
             part: vec![0; PART].into(),
         })
     }
@@ -53,8 +54,9 @@ impl Socket {
         self.netlink.as_fd()
     }
 
-    /// Asks for one thing each by requests, at most [`TOGETHER`] of them one behind the other; writes their sequence numbers into
-    /// them. Shows each answer with the place of its request, and each notice without one.
+    /// Sends requests for one object each, at most [`MAX_BATCH`] of them concatenated, and writes
+    /// their sequence numbers into them. Shows each answer with the index of its request, and each
+    /// notice without one.
     pub fn ask(
         &mut self,
         requests: &mut [u8],
@@ -90,7 +92,7 @@ impl Socket {
             });
             match took {
                 // That there are no more is known by fewer than there is room for.
-                Ok(took) if open == 0 && took < TOGETHER => return Ok(came),
+                Ok(took) if open == 0 && took < MAX_BATCH => return Ok(came),
                 Ok(_) => {}
                 Err(error) => match error.raw_os_error() {
                     Some(libc::EAGAIN) => return Ok(came),
@@ -158,15 +160,15 @@ impl Socket {
         Ok(Came::Overrun)
     }
 
-    /// Takes what is there, at most [`TOGETHER`] datagrams; how many.
+    /// Receives the available datagrams, at most [`MAX_BATCH`], and returns their number.
     fn receive(&mut self, visit: &mut dyn FnMut(Received<'_>)) -> io::Result<usize> {
         // SAFETY: all-zero iovecs and headers are valid ones.
-        let (mut vectors, mut headers): ([libc::iovec; TOGETHER], [libc::mmsghdr; TOGETHER]) =
+        let (mut vectors, mut headers): ([libc::iovec; MAX_BATCH], [libc::mmsghdr; MAX_BATCH]) =
             unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
         let places = vectors.iter_mut().zip(&mut headers);
-        for ((vector, header), room) in places.zip(self.room.chunks_exact_mut(ROOM)) {
+        for ((vector, header), room) in places.zip(self.room.chunks_exact_mut(MESSAGE_BUFFER_LEN)) {
             vector.iov_base = room.as_mut_ptr().cast();
-            vector.iov_len = ROOM;
+            vector.iov_len = MESSAGE_BUFFER_LEN;
             header.msg_hdr.msg_iov = vector;
             header.msg_hdr.msg_iovlen = 1;
         }
@@ -175,7 +177,7 @@ impl Socket {
             libc::recvmmsg(
                 self.netlink.raw(),
                 headers.as_mut_ptr(),
-                TOGETHER as u32,
+                MAX_BATCH as u32,
                 libc::MSG_DONTWAIT,
                 std::ptr::null_mut(),
             )
@@ -184,8 +186,12 @@ impl Socket {
             return Err(io::Error::last_os_error());
         }
         let took = got as usize;
-        for (header, room) in headers.iter().zip(self.room.chunks_exact(ROOM)).take(took) {
-            let len = (header.msg_len as usize).min(ROOM);
+        for (header, room) in headers
+            .iter()
+            .zip(self.room.chunks_exact(MESSAGE_BUFFER_LEN))
+            .take(took)
+        {
+            let len = (header.msg_len as usize).min(MESSAGE_BUFFER_LEN);
             messages(&room[..len]).for_each(&mut *visit);
             if header.msg_hdr.msg_flags & libc::MSG_TRUNC != 0 {
                 visit(LOST);

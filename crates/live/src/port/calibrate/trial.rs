@@ -6,7 +6,7 @@ use crate::kernel::scheduling::real_time;
 use crate::kernel::signal::{self, Stopped};
 use crate::kernel::thread;
 use crate::port::calibration::with_latency;
-use crate::port::pace::{Idle, MOST_LEAD_NS, PaceReport, Pacer, Waiter};
+use crate::port::pace::{Idle, MAX_LEAD_NS, PaceReport, Pacer, Waiter};
 use crate::port::{Method, Port, PortError, Receive, Transmit};
 use node::outcome::Spread;
 use node::{Histogram, Time};
@@ -69,7 +69,7 @@ pub fn run(
     let inside = inside * 20 >= received * 19;
     // Stamps taken outside the call tell of the way to them, not of the way to the driver.
     let lead = match inside {
-        true => latency.value_at(25, 100).min(MOST_LEAD_NS),
+        true => latency.value_at(25, 100).min(MAX_LEAD_NS),
         false => 0,
     };
     let count = plan.count.max(1);

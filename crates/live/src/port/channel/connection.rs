@@ -3,15 +3,15 @@
 use super::error::ConnectionError;
 use super::socket::{Socket, Transport, is_pause};
 use listen::{Busy, Permit};
-use packet::segment::{HEADER, Kind, LONGEST, Segment, WINDOW};
+use packet::segment::{HEADER, Kind, MAX_DATA_LEN, Segment, WINDOW};
 use std::io::{self, IoSliceMut, Read, Write};
 
 /// Segments that one read fills at most.
 const SEGMENTS: usize = 5;
 /// A segment and its header.
-const SLOT: usize = HEADER + LONGEST;
-/// What is kept of a buffer that is empty, bytes.
-const KEPT: usize = 1 << 20;
+const SLOT: usize = HEADER + MAX_DATA_LEN;
+/// Maximum capacity of an empty buffer, bytes; the rest is freed.
+const MAX_IDLE_CAPACITY: usize = 1 << 20;
 
 /// How far a connection has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Buffer {
         let mut left = room;
         let slots = self.bytes.chunks_mut(SLOT).skip(self.used);
         for (slice, slot) in slices.iter_mut().zip(slots.take(SEGMENTS - 1 - self.used)) {
-            let share = left.min(LONGEST);
+            let share = left.min(MAX_DATA_LEN);
             left -= share;
             *slice = IoSliceMut::new(&mut slot[HEADER..HEADER + share]);
         }
@@ -91,13 +91,13 @@ impl Buffer {
 
     /// The first piece of the data that was read.
     fn next(&self, length: usize) -> &[u8] {
-        &self.bytes[self.used * SLOT + HEADER..][..length.min(LONGEST)]
+        &self.bytes[self.used * SLOT + HEADER..][..length.min(MAX_DATA_LEN)]
     }
 
     /// Makes segments of what was read.
     fn cut(&mut self, connection: u32, received: &mut u32, mut length: usize) {
         while length > 0 {
-            let share = length.min(LONGEST);
+            let share = length.min(MAX_DATA_LEN);
             length -= share;
             let slot = &mut self.bytes[self.used * SLOT..][..HEADER + share];
             let (header, bytes) = slot.split_at_mut(HEADER);
@@ -234,7 +234,7 @@ impl<T: Transport> Connection<T> {
         };
         if self.gone == self.out.len() {
             self.out.clear();
-            self.out.shrink_to(KEPT);
+            self.out.shrink_to(MAX_IDLE_CAPACITY);
             self.gone = 0;
         } else if self.gone > WINDOW as usize / 2 {
             self.out.drain(..self.gone);

@@ -17,13 +17,13 @@ use std::io::{self, Read};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
-/// The most connections of a port at a time.
-const MOST: usize = OPENFLOW.connections;
-/// Connections accepted at once.
+/// Maximum number of simultaneous connections of a port.
+const MAX_CONNECTIONS: usize = OPENFLOW.connections;
+/// Connections accepted in one call.
 const AT_ONCE: usize = 64;
-/// How long connecting and the handshake may take, ns.
+/// Timeout of connecting and the handshake, ns.
 const CONNECTING_NS: u64 = OPENFLOW.opening.as_nanos() as u64;
-/// How long a closed connection may take to send what was written, ns.
+/// Timeout of a closed connection for sending its pending bytes, ns.
 const LEAVING_NS: u64 = 1_000_000_000;
 /// Bytes not acknowledged to the node from which on its thread is woken for it.
 const MUCH: u32 = WINDOW / 4;
@@ -70,7 +70,7 @@ pub struct Hub {
     telling: VecDeque<u64>,
     /// Connections with bytes from the node.
     dirty: Vec<u64>,
-    /// Connections that have not for ever.
+    /// Connections with a deadline.
     timed: Vec<u64>,
     /// What the kernel said, not yet dealt with.
     ready: VecDeque<(u64, u32)>,
@@ -495,7 +495,7 @@ impl Hub {
 
     /// Connects for the node, to one of the addresses after the other.
     fn connect(&mut self, id: u32, attempt: usize) {
-        if self.connections.len() >= MOST {
+        if self.connections.len() >= MAX_CONNECTIONS {
             return self.refuse(id, &ConnectionError::TooMany);
         }
         let mut why = ConnectionError::NoAddress;

@@ -6,16 +6,16 @@ use crate::port::Transmit;
 
 /// Latencies that count.
 const RECENT: usize = 32;
-/// So many must be known before they are made use of.
+/// Minimum number of known latencies for a lead.
 const ENOUGH: usize = 8;
-/// At first each departure is stamped, then one in so many.
+/// At first each departure is stamped, then one in this number.
 const ONE_IN: u32 = 32;
-/// How often a stamp is looked for.
-const LOOKS: u32 = 8;
-/// After so many stamps in a row that did not come, no more are asked for.
+/// Maximum number of polls for a timestamp.
+const MAX_STAMP_POLLS: u32 = 8;
+/// Number of consecutive missing timestamps after which no more are requested.
 const SILENCE: u32 = 4;
-/// The most that a departure is brought forward: no frame leaves earlier than asked by more than that.
-pub const MOST_NS: u64 = 10_000;
+/// Maximum lead of a send call, ns: no frame leaves earlier than this before its requested time.
+pub const MAX_LEAD_NS: u64 = 10_000;
 
 /// One port's latency.
 #[derive(Debug, Default)]
@@ -43,7 +43,7 @@ impl Lead {
     /// One that begins with a latency that was measured before, ns; 0 for none.
     pub fn known(latency: u64) -> Lead {
         Lead {
-            lead: latency.min(MOST_NS),
+            lead: latency.min(MAX_LEAD_NS),
             ..Lead::default()
         }
     }
@@ -108,7 +108,7 @@ impl Lead {
             }
         }
         asked.looks += 1;
-        if asked.looks >= LOOKS {
+        if asked.looks >= MAX_STAMP_POLLS {
             self.asked = None;
             self.silent += 1;
         }
@@ -117,7 +117,7 @@ impl Lead {
     fn learn(&mut self, latency: u64) {
         self.recent[self.known % RECENT] = latency;
         self.known += 1;
-        // Not for ever, lest it run over.
+        // Not forever, lest it run over.
         if self.known == 3 * RECENT {
             self.known = 2 * RECENT;
         }
@@ -127,7 +127,7 @@ impl Lead {
             sorted[..count].sort_unstable();
             // Low among them: a frame is better late by the call's jitter than early by it.
             let place = if self.cautious { 0 } else { count / 4 };
-            self.lead = sorted[place].min(MOST_NS);
+            self.lead = sorted[place].min(MAX_LEAD_NS);
         }
     }
 }
@@ -185,7 +185,7 @@ mod tests {
         for _ in 0..10_000 {
             depart(&mut lead, &mut port, &mut errors, Some(90_000));
         }
-        assert_eq!(lead.ns(), MOST_NS);
+        assert_eq!(lead.ns(), MAX_LEAD_NS);
         let stamped = errors.report().stamped;
         assert!((300..500).contains(&stamped), "{stamped} of 10,000");
     }

@@ -8,31 +8,32 @@
 //! The later a sleep ends, the later it was called for: in a long one the core goes to deeper sleep, and others move in. So a long sleep ends
 //! early, and a short one behind it takes the thread to the window.
 
-/// Sleeps by which the window is judged.
-const KEPT: usize = 256;
-/// Of those, so many may have ended later than the window allows for.
+/// Number of sleeps from which the window is computed.
+const SLEEP_HISTORY: usize = 256;
+/// Number of them that may have ended later than the window allows.
 const LATER: usize = 2;
-/// A wait shorter than this is spun through: there is too little to be saved.
-const SHORTEST_WAIT_NS: u64 = 150_000;
-/// A sleep shorter than this is not worth it.
-const SHORTEST_SLEEP_NS: u64 = 20_000;
-/// The longest sleep: those who wait want to see a request to stop.
-const LONGEST_SLEEP_NS: u64 = 50_000_000;
-/// How long the short sleep is that follows a long one.
+/// Minimum wait that includes a sleep, ns; the thread spins through a shorter one.
+const MIN_SLEEPING_WAIT_NS: u64 = 150_000;
+/// Minimum sleep that is worth a call, ns.
+const MIN_SLEEP_NS: u64 = 20_000;
+/// Maximum sleep, ns, so that waiting threads notice a request to stop.
+const MAX_SLEEP_NS: u64 = 50_000_000;
+/// Duration of the short sleep that follows a long one, ns.
 const SECOND_SLEEP_NS: u64 = 150_000;
-/// A first sleep shorter than this is not worth a second.
-const SHORTEST_FIRST_NS: u64 = 100_000;
-/// What is added to what was seen.
+/// Minimum first sleep that is worth a second one, ns.
+const MIN_FIRST_SLEEP_NS: u64 = 100_000;
+/// Margin added to the observed values, ns.
 const MARGIN_NS: u64 = 8_000;
-/// The window may always be so long, but no longer than that.
+/// Window that is always allowed, ns.
 const MODEST_NS: u64 = 60_000;
-const MOST_NS: u64 = 1_000_000;
+/// Maximum window, ns.
+const MAX_WINDOW_NS: u64 = 1_000_000;
 
 /// Learns how late sleeps end.
 #[derive(Debug)]
 pub struct SleepWindow {
     /// How much too late the last sleeps ended, ns, in a ring.
-    late: [u64; KEPT],
+    late: [u64; SLEEP_HISTORY],
     next: usize,
     /// Follows from those, ns.
     window_ns: u64,
@@ -42,9 +43,9 @@ impl Default for SleepWindow {
     /// Nothing is known yet: the window is as long as it may be.
     fn default() -> SleepWindow {
         SleepWindow {
-            late: [MOST_NS; KEPT],
+            late: [MAX_WINDOW_NS; SLEEP_HISTORY],
             next: 0,
-            window_ns: MOST_NS,
+            window_ns: MAX_WINDOW_NS,
         }
     }
 }
@@ -54,28 +55,28 @@ impl SleepWindow {
     /// else needs.
     #[inline]
     pub fn next(&self, wait: u64, left: u64, spare: bool) -> Option<u64> {
-        if wait < SHORTEST_WAIT_NS {
+        if wait < MIN_SLEEPING_WAIT_NS {
             return None;
         }
         let most = match spare {
-            true => (wait / 8).clamp(MODEST_NS, MOST_NS),
+            true => (wait / 8).clamp(MODEST_NS, MAX_WINDOW_NS),
             false => MODEST_NS,
         };
         let second = left.checked_sub(self.window_ns.min(most))?;
         match second.saturating_sub(SECOND_SLEEP_NS) {
-            first @ SHORTEST_FIRST_NS.. => Some(first.min(LONGEST_SLEEP_NS)),
-            _ => (second >= SHORTEST_SLEEP_NS).then_some(second),
+            first @ MIN_FIRST_SLEEP_NS.. => Some(first.min(MAX_SLEEP_NS)),
+            _ => (second >= MIN_SLEEP_NS).then_some(second),
         }
     }
 
     /// Tells that a sleep of `sleep` ns ended so much too late.
     pub fn woken(&mut self, sleep: u64, late: u64) {
         // What a long one was late by is made good by the short one behind it.
-        if sleep > SECOND_SLEEP_NS + SHORTEST_FIRST_NS {
+        if sleep > SECOND_SLEEP_NS + MIN_FIRST_SLEEP_NS {
             return;
         }
         self.late[self.next] = late;
-        self.next = (self.next + 1) % KEPT;
+        self.next = (self.next + 1) % SLEEP_HISTORY;
         let mut latest = [0; LATER + 1];
         for &late in &self.late {
             if late > latest[LATER] {

@@ -54,7 +54,7 @@ impl Aggregator {
         let mut len = FRONT;
         let fits = |frame: &&&[u8]| {
             len += LENGTH + frame.len();
-            frame.len() >= packet::SHORTEST && len <= self.room
+            frame.len() >= packet::MIN_FRAME_LEN && len <= self.room
         };
         frames.iter().take_while(fits).count()
     }

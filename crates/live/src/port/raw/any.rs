@@ -12,12 +12,12 @@ use crate::port::{Options, PortError, Received, RxCounters};
 use packet::capture::{self, Cooked, Flags, LINUX_SLL2};
 use std::time::Duration;
 
-/// The most interfaces that one port knows, as many as a capture may have.
-const MOST: usize = capture::MOST_INTERFACES;
-/// How often the names of interfaces are asked for again, ns.
-const LOOK: u64 = 100_000_000;
-/// What stands in the flags of pcapng for the kernel's word on whom a packet is for, from PACKET_HOST on: the direction, and
-/// from bit 2 on whether it went to one, several, all, or was overheard.
+/// Maximum number of interfaces of one port, the same as in a capture.
+const MAX_INTERFACES: usize = capture::MAX_INTERFACES;
+/// Minimum interval between two queries for the names of interfaces, ns.
+const NAME_REFRESH_INTERVAL_NS: u64 = 100_000_000;
+/// Flags of pcapng for the kernel's packet types, from PACKET_HOST on: the direction, and from bit
+/// 2 on whether the packet went to one host, several, all, or was overheard.
 const FLAGS: [u32; 5] = [0x05, 0x0D, 0x09, 0x11, 0x02];
 
 /// The receiving port.
@@ -102,7 +102,7 @@ impl Any {
             self.socket.wait(libc::POLLIN, wait)?;
             got = self.take()?;
         }
-        if clock::now_ns() - self.looked > LOOK {
+        if clock::now_ns() - self.looked > NAME_REFRESH_INTERVAL_NS {
             self.looked = clock::now_ns();
             self.look();
         }
@@ -197,7 +197,7 @@ impl Any {
     }
 
     fn add(&mut self, known: Known) -> Result<usize, PortError> {
-        if self.interfaces.len() >= MOST {
+        if self.interfaces.len() >= MAX_INTERFACES {
             return Err(PortError::Unsupported {
                 name: "any".into(),
                 why: "more than 65,536 interfaces have come and gone; a new capture can have as many again",

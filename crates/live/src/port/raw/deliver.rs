@@ -5,7 +5,7 @@ use super::aggregate::{self, Separator};
 use super::offload::{self, Offload};
 use super::split;
 use crate::port::{Received, RxCounters};
-use packet::{LONGEST, SHORTEST};
+use packet::{MAX_FRAME_LEN, MIN_FRAME_LEN};
 
 /// A frame as the kernel hands it over.
 pub struct Raw<'a> {
@@ -55,7 +55,7 @@ impl Delivery {
             at_ns,
         } = raw;
         let mut frame = offload::TAG;
-        if !whole || room.len() - frame < SHORTEST {
+        if !whole || room.len() - frame < MIN_FRAME_LEN {
             self.counters.refused += 1;
             return 0;
         }
@@ -85,7 +85,7 @@ impl Delivery {
             }
             return pieces;
         }
-        if bytes.len() > LONGEST {
+        if bytes.len() > MAX_FRAME_LEN {
             counters.refused += 1;
             return 0;
         }

@@ -20,13 +20,13 @@ use std::time::Duration;
 const BLOCK: usize = 1 << 16;
 /// Frames before the caller has its turn again.
 const CALL: usize = 256;
-/// How often, of the times when nothing is there, the system is asked whether the interface is.
-const LOOK: u32 = 64;
+/// Number of polls without a frame between two checks that the interface still exists.
+const POLLS_PER_INTERFACE_CHECK: u32 = 64;
 /// Bytes of struct tpacket2_hdr.
 const HEADER: usize = 32;
-/// The longest super-frame, with its offload header, behind room for a tag.
+/// Length of the longest super-frame with its offload header, after space for a tag.
 const LONG: usize = TAG + OFFLOAD + 65_536 + 14;
-/// What the kernel says of a slot: the frame was too long for it, and is in the socket's queue too.
+/// Status of a slot whose frame was too long for it, and is in the socket's queue too.
 const COPY: u32 = libc::TP_STATUS_COPY;
 
 /// A receiving half over a ring.
@@ -118,7 +118,7 @@ impl Ring {
     /// looks again and again.
     fn look_now_and_then(&mut self) -> Result<(), PortError> {
         self.idle = self.idle.wrapping_add(1);
-        if self.idle % LOOK == 1 && self.socket.says_gone() {
+        if self.idle % POLLS_PER_INTERFACE_CHECK == 1 && self.socket.says_gone() {
             self.socket.lost();
         }
         self.socket.nothing_came()
@@ -127,7 +127,7 @@ impl Ring {
     /// Gives all frames that are there.
     fn drain(&mut self, sink: &mut dyn FnMut(Received<'_>)) -> usize {
         let (mut given, mut fresh) = (0, false);
-        // Not for ever: in a flood there is always more, and the caller has other duties.
+        // Not forever: in a flood there is always more, and the caller has other duties.
         for _ in 0..CALL {
             let Some((status, slot)) = self.memory.0.take(self.next) else {
                 break;

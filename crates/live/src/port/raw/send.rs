@@ -136,14 +136,15 @@ impl Sender {
 
     /// One call for the first of the frames; how many were taken.
     fn give_first(&mut self, frames: &[&[u8]], together: bool) -> Result<usize, PortError> {
-        if frames[0].len() < packet::SHORTEST {
+        if frames[0].len() < packet::MIN_FRAME_LEN {
             return Err(PortError::TooShort {
                 len: frames[0].len(),
             });
         }
         // What looks like an aggregate must not be taken for one.
         let is_plain = |frame: &&&[u8]| {
-            frame.len() >= packet::SHORTEST && !(self.aggregator.is_some() && is_aggregate(frame))
+            frame.len() >= packet::MIN_FRAME_LEN
+                && !(self.aggregator.is_some() && is_aggregate(frame))
         };
         let plain = frames.iter().take(BATCH).take_while(is_plain).count();
         let fitting = |aggregator: &Aggregator| aggregator.fitting(frames) > 1;

@@ -128,7 +128,7 @@ impl RingSender {
         // The ring is made for the MTU of the time when it was opened.
         let longest = (self.mtu + 14 + tag).min(self.memory.slot - DATA);
         match frame.len() {
-            len @ ..packet::SHORTEST => Err(PortError::TooShort { len }),
+            len @ ..packet::MIN_FRAME_LEN => Err(PortError::TooShort { len }),
             len if len > longest => Err(PortError::TooLong {
                 name: self.socket.name().into(),
                 len,
@@ -160,7 +160,7 @@ impl RingSender {
             if result >= 0 {
                 self.stamper.sent(&self.socket);
                 // When the socket's share of memory is in use the kernel stops between slots, and says that all is well. A slot that
-                // stayed behind would leave some time later, and if it is refused then, every frame behind it would wait for ever.
+                // stayed behind would leave some time later, and if it is refused then, every frame behind it would wait forever.
                 let last = self.memory.state(self.next + SLOTS - 1);
                 if last.load(Ordering::Acquire) & libc::TP_STATUS_SEND_REQUEST == 0 {
                     return Ok(());

@@ -34,7 +34,7 @@ pub fn split(
         return 0;
     };
     let (headers, payload) = frame.split_at(layout.payload);
-    if offload.piece == 0 || headers.len() + offload.piece > packet::LONGEST {
+    if offload.piece == 0 || headers.len() + offload.piece > packet::MAX_FRAME_LEN {
         return 0;
     }
     let count = payload.len().div_ceil(offload.piece);

@@ -6,15 +6,15 @@ use crate::kernel::output::{OutputError, OutputFile};
 use crate::port::{PortError, Transmit, TxCounters};
 use packet::capture::{Interface, PcapngWriter};
 use packet::line::{self, Form};
-use packet::{LONGEST, Packet, SHORTEST, Stamp, Tick, record};
+use packet::{MAX_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, Tick, record};
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-/// What is collected before it is written, bytes.
+/// Size of the block that is collected before it is written, bytes.
 const BLOCK: usize = 64 << 10;
-/// How long it is kept at most while more is sent, ns.
-const KEPT_NS: u64 = 50_000_000;
+/// Maximum delay of the block while more is sent, ns.
+const MAX_FLUSH_DELAY_NS: u64 = 50_000_000;
 
 /// How frames are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -124,12 +124,12 @@ impl Writer {
             }
         };
         taken.map_err(|_| match bytes.len() {
-            len @ ..SHORTEST => PortError::TooShort { len },
+            len @ ..MIN_FRAME_LEN => PortError::TooShort { len },
             len => PortError::TooLong {
                 name: self.name.clone(),
                 len,
-                mtu: LONGEST as u32 - 14,
-                longest: LONGEST,
+                mtu: MAX_FRAME_LEN as u32 - 14,
+                longest: MAX_FRAME_LEN,
             },
         })
     }
@@ -184,7 +184,8 @@ impl Transmit for Writer {
         }
         // A pipe's reader waits for every frame; a file's does not.
         let prompt = self.departures || self.path.as_os_str() == "-";
-        if prompt || self.pending.len() >= BLOCK || now_ns() - self.written_at > KEPT_NS {
+        if prompt || self.pending.len() >= BLOCK || now_ns() - self.written_at > MAX_FLUSH_DELAY_NS
+        {
             self.write()?;
         }
         Ok(sent)

@@ -5,7 +5,7 @@ use super::{BATCH, CAPABILITY, Program, has_link};
 use crate::kernel::clock::now_ns;
 use crate::kernel::wait;
 use crate::port::{Link, LinkWatch, PortError, Receive, Received, RxCounters};
-use packet::SHORTEST;
+use packet::MIN_FRAME_LEN;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -73,7 +73,7 @@ impl Receiver {
                 let len = descriptor.len as usize;
                 // SAFETY: the kernel has just handed this place over.
                 let bytes = unsafe { lane.area.bytes(descriptor.at, len) };
-                if len < SHORTEST {
+                if len < MIN_FRAME_LEN {
                     self.counters.refused += 1;
                 } else {
                     self.counters.received += 1;

@@ -3,7 +3,7 @@
 use super::socket::{Descriptor, PLACES, SendLane};
 use super::{BATCH, CAPABILITY, Program, has_link};
 use crate::port::{Backlog, PortError, Transmit, TxCounters};
-use packet::SHORTEST;
+use packet::MIN_FRAME_LEN;
 use std::io;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -43,7 +43,7 @@ impl Sender {
         let tag = 4 * usize::from(frame.get(12..14) == Some(&[0x81, 0x00]));
         let longest = self.mtu as usize + 14 + tag;
         match frame.len() {
-            len @ ..SHORTEST => Err(PortError::TooShort { len }),
+            len @ ..MIN_FRAME_LEN => Err(PortError::TooShort { len }),
             len if len > longest => Err(PortError::TooLong {
                 name: self.name.clone(),
                 len,

@@ -4,7 +4,7 @@ use node::Port;
 use packet::{Stamp, line, record};
 
 /// The longest line that can be a packet.
-const LINE: usize = line::LONGEST_LINE;
+const LINE: usize = line::MAX_LINE_LEN;
 
 /// What a program says of a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,7 +60,7 @@ impl Answers {
 
     /// Whether more should be read before some is looked at.
     pub fn has_room(&self) -> bool {
-        self.unseen() < super::ROOM
+        self.unseen() < super::MAX_UNREAD_BYTES
     }
 
     /// It has said this.

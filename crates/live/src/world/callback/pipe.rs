@@ -17,7 +17,7 @@
 use super::answer::{Answer, Answers};
 use super::metadata::Lines;
 use super::program::{Program, Setting};
-use super::{Io, Metadata, ROOM, give, say};
+use super::{Io, MAX_UNREAD_BYTES, Metadata, give, say};
 use node::event::Event;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::line::Form;
@@ -295,7 +295,7 @@ impl Pipe {
             return out.drop(frame, ENDED);
         };
         let unread = program.unread();
-        if unread.len() >= ROOM {
+        if unread.len() >= MAX_UNREAD_BYTES {
             return out.drop(frame, SLOW);
         }
         direction.metadata.write(now, Some(port), unread);

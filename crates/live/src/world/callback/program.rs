@@ -16,15 +16,16 @@ use std::process::{Child, Command};
 
 /// Bytes that a pipe holds, where the system lets us.
 const PIPE: usize = 1 << 20;
-/// Bytes read at once.
+/// Bytes of one read.
 const PIECE: usize = 65_536;
 
-/// How long a program that has a reason to go on sleeps before it is taken to be quiet all the same.
+/// Time that a program with pending work sleeps before it counts as quiet, ns.
 const DOUBT_NS: u64 = 20_000_000;
 /// The same when a process has ended, and its parent has not asked how: longer than a machine takes a processor away between the two.
 const ENDED_NS: u64 = 500_000_000;
-/// And so often it is looked at meanwhile: what is seen once, before the processor is taken from who looks, says nothing of the time since.
-const LOOKS: u32 = 32;
+/// Minimum number of polls in that time. A single one, just before the kernel preempts the polling
+/// thread, says nothing about the time since.
+const MIN_QUIET_POLLS: u32 = 32;
 
 /// A program in a group of its own: it ends with this value.
 pub struct Program {
@@ -33,11 +34,12 @@ pub struct Program {
     output: File,
     /// The program's end of a terminal, where we are to see whether it has read.
     theirs: Option<OwnedFd>,
-    /// What it has not read yet, from `written` on.
+    /// Bytes that it has not read yet, from `written` on.
     unread: Vec<u8>,
     written: usize,
     piece: Box<[u8]>,
-    /// Processes that have ended, and that nobody asks for: they have been waited for once.
+    /// Ended processes whose parents have not waited for them; the program has been polled for them
+    /// once.
     left: Vec<u32>,
 }
 
@@ -114,7 +116,7 @@ impl Program {
                 Err(_) => break,
             }
         }
-        if self.written == self.unread.len() || self.written > super::ROOM / 2 {
+        if self.written == self.unread.len() || self.written > super::MAX_UNREAD_BYTES / 2 {
             self.unread.drain(..self.written);
             self.written = 0;
         }
@@ -164,7 +166,7 @@ impl Program {
             };
             if !is_same {
                 (since, looks) = (now, 0);
-            } else if doubt == 0 || now - since > doubt && looks > LOOKS {
+            } else if doubt == 0 || now - since > doubt && looks > MIN_QUIET_POLLS {
                 self.left = ended.into();
                 return Some(true);
             }

@@ -5,8 +5,8 @@ use crate::kernel::interface;
 use crate::kernel::nfqueue::message::Packet;
 use node::Port;
 
-/// The most interfaces of a hook: there is a rule for each pair.
-pub const MOST: usize = 16;
+/// Maximum number of interfaces of a hook; there is a rule for each pair.
+pub const MAX_INTERFACES: usize = 16;
 /// Interfaces that are remembered to be none of ours.
 const STRANGERS: usize = 64;
 
@@ -14,7 +14,7 @@ const STRANGERS: usize = 64;
 #[derive(Clone, Debug)]
 pub struct InterfacePort {
     pub name: String,
-    /// Its number; it changes when an interface of this name is made anew.
+    /// Its number; it changes when an interface of this name is created again.
     index: u32,
     /// Its address, or zeros.
     pub mac: [u8; 6],
@@ -34,7 +34,7 @@ impl Interfaces {
     /// Finds the interfaces of a node with so many ports: one for each, or for each but the last.
     pub fn find(names: &[String], ports: usize) -> Result<Interfaces, HookError> {
         let given = names.len();
-        let fits = given > 0 && (ports == given || ports == given + 1) && given <= MOST;
+        let fits = given > 0 && (ports == given || ports == given + 1) && given <= MAX_INTERFACES;
         if !fits {
             return Err(HookError::Ports { ports, given });
         }

@@ -21,8 +21,8 @@ const NEWRULE: u16 = NFTABLES << 8 | 6;
 const DELRULE: u16 = NFTABLES << 8 | 8;
 /// `NFT_TABLE_F_OWNER`.
 const OWNER: u32 = 2;
-/// The most instructions that the match `bpf` takes.
-const MOST_INSTRUCTIONS: usize = 64;
+/// Maximum number of instructions of the `bpf` match.
+const MAX_MATCH_INSTRUCTIONS: usize = 64;
 
 /// `NFT_META_MARK`, `NFT_META_IIFNAME`, `NFT_META_OIFNAME`.
 const MARK: u32 = 3;
@@ -31,10 +31,10 @@ const OIFNAME: u32 = 7;
 /// `NFT_CMP_EQ`, `NFT_CMP_NEQ`.
 const EQUAL: u32 = 0;
 const DIFFERENT: u32 = 1;
-/// Length of an interface's name with zeros behind it.
+/// Length of an interface's name, padded with zeros.
 const IFNAMSIZ: usize = 16;
 
-/// What the rules say.
+/// Content of the rules.
 pub struct Plan<'a> {
     /// Where in the packet's way.
     pub hook: Hook,
@@ -71,7 +71,7 @@ impl Rules {
     /// Puts rules in force, in this thread's namespace, for IPv4 and IPv6.
     pub fn install(plan: &Plan<'_>) -> Result<Rules, HookError> {
         if let Some(filter) = plan.filter
-            && filter.len() > MOST_INSTRUCTIONS
+            && filter.len() > MAX_MATCH_INSTRUCTIONS
         {
             let count = filter.len();
             return Err(HookError::LongFilter { count });
@@ -325,7 +325,7 @@ fn bpf<'a>(list: Message<'a>, filter: &[Instruction]) -> Message<'a> {
         info.extend_from_slice(&k.to_ne_bytes());
     }
     // Behind the instructions, at a multiple of eight, the kernel has a pointer.
-    info.resize(4 + MOST_INSTRUCTIONS * 8 + 4 + 8, 0);
+    info.resize(4 + MAX_MATCH_INSTRUCTIONS * 8 + 4 + 8, 0);
     expression(list, "match", |data| {
         data.with_text(1, "bpf").with_be32(2, 0).with(3, &info)
     })

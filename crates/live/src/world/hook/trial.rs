@@ -33,14 +33,14 @@ const SINK: u16 = 9000;
 const BATCH: usize = 64;
 /// Flows of a flood.
 const FLOWS: u16 = 64;
-/// What is sent before it counts.
+/// Duration of the traffic before the measurement.
 pub const WARM: Duration = Duration::from_millis(300);
-/// The shortest packet: headers of IPv4 and UDP, and four bytes.
-const LEAST: usize = 14 + 20 + 8 + 4;
-/// The longest headers of IPv4 and TCP behind Ethernet.
+/// Minimum packet length, bytes: headers of Ethernet, IPv4 and UDP, and four bytes.
+const MIN_PACKET_LEN: usize = 14 + 20 + 8 + 4;
+/// Maximum length of the headers of Ethernet, IPv4 and TCP, bytes.
 const OPTIONS: usize = 14 + 60 + 60 + 4;
 
-/// What went wrong with a trial.
+/// Error of a trial.
 #[derive(Debug, thiserror::Error)]
 pub enum TrialError {
     /// With a namespace.
@@ -171,7 +171,7 @@ impl Trial {
             let packets = (last.0 - first.0) as f64 / seconds;
             Ok(Rate {
                 packets,
-                bits: packets * 8.0 * len.max(LEAST) as f64,
+                bits: packets * 8.0 * len.max(MIN_PACKET_LEN) as f64,
                 offered: (last.1 - first.1) as f64 / seconds,
             })
         })
@@ -245,7 +245,7 @@ fn datagram(len: usize, flow: u16) -> Vec<u8> {
         source_port: 10_000 + flow,
         destination_port: SINK,
     };
-    let payload = vec![0x55; len.max(LEAST) - (LEAST - 4)];
+    let payload = vec![0x55; len.max(MIN_PACKET_LEN) - (MIN_PACKET_LEN - 4)];
     let mut frame = Vec::new();
     eth.build(&mut frame, |out| {
         ip.build(out, |out| {
@@ -290,7 +290,7 @@ impl Node for Rewrite {
             // Of short segments the end may be options.
             let datagram = frame.get(23) == Some(&17);
             let end = frame.len() & !1;
-            if end >= LEAST && (datagram || end > OPTIONS) {
+            if end >= MIN_PACKET_LEN && (datagram || end > OPTIONS) {
                 let [a, b] = [frame[end - 4], frame[end - 3]];
                 frame.copy_within(end - 2..end, end - 4);
                 frame[end - 2..end].copy_from_slice(&[a, b]);

@@ -7,7 +7,7 @@ use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::inject::{Injected, Injector};
 use crate::kernel::nfqueue::message::{self, Incoming, Packet};
 use crate::kernel::nfqueue::packets::{self, ETHERNET};
-use crate::kernel::nfqueue::pending::{KEPT, Numbers, Pending, Waiting, queue_of};
+use crate::kernel::nfqueue::pending::{MAX_HEAD_LEN, Numbers, Pending, Waiting, queue_of};
 use crate::kernel::nfqueue::verdicts::{Answer, Verdicts};
 use crate::kernel::nfqueue::{self, Inbox, Queue};
 use crate::kernel::statistics::Feed;
@@ -19,14 +19,14 @@ use std::time::Duration;
 
 /// Calls for packets before the node's alarms have their turn again.
 const CALLS: usize = 4;
-/// Wakes in a row before packets are looked at again.
+/// Consecutive wakes before packets have their turn again.
 const WAKES: usize = 1024;
-/// How long a thread sleeps at most, so that it sees the end, ns.
-const LONGEST_SLEEP_NS: u64 = 50_000_000;
-/// How often a node's counters are shown, ns.
+/// Maximum sleep of a thread, ns, so that it notices the end.
+const MAX_SLEEP_NS: u64 = 50_000_000;
+/// Interval at which a node's counters are published, ns.
 const SHOW_NS: u64 = 100_000_000;
-/// How often the kernel is asked what it dropped, ns.
-const LOOK_NS: u64 = 1_000_000_000;
+/// Interval between two polls of the kernel's drop counters, ns.
+const DROP_POLL_INTERVAL_NS: u64 = 1_000_000_000;
 
 /// A queue, and what came from it.
 struct End {
@@ -36,7 +36,7 @@ struct End {
     numbers: Numbers,
     /// Packets whose numbers never came.
     missed: u64,
-    /// What the kernel had dropped when it was last asked.
+    /// Drops of the kernel at the last poll.
     dropped: u64,
 }
 
@@ -226,7 +226,7 @@ impl<'a> Worker<'a> {
         Counters::add(&counters.bytes, waiting.len.into());
         let whole = packet.start >= ETHERNET && packet.whole.is_none();
         if self.changes {
-            let kept = bytes.len().min(KEPT);
+            let kept = bytes.len().min(MAX_HEAD_LEN);
             waiting.head[..kept].copy_from_slice(&bytes[..kept]);
             waiting.kept = kept as u8;
         }
@@ -487,7 +487,7 @@ impl<'a> Worker<'a> {
         self.show = now + SHOW_NS;
         let looks = now >= self.look || always;
         if looks {
-            self.look = now + LOOK_NS;
+            self.look = now + DROP_POLL_INTERVAL_NS;
         }
         let mut overruns = 0;
         for end in &mut self.ends {
@@ -516,10 +516,10 @@ impl<'a> Worker<'a> {
         let times = self.later.iter().filter_map(VecDeque::front);
         let times = times.map(|&(at, _)| at).chain(self.driver.next_wake());
         let now = self.now();
-        let sleep = times.min().map_or(LONGEST_SLEEP_NS, |at| {
-            (at - now).as_ns().min(LONGEST_SLEEP_NS)
-        });
-        let mut polls = [wait::readable(-1); interfaces::MOST];
+        let sleep = times
+            .min()
+            .map_or(MAX_SLEEP_NS, |at| (at - now).as_ns().min(MAX_SLEEP_NS));
+        let mut polls = [wait::readable(-1); interfaces::MAX_INTERFACES];
         for (poll, end) in polls.iter_mut().zip(&self.ends) {
             poll.fd = end.queue.socket.raw();
         }

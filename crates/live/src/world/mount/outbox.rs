@@ -9,12 +9,12 @@ use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// Bytes that may wait to be sent, besides those that the sender has in hand.
-const ROOM: usize = 1 << 20;
+/// Maximum number of bytes that wait to be sent, not counting those that the sender holds.
+const MAX_UNSENT_BYTES: usize = 1 << 20;
 /// Bytes before each packet: its timestamp word and its length.
 const HEAD: usize = 12;
 
-/// Packets in a row, each behind its word and its length.
+/// Consecutive packets, each after its word and its length.
 #[derive(Default)]
 pub struct Batch(Vec<u8>);
 
@@ -117,7 +117,7 @@ impl<W> Outbox<W> {
         let mut state = self.lock();
         let full = match turn {
             Turn::New if !state.parked.is_empty() => true,
-            Turn::New | Turn::Waited => state.batch.0.len() + HEAD + bytes.len() > ROOM,
+            Turn::New | Turn::Waited => state.batch.0.len() + HEAD + bytes.len() > MAX_UNSENT_BYTES,
             Turn::Last => false,
         };
         if state.closed || full {
@@ -160,7 +160,8 @@ impl<W> Outbox<W> {
     pub fn poll(&self, wakeup: Option<u64>) -> bool {
         let mut state = self.lock();
         let ready = state.closed
-            || state.parked.is_empty() && state.batch.0.len() + HEAD + packet::LONGEST <= ROOM;
+            || state.parked.is_empty()
+                && state.batch.0.len() + HEAD + packet::MAX_FRAME_LEN <= MAX_UNSENT_BYTES;
         if let (false, Some(wakeup)) = (ready, wakeup)
             && !state.polls.contains(&wakeup)
         {

@@ -16,7 +16,7 @@ pub enum Fault {
     #[error("line {0}, {1}")]
     Line(u64, LineError),
     /// A line longer than any packet.
-    #[error("line {0} is longer than {longest} bytes, which no packet needs", longest = line::LONGEST_LINE)]
+    #[error("line {0} is longer than {longest} bytes, which no packet needs", longest = line::MAX_LINE_LEN)]
     TooLong(u64),
     /// A packet, counted from 1, whose timestamp is no departure.
     #[error("packet {0}, {1}")]

@@ -19,16 +19,16 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// What is kept of what a job writes, bytes.
-const KEPT: usize = 64 << 10;
-/// How long jobs have for a proper end.
+/// Maximum size of a job's output that is kept, bytes.
+const MAX_OUTPUT_BYTES: usize = 64 << 10;
+/// Time that jobs have for a clean exit, ns.
 const GRACE_NS: u64 = 500_000_000;
-/// How often a port that is to be listened at is looked for, ms.
+/// Interval at which a port that must be listened at is polled, ms.
 const POLL_MS: i32 = 5;
-/// The longest sleep, ms.
-const LONGEST_SLEEP_MS: i32 = 100;
+/// Maximum sleep, ms.
+const MAX_SLEEP_MS: i32 = 100;
 
-/// What the thread shares with the others.
+/// State that the thread shares with the others.
 pub struct Shared {
     state: Mutex<State>,
     changed: Condvar,
@@ -147,7 +147,7 @@ impl Supervised {
             self.kept.extend(format!("\n({error})\n").bytes());
         }
         self.kept.extend(bytes);
-        let over = self.kept.len().saturating_sub(KEPT);
+        let over = self.kept.len().saturating_sub(MAX_OUTPUT_BYTES);
         self.kept.drain(..over);
     }
 
@@ -160,7 +160,7 @@ impl Supervised {
             return true;
         };
         let mut buffer = [0; 16 << 10];
-        // Not for ever: one that writes without end must not keep the others waiting.
+        // Not forever: one that writes without end must not keep the others waiting.
         for _ in 0..64 {
             match output.read(&mut buffer) {
                 Ok(0) => return true,
@@ -460,7 +460,7 @@ impl Worker {
     /// Sleeps until something may have happened.
     fn rest(&self, start: Option<u64>) {
         let mut polls = vec![wait::readable(self.shared.wake.as_raw_fd())];
-        let mut sleep = LONGEST_SLEEP_MS;
+        let mut sleep = MAX_SLEEP_MS;
         for supervised in &self.jobs {
             match &supervised.stage {
                 Stage::Running(process) => {
@@ -479,7 +479,7 @@ impl Worker {
                     if let (Some(at), Some(start)) = (supervised.job.at, start) {
                         let left = (start + at.as_ns()).saturating_sub(now_ns());
                         if left > 0 {
-                            let ms = left.div_ceil(1_000_000).min(LONGEST_SLEEP_MS as u64);
+                            let ms = left.div_ceil(1_000_000).min(MAX_SLEEP_MS as u64);
                             sleep = sleep.min(ms as i32);
                         }
                     }

@@ -11,10 +11,11 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 use std::time::Duration;
 
-/// How long departures are waited for in the end, at each look.
-const LOOK: Duration = Duration::from_millis(50);
+/// Timeout of each poll for departures at the end of the run.
+const FINAL_POLL_TIMEOUT: Duration = Duration::from_millis(50);
 
-/// What the ports have and have not sent, by lane: when it was wanted, and by what its node asked when it leaves.
+/// Frames that the ports have and have not sent, by lane: with the wanted time, and the departure
+/// that the node requested.
 pub struct Kept(Vec<VecDeque<UnderWay>>);
 
 struct UnderWay {
@@ -23,7 +24,7 @@ struct UnderWay {
 }
 
 impl Kept {
-    /// Nothing, of so many lanes.
+    /// Creates an empty one for this number of lanes.
     pub fn new(lanes: usize) -> Kept {
         Kept((0..lanes).map(|_| VecDeque::new()).collect())
     }
@@ -130,6 +131,6 @@ impl Schedule {
         departures: &mut Departures,
         trouble: &mut Option<PortError>,
     ) {
-        while self.settle(kept, departures, trouble, LOOK) {}
+        while self.settle(kept, departures, trouble, FINAL_POLL_TIMEOUT) {}
     }
 }

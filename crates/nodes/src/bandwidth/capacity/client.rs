@@ -3,7 +3,7 @@
 use super::receiver::longest_ms;
 use super::sender::is_sendable;
 use super::side::{Flow, Side};
-use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
+use super::{Clock, Faults, Interval, RECEIVE_TIMEOUT, Settings, Traffic, Transmit};
 use alloc::format;
 use alloc::string::String;
 use alloc::sync::Arc;
@@ -141,7 +141,7 @@ impl Client {
             port: control,
             state: State::Setup,
             ask: Some(now),
-            until: now + PATIENCE,
+            until: now + RECEIVE_TIMEOUT,
             latest: Time::MAX,
             ready: None,
             least_round_trip: None,
@@ -339,7 +339,7 @@ impl Client {
         } else {
             self.side.faults.bad_rates += 1;
         }
-        self.until = now + PATIENCE;
+        self.until = now + RECEIVE_TIMEOUT;
         let trip = status.least_round_trip;
         match trip == NO_VALUE || u64::from(trip) <= age {
             true => self.note_round_trip(trip),
@@ -351,7 +351,7 @@ impl Client {
         let Flow::Receiving(receiver) = &mut self.side.flow else {
             return self.side.faults.unexpected += 1;
         };
-        self.until = now + PATIENCE;
+        self.until = now + RECEIVE_TIMEOUT;
         match load.action {
             Action::Test => receiver.load(now, load, len, &mut self.side.faults),
             Action::Stop => self.confirm(now, End::Complete),
@@ -373,7 +373,7 @@ impl Client {
             Some(SetupAnswer::OK) if setup.port != 0 => {
                 (self.state, self.port) = (State::Activation, setup.port);
                 self.shown = setup.integrity;
-                (self.ask, self.until) = (Some(now), now + PATIENCE);
+                (self.ask, self.until) = (Some(now), now + RECEIVE_TIMEOUT);
             }
             None | Some(SetupAnswer::OK) => self.side.faults.unexpected += 1,
             // Each server has one setting, and the client takes it.
@@ -406,7 +406,7 @@ impl Client {
             direction,
             ..Settings::of(answer, &asked)
         };
-        self.until = now + PATIENCE;
+        self.until = now + RECEIVE_TIMEOUT;
         self.latest = now + Time::from_secs(u64::from(self.settings.test_time)) + OVERTIME;
         self.state = State::Testing;
         match direction {
@@ -444,8 +444,8 @@ impl Client {
 
 /// How the end is confirmed: at once.
 const PROMPT: SendingRate = SendingRate {
-    interval1: super::rates::SHORTEST_INTERVAL,
-    payload1: packet::udpstp::SHORTEST_LOAD,
+    interval1: super::rates::MIN_INTERVAL_US,
+    payload1: packet::udpstp::MIN_LOAD_LEN,
     burst1: 1,
     interval2: 0,
     payload2: 0,

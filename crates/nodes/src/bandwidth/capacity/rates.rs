@@ -10,12 +10,12 @@ use packet::udpstp::{IPV4_OVERHEAD, RANDOM_SIZE, SendingRate};
 pub const ROWS: usize = 1153;
 /// The last row that is a number of Mb/s: from here on steps are single ones.
 pub const HIGH_SPEED: usize = 1000;
-/// Datagrams in a burst, at most.
-pub const LONGEST_BURST: u32 = 100;
-/// Microseconds between bursts, at least.
-pub const SHORTEST_INTERVAL: u32 = 100;
+/// Maximum burst, datagrams.
+pub const MAX_BURST: u32 = 100;
+/// Minimum interval between bursts, us.
+pub const MIN_INTERVAL_US: u32 = 100;
 
-const INTERVAL1: u32 = SHORTEST_INTERVAL;
+const INTERVAL1: u32 = MIN_INTERVAL_US;
 const INTERVAL2: u32 = 1000;
 /// Bytes of IP packets: usual, of an MTU of 1500, and jumbo.
 const PACKET: u32 = 1250;
@@ -49,7 +49,7 @@ impl Table {
             (false, false) => (PACKET, 11),
         };
         while rows.len() < ROWS {
-            rows.push(first(largest, burst.min(LONGEST_BURST)));
+            rows.push(first(largest, burst.min(MAX_BURST)));
             burst += 1;
         }
         Table(rows)

@@ -1,23 +1,24 @@
 //! Who sends load: bursts of two transmitters, as the table's rows say.
 
-use super::rates::{LONGEST_BURST, SHORTEST_INTERVAL};
+use super::rates::{MAX_BURST, MIN_INTERVAL_US};
 use super::{Clock, DEAF, Faults, Traffic, Transmit};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use node::random::Random;
 use node::{Histogram, Time};
 use packet::udpstp::{
-    Action, IPV4_OVERHEAD, IPV6_MORE, LOAD, Load, RANDOM_SIZE, SHORTEST_LOAD, SendingRate, Stamp,
+    Action, IPV4_OVERHEAD, IPV6_MORE, LOAD, Load, MIN_LOAD_LEN, RANDOM_SIZE, SendingRate, Stamp,
     Status,
 };
 
 /// A burst that is later than this does not catch up: what was to leave in between is left out.
 const TOO_LATE: Time = Time::from_ms(10);
-/// The most datagrams, and bytes, that are given at once: what segmentation offload takes.
+/// Maximum number of datagrams of one call, the limit of segmentation offload.
 const SEGMENTS: usize = 64;
-const MOST_BYTES: usize = 65_000;
-/// The longest payload.
-const LONGEST: u32 = 65_535 - IPV4_OVERHEAD;
+/// Maximum size of the datagrams of one call, bytes, the limit of segmentation offload.
+const MAX_BATCH_BYTES: usize = 65_000;
+/// Maximum payload length, bytes.
+const MAX_PAYLOAD_LEN: u32 = 65_535 - IPV4_OVERHEAD;
 
 /// A sender of load.
 #[derive(Clone, Debug)]
@@ -30,7 +31,7 @@ pub struct Sender {
     /// Lengths of the datagrams of bursts that are due.
     ready: VecDeque<u16>,
     sequence: u32,
-    /// What the last status message was, and when it came.
+    /// Arrival of the last status message, and its content.
     heard: Time,
     status: Option<(u32, Stamp)>,
     status_errors: u16,
@@ -156,7 +157,7 @@ impl Sender {
     fn length(&mut self, size: u32) -> u16 {
         let less = if self.ipv6 { IPV6_MORE } else { 0 };
         let most = size & !RANDOM_SIZE;
-        let least = SHORTEST_LOAD.min(most);
+        let least = MIN_LOAD_LEN.min(most);
         let length = match size & RANDOM_SIZE {
             0 => most,
             _ => least + self.random.below(u64::from(most - least) + 1) as u32,
@@ -188,7 +189,7 @@ impl Sender {
                 break;
             };
             let (bytes, at) = (usize::from(length), out.len());
-            if bytes > segment || at - begin + bytes > MOST_BYTES.max(segment) {
+            if bytes > segment || at - begin + bytes > MAX_BATCH_BYTES.max(segment) {
                 break;
             }
             self.ready.pop_front();
@@ -215,11 +216,11 @@ impl Sender {
 
 /// Whether a rate that a server tells can be sent.
 pub fn is_sendable(rate: &SendingRate) -> bool {
-    let size = |bytes: u32| bytes & !RANDOM_SIZE <= LONGEST;
+    let size = |bytes: u32| bytes & !RANDOM_SIZE <= MAX_PAYLOAD_LEN;
     let transmitter = |interval: u32, payload: u32, burst: u32| {
         size(payload)
-            && burst <= LONGEST_BURST
-            && (interval == 0 || interval >= SHORTEST_INTERVAL)
+            && burst <= MAX_BURST
+            && (interval == 0 || interval >= MIN_INTERVAL_US)
             && (burst == 0 || payload & !RANDOM_SIZE >= LOAD as u32)
     };
     transmitter(rate.interval1, rate.payload1, rate.burst1)

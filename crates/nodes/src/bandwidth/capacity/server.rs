@@ -6,7 +6,7 @@
 use super::rates::Table;
 use super::search::Search;
 use super::side::{Flow, Side};
-use super::{Clock, Faults, Interval, PATIENCE, Settings, Traffic, Transmit};
+use super::{Clock, Faults, Interval, RECEIVE_TIMEOUT, Settings, Traffic, Transmit};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use node::{Histogram, Time};
@@ -16,12 +16,12 @@ use packet::udpstp::{
     VERSION,
 };
 
-/// The most connections that a request may speak of.
-const MOST_CONNECTIONS: u8 = 24;
-/// The test ends so long behind its time, so that the last sub-interval is whole.
+/// Maximum number of connections that a request may announce.
+const MAX_CONNECTIONS: u8 = 24;
+/// Time by which the test ends late, so that the last sub-interval is whole.
 const GRACE: Time = Time::from_ms(500);
 
-/// What a server lets clients have at most.
+/// Limits of a server for its clients.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
     /// Seconds of load.
@@ -63,7 +63,7 @@ pub fn setup(
         Message::Setup(setup) if setup.answer.is_none() => setup,
         _ => return Err(BadHeader("UDPSTP message that is no setup request")),
     };
-    let connections = 1..=MOST_CONNECTIONS;
+    let connections = 1..=MAX_CONNECTIONS;
     let granted = if request.version != VERSION {
         Err(SetupAnswer::BAD_VERSION)
     } else if !connections.contains(&request.connections)
@@ -142,7 +142,7 @@ impl Test {
             settings,
             state: State::Waiting,
             ready: VecDeque::new(),
-            until: now + PATIENCE,
+            until: now + RECEIVE_TIMEOUT,
             end: Time::MAX,
             action: Action::Test,
             complete: false,
@@ -263,7 +263,7 @@ impl Test {
                 }
                 receiver.load(now, &load, bytes.len(), &mut self.side.faults);
                 if self.action == Action::Test {
-                    self.until = now + PATIENCE;
+                    self.until = now + RECEIVE_TIMEOUT;
                 }
             }
             (_, Message::Status(status), Flow::Sending(_)) => self.status(now, &status),
@@ -280,7 +280,7 @@ impl Test {
         self.settings.row = self.settings.row.map(row);
         self.settings.start = row(self.settings.start);
         self.search = Search::new(&self.settings, most);
-        self.until = now + PATIENCE;
+        self.until = now + RECEIVE_TIMEOUT;
         self.end = now + Time::from_secs(u64::from(self.settings.test_time)) + GRACE;
         self.state = State::Testing;
         match self.settings.direction {
@@ -312,7 +312,7 @@ impl Test {
         if self.action == Action::Stop {
             return;
         }
-        self.until = now + PATIENCE;
+        self.until = now + RECEIVE_TIMEOUT;
         let [_, _, sum, count] = status.variation;
         let variation = match (self.settings.one_way, status.round_trip) {
             (true, _) => (count > 0).then(|| sum / count.max(1)),

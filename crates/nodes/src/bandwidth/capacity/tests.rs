@@ -319,7 +319,7 @@ fn a_rate_that_is_asked_for_is_not_sent_before_the_client_has_told_of_load() {
         while test.poll_transmit(now, &mut out).is_some() {}
         now = test.next_wake().map_or(now, |at| at.max(now));
     }
-    assert_eq!(now, PATIENCE);
+    assert_eq!(now, RECEIVE_TIMEOUT);
     assert!(out.len() < 100_000, "{}", out.len());
 }
 
@@ -495,7 +495,7 @@ fn who_is_not_there_does_not_answer() {
     let mut world = World::new(short(Direction::Upstream), 50);
     world.server_is_there = false;
     assert_eq!(world.run(), End::NoAnswer);
-    assert_eq!(world.now, PATIENCE);
+    assert_eq!(world.now, RECEIVE_TIMEOUT);
 }
 
 #[test]
@@ -508,7 +508,7 @@ fn both_ends_give_up_when_the_link_breaks() {
         (world.up.loss, world.down.loss) = (1.0, 1.0);
         let at = world.now;
         assert_eq!(world.run(), End::Silent, "{direction:?}");
-        assert!(world.now <= at + PATIENCE + Time::from_ms(100));
+        assert!(world.now <= at + RECEIVE_TIMEOUT + Time::from_ms(100));
         assert!(!world.test.as_ref().unwrap().is_complete());
     }
 }

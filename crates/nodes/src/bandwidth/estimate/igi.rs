@@ -19,7 +19,7 @@
 //! gaps that increased is divided by the lesser of the two here, the paper's by `sum(out)`, which
 //! found up to 1 Gb/s too much of 10.
 //!
-//! It also takes every stretched gap for others' packets. Receivers that hand packets up in lots (interrupt coalescing, receive offload) stretch the gap before a lot by what the gaps in it
+//! It also takes every stretched gap for others' packets. Receivers that hand packets up in batches (interrupt coalescing, receive offload) stretch the gap before a batch by what the gaps in it
 //! lack of `g_b`, which no link of this capacity makes: what is free is more by no more than that, with the same bound.
 
 use super::{Answer, Estimator, Observed, Spread};
@@ -30,14 +30,14 @@ use node::Rate;
 /// By how much of itself the mean gap may differ at the turning point of IGI, and of PTR.
 pub const TURNED: f64 = 0.1;
 pub const TURNED_PTR: f64 = 0.02;
-/// The part of the answer that others may have sent in gaps which did not increase, and that gaps between lots may have been taken for.
+/// The part of the answer that others may have sent in gaps which did not increase, and that gaps between batches may have been taken for.
 pub const SILENT: f64 = 0.05;
 /// The part of a packet's time by which the gap grows.
 pub const STEP: f64 = 1.0 / 8.0;
 /// A gap increased if it is by so much greater, against what stamps are off by.
 const INCREASED: f64 = 1.001;
-/// The gap at which it gives up, in packets' times: 1/50 of the capacity.
-const MOST: f64 = 50.0;
+/// Maximum gap in transmission times of a packet, 1/50 of the capacity. The search ends beyond it.
+const MAX_GAP: f64 = 50.0;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Formula {
@@ -88,7 +88,7 @@ impl Estimator for Igi {
     }
 
     fn next(&mut self) -> Option<Rate> {
-        if self.found.is_some() || self.gap > MOST * self.packet {
+        if self.found.is_some() || self.gap > MAX_GAP * self.packet {
             return None;
         }
         let rate = self.capacity * self.packet / self.gap;

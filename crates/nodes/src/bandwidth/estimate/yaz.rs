@@ -16,9 +16,9 @@ pub const STREAM: u32 = 50;
 pub const RESOLUTION: f64 = 1.0 / 310.0;
 /// Lost packets that say nothing yet.
 pub const LOSSES: usize = 1;
-/// Streams after which it gives up; each one brings the rate nearer by half of the way that is left, or less.
-const MOST: usize = 200;
-/// A stream without a difference that has lost packets is followed by one so many times slower.
+/// Maximum number of streams. Each at least halves the distance of the rate from its target.
+const MAX_STREAMS: usize = 200;
+/// Factor by which the next stream is slower after one without a difference that lost packets.
 const SLOWER: f64 = 1.02;
 
 #[derive(Clone, Debug)]
@@ -52,7 +52,7 @@ impl Estimator for Yaz {
     }
 
     fn next(&mut self) -> Option<Rate> {
-        if self.found.is_some() || self.points.len() >= MOST {
+        if self.found.is_some() || self.points.len() >= MAX_STREAMS {
             return None;
         }
         let rate = Rate::from_bits_per_second(libm::round(self.rate) as u64)?;

@@ -6,8 +6,8 @@ use core::net::IpAddr;
 use core::str::FromStr;
 use packet::flow::{FiveTuple, five_tuple};
 
-/// Flows at once.
-const MOST: usize = 1024;
+/// Maximum number of flows.
+const MAX_FLOWS: usize = 1024;
 
 /// A flow: what is `None` may be anything.
 ///
@@ -116,7 +116,7 @@ impl FlowTable {
         if self.0.contains(&flow) {
             return true;
         }
-        let room = self.0.len() < MOST;
+        let room = self.0.len() < MAX_FLOWS;
         self.0.extend(room.then_some(flow));
         room
     }
@@ -191,12 +191,12 @@ mod tests {
         assert!(table.add(flow) && table.add(flow));
         assert_eq!(table.iter().count(), 1);
         assert!(table.remove(&flow) && !table.remove(&flow));
-        for port in 0..=MOST as u16 {
+        for port in 0..=MAX_FLOWS as u16 {
             let flow = Flow {
                 source_port: Some(port),
                 ..Flow::default()
             };
-            assert_eq!(table.add(flow), usize::from(port) < MOST);
+            assert_eq!(table.add(flow), usize::from(port) < MAX_FLOWS);
         }
     }
 }

@@ -4,10 +4,10 @@ use super::Statistic;
 use super::statistics::Reference;
 use alloc::vec::Vec;
 
-/// The fewest windows that can be compared.
-pub const FEWEST: usize = 8;
+/// Minimum number of windows that can be compared.
+pub const MIN_WINDOWS: usize = 8;
 
-/// What one statistic says.
+/// Result of one statistic.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Finding {
     pub statistic: Statistic,
@@ -84,8 +84,8 @@ pub fn compare(
             wanted,
         }),
     };
-    enough(clean.len(), 2 * FEWEST * window)?;
-    enough(stream.len(), FEWEST * window)?;
+    enough(clean.len(), 2 * MIN_WINDOWS * window)?;
+    enough(stream.len(), MIN_WINDOWS * window)?;
     let (sample, rest) = clean.split_at(clean.len() / 2);
     let reference = Reference::new(sample);
     let findings = Statistic::ALL.map(|statistic| {

@@ -7,12 +7,12 @@ use alloc::vec::Vec;
 const PARTS: usize = 5;
 /// Classes of gaps for the entropy.
 const CLASSES: usize = 5;
-/// The longest pattern whose entropy is looked at.
-const LONGEST: usize = 5;
+/// Maximum length of a pattern whose entropy is computed.
+const MAX_PATTERN_LEN: usize = 5;
 /// Gaps kept of a clean sample, evenly spread over it.
 const SAMPLE: usize = 100_000;
 
-/// What is known of clean traffic.
+/// Reference of clean traffic.
 #[derive(Clone, Debug)]
 pub(super) struct Reference {
     sorted: Vec<i64>,
@@ -74,7 +74,7 @@ impl Reference {
         let classes: Vec<u32> = window.iter().map(class).collect();
         let (mut least, mut first, mut before) = (f64::INFINITY, 0.0, 0.0);
         let mut patterns: Vec<u32> = Vec::new();
-        for length in 1..=LONGEST.min(classes.len()) {
+        for length in 1..=MAX_PATTERN_LEN.min(classes.len()) {
             patterns.clear();
             let number = |pattern: &[u32]| {
                 pattern

@@ -322,8 +322,8 @@ fn loss(reader: &mut Reader<'_>) -> Result<Loss, SpecError> {
 }
 
 fn rate(reader: &mut Reader<'_>) -> Result<Shaping, SpecError> {
-    /// More than any frame has.
-    const MOST: i32 = 1 << 20;
+    /// Maximum overhead and cell size, bytes: more than any frame has.
+    const MAX_OVERHEAD: i32 = 1 << 20;
     let mut shaping = Shaping {
         rate: reader.rate("rate")?,
         packet_overhead: 0,
@@ -332,15 +332,15 @@ fn rate(reader: &mut Reader<'_>) -> Result<Shaping, SpecError> {
         burst: 0,
     };
     if reader.number_follows() {
-        shaping.packet_overhead = reader.whole("rate", -MOST, MOST)?;
+        shaping.packet_overhead = reader.whole("rate", -MAX_OVERHEAD, MAX_OVERHEAD)?;
     }
     if reader.number_follows() {
-        shaping.cell_size = reader.whole("rate", 0, MOST as u32)?;
+        shaping.cell_size = reader.whole("rate", 0, MAX_OVERHEAD as u32)?;
     }
     if reader.number_follows() {
         let most = shaping.cell_size as i32;
-        let least = if most == 0 { -MOST } else { 1 - most };
-        shaping.cell_overhead = reader.whole("rate", least, MOST)?;
+        let least = if most == 0 { -MAX_OVERHEAD } else { 1 - most };
+        shaping.cell_overhead = reader.whole("rate", least, MAX_OVERHEAD)?;
     }
     Ok(shaping)
 }

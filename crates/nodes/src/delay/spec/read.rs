@@ -9,8 +9,8 @@ use core::ops::Range;
 use core::str::FromStr;
 use node::{QuantityError, Rate, Time};
 
-/// The longest SPEC, in bytes; a table of a distribution may be long.
-pub const LONGEST: usize = 1 << 20;
+/// Maximum length of a SPEC, bytes; the table of a distribution may be long.
+pub const MAX_SPEC_LEN: usize = 1 << 20;
 
 /// A SPEC being read.
 pub struct Reader<'a> {
@@ -21,11 +21,11 @@ pub struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     pub fn new(text: &'a str) -> Result<Reader<'a>, SpecError> {
-        if text.len() > LONGEST {
+        if text.len() > MAX_SPEC_LEN {
             return Err(SpecError {
                 text: String::new(),
                 span: 0..0,
-                reason: format!("a SPEC has at most {LONGEST} bytes"),
+                reason: format!("a SPEC has at most {MAX_SPEC_LEN} bytes"),
             });
         }
         let mut words = words(text);

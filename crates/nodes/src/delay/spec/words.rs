@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::ops::Range;
 
-/// What is wrong with a SPEC: which word, why, and what mends it.
+/// Error of a SPEC: the word, the cause, and the fix.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SpecError {
     pub text: String,
@@ -63,7 +63,7 @@ impl Word<'_> {
     }
 }
 
-/// The words of a text: between blanks, but for those in parentheses.
+/// The words of a text: between spaces, but for those in parentheses.
 pub fn words(text: &str) -> Vec<Word<'_>> {
     let (mut words, mut start, mut depth) = (Vec::new(), None, 0usize);
     for (at, c) in text.char_indices() {
@@ -92,24 +92,24 @@ pub fn words(text: &str) -> Vec<Word<'_>> {
     words
 }
 
-/// The most entries of a table file; those of tc have 4096 or 16,384.
-const MOST: usize = 1 << 16;
+/// Maximum number of values of a table file; those of tc have 4096 or 16,384.
+const MAX_TABLE_VALUES: usize = 1 << 16;
 
-/// What is wrong with a distribution table.
+/// Error of a distribution table.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TableError {
     /// A word that is no number, and its line.
     #[error("line {0}: `{1}` is no whole number from -32768 to 32767")]
     Number(usize, String),
     /// More numbers than a table has.
-    #[error("more than {MOST} numbers")]
+    #[error("more than {MAX_TABLE_VALUES} numbers")]
     TooMany,
     /// No number at all.
     #[error("there is no number in it")]
     Empty,
 }
 
-/// Reads a distribution table as tc has them: whole numbers between blanks, 8192 to a deviation; what
+/// Reads a distribution table as tc has them: whole numbers between spaces, 8192 to a deviation; what
 /// stands behind # is left out.
 pub fn table(text: &str) -> Result<Shape, TableError> {
     let mut values = Vec::new();
@@ -119,7 +119,7 @@ pub fn table(text: &str) -> Result<Shape, TableError> {
             let value = word.parse::<i16>();
             values.push(value.map_err(|_| TableError::Number(number, word.to_string()))?);
         }
-        if values.len() > MOST {
+        if values.len() > MAX_TABLE_VALUES {
             return Err(TableError::TooMany);
         }
     }

@@ -9,10 +9,10 @@ use node::Time;
 const WINDOW: usize = 16;
 /// The first size; it doubles when a window is full.
 const FIRST: usize = 256;
-/// The most stations that can be asked for.
-const MOST: usize = 1 << 24;
+/// Maximum number of stations that can be configured.
+const MAX_STATIONS: usize = 1 << 24;
 
-/// What has become of a station.
+/// Result for a station.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Learned {
     /// It is where it was.
@@ -50,7 +50,7 @@ impl Table {
         Table {
             slots: Vec::new(),
             full: false,
-            most: stations.clamp(WINDOW, MOST).next_power_of_two(),
+            most: stations.clamp(WINDOW, MAX_STATIONS).next_power_of_two(),
         }
     }
 

@@ -131,7 +131,7 @@ fn what_is_looked_up_is_what_a_list_gives_whatever_comes_and_goes_between() {
             let found = cache.lookup(&flows, table, &one);
             check(&one, found);
             check(&one, flows.lookup(table, &one));
-            // One and a whole lot, whatever the step; and all other numbers, of several lots as well.
+            // One and a whole batch, whatever the step; and all other numbers, of several batches as well.
             let count = match step % 120 {
                 0 => 1,
                 40 => 64,
@@ -218,8 +218,8 @@ fn there_are_as_many_slots_as_flows_need() {
         }
         cache.slots.len()
     };
-    assert_eq!(slots_with(10, 1_000), FEWEST);
-    assert_eq!(slots_with(500, 20), FEWEST * GROWTH);
+    assert_eq!(slots_with(10, 1_000), MIN_SLOTS);
+    assert_eq!(slots_with(500, 20), MIN_SLOTS * GROWTH);
     let slots = slots_with(5_000, 20);
-    assert!((10_000..=MOST).contains(&slots), "{slots}");
+    assert!((10_000..=MAX_SLOTS).contains(&slots), "{slots}");
 }

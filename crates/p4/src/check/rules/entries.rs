@@ -14,10 +14,10 @@ use alloc::vec::Vec;
 use num_bigint::{BigInt, BigUint, Sign};
 use num_traits::{One, Zero};
 
-/// Comparing each entry with each one before ends after so many pairs.
-const MOST_PAIRS: usize = 4_000_000;
+/// Maximum number of pairs of entries that are compared with each other.
+const MAX_COMPARED_PAIRS: usize = 4_000_000;
 
-/// What a keyset's element matches, in the width of its key.
+/// Set of values that a keyset's element matches, in the width of its key.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Matches {
     /// `value` where `mask` has ones.
@@ -327,7 +327,7 @@ impl Rules<'_> {
             let mut annotations = entry.annotations.iter();
             entry.priority.is_some() || annotations.any(|a| &*a.name.text == "priority")
         });
-        if explicit || entries.len() * entries.len() * keys.len() > MOST_PAIRS {
+        if explicit || entries.len() * entries.len() * keys.len() > MAX_COMPARED_PAIRS {
             return;
         }
         for (number, (entry, line)) in entries.iter().zip(lines).enumerate() {

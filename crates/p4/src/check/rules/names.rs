@@ -9,12 +9,12 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::{String, ToString};
 
-/// Instances deeper than this are not followed.
-const MOST_DEPTH: u32 = 32;
-/// More names than these are not compared.
-const MOST_NAMES: usize = 100_000;
+/// Maximum nesting depth of instances that are followed.
+const MAX_DEPTH: u32 = 32;
+/// Maximum number of names that are compared.
+const MAX_NAMES: usize = 100_000;
 
-/// What has a name of its own kind.
+/// Kinds of objects with names of their own.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     Table,
@@ -99,7 +99,7 @@ impl<'a> Rules<'a> {
         span: Span,
         instantiated: bool,
     ) {
-        if taken.len() > MOST_NAMES {
+        if taken.len() > MAX_NAMES {
             return;
         }
         let Some((first, place)) = taken.get(&(kind, name.clone())).copied() else {
@@ -161,7 +161,7 @@ impl<'a> Rules<'a> {
         let DeclarationKind::Control(control) = &declaration.kind else {
             return;
         };
-        if depth > MOST_DEPTH || taken.len() > MOST_NAMES {
+        if depth > MAX_DEPTH || taken.len() > MAX_NAMES {
             return;
         }
         let prefix = if depth == 0 {

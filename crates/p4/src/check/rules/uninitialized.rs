@@ -16,14 +16,15 @@ use alloc::format;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-/// After so many statements nothing more is looked at: actions are followed at each call.
-const MOST_STEPS: u32 = 200_000;
-/// Types nested deeper than this are taken for written.
-const MOST_NESTING: u32 = 16;
+/// Maximum number of statements that are analysed; actions are followed at each call.
+const MAX_STEPS: u32 = 200_000;
+/// Maximum nesting depth of types that are analysed; deeper ones count as written.
+const MAX_TYPE_DEPTH: u32 = 16;
 
 /// A part of a variable: the names of fields.
 type Path = Vec<Arc<str>>;
-/// What is written for sure of each variable that is watched; `None` where control flow never comes.
+/// Parts of each watched variable that are certainly written; `None` where control flow never
+/// arrives.
 type Known = Option<BTreeMap<NodeId, BTreeSet<Path>>>;
 
 struct Flow<'r, 'a> {
@@ -230,7 +231,7 @@ impl<'a> Flow<'_, 'a> {
 
     fn statement(&mut self, statement: &'a Statement, mut known: Known) -> Known {
         self.steps += 1;
-        if self.steps > MOST_STEPS || known.is_none() {
+        if self.steps > MAX_STEPS || known.is_none() {
             return known;
         }
         match &statement.kind {
@@ -600,7 +601,8 @@ impl<'a> Flow<'_, 'a> {
         let Some(paths) = known.get(&id) else {
             return true;
         };
-        if (0..=path.len()).any(|length| paths.contains(&path[..length])) || depth > MOST_NESTING {
+        if (0..=path.len()).any(|length| paths.contains(&path[..length])) || depth > MAX_TYPE_DEPTH
+        {
             return true;
         }
         let Type::Composite(declaration, arguments) = ty else {

@@ -90,7 +90,7 @@ impl Translator<'_, '_> {
         // The number of values may be one more than the output can hold.
         let most = width
             .saturating_mul(2)
-            .clamp(width, super::super::MOST_WIDTH);
+            .clamp(width, super::super::MAX_WIDTH);
         let size = self.value(&a[3], Ty::Bits(most, false), context);
         let (target, _) = self.natural(&a[0], ty, context);
         self.call("hash", vec![target, algorithm, base, data, size], span, out);
@@ -122,11 +122,11 @@ impl Translator<'_, '_> {
             .as_ref()
             .and_then(constant)
             .and_then(|w| w.to_u32());
-        let Some(width) = width.filter(|w| (1..=super::super::MOST_WIDTH).contains(w)) else {
+        let Some(width) = width.filter(|w| (1..=super::super::MAX_WIDTH).contains(w)) else {
             let message = format!(
                 "`{}` needs an `output_width` of 1 to {} bits",
                 declaration.name.text,
-                super::super::MOST_WIDTH
+                super::super::MAX_WIDTH
             );
             self.error("width", declaration.span, message);
             return None;

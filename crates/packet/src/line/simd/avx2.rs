@@ -11,8 +11,8 @@ pub(super) use write::encode;
 
 use core::arch::x86_64::*;
 
-/// The shortest frame for this path, in bytes.
-const SHORTEST_HERE: usize = crate::SHORTEST + 32;
+/// Minimum frame length for this path, bytes.
+const MIN_VECTOR_FRAME_LEN: usize = crate::MIN_FRAME_LEN + 32;
 
 /// A vector in memory.
 #[repr(align(32))]

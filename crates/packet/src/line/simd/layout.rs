@@ -1,6 +1,6 @@
 //! Where the front of a line stands, in each form: what the vector paths make their tables from.
 
-use crate::SHORTEST;
+use crate::MIN_FRAME_LEN;
 
 /// Sources from here on are bytes of word (8) and hash (4), least byte first.
 pub(super) const HEAD: usize = 64;
@@ -13,7 +13,7 @@ pub(super) struct Layout {
     /// Digits before the addresses: of the word, of the hash.
     word: usize,
     hash: usize,
-    /// Characters of the fixed fields, without a blank behind them: 30 to 56.
+    /// Characters of the fixed fields, without a space behind them: 30 to 56.
     pub(super) fixed: usize,
     /// Characters that fit: 62 or 63.
     pub(super) characters: usize,
@@ -32,16 +32,16 @@ impl Layout {
             hash,
             fixed,
             characters: fixed + 3 * payload,
-            bytes: SHORTEST + payload,
+            bytes: MIN_FRAME_LEN + payload,
         }
     }
 
     /// Characters of the line of a frame of `frame` bytes, with its end.
     pub(super) const fn length(self, frame: usize) -> usize {
-        self.fixed + 3 * (frame - SHORTEST) + 1
+        self.fixed + 3 * (frame - MIN_FRAME_LEN) + 1
     }
 
-    /// Which half of which source byte stands at `at`: `(source, upper)`; `None` for a blank.
+    /// Which half of which source byte stands at `at`: `(source, upper)`; `None` for a space.
     pub(super) const fn digit(self, at: usize) -> Option<(usize, bool)> {
         // (first character, digits, first source byte, whether the last byte comes first)
         let dst = self.fixed - 30;
@@ -75,6 +75,6 @@ impl Layout {
             return None;
         }
         let group = at - self.fixed;
-        Some((SHORTEST + group / 3, group % 3 == 1))
+        Some((MIN_FRAME_LEN + group / 3, group % 3 == 1))
     }
 }

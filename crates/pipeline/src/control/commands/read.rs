@@ -23,18 +23,18 @@ use node::Time;
 use p4::ir::{ActionCall, Key, KeyMatch, MatchKind, Program, Table, TableId, Ty};
 use p4::value::Bits;
 
-/// A line may have no more words than this.
-const MOST_WORDS: usize = 4096;
+/// Maximum number of words of a line.
+const MAX_WORDS: usize = 4096;
 
-/// The command of a line; none of a blank one or a comment.
+/// The command of a line; none of an empty one or a comment.
 pub fn parse(program: &Program, line: &str) -> Result<Option<Command>, Error> {
     let words = split(line)?;
     if words.is_empty() {
         return Ok(None);
     }
-    if words.len() > MOST_WORDS {
+    if words.len() > MAX_WORDS {
         return Err(Error::value(format!(
-            "a line has at most {MOST_WORDS} words"
+            "a line has at most {MAX_WORDS} words"
         )));
     }
     let mut words = Words {

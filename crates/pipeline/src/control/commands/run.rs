@@ -19,14 +19,14 @@ use node::Time;
 use p4::ir::{ActionCall, KeyMatch, ObjectId, TableId, ValueSetId};
 use p4::value::Bits;
 
-/// An array's cells are answered up to so many; whoever wants more reads ranges.
-const MOST_CELLS: u64 = 65_536;
+/// Maximum number of cells of an array in one answer; read a longer array by ranges.
+const MAX_CELLS: u64 = 65_536;
 
 impl Control {
-    /// Reads a line of words and carries it out; a blank line says nothing.
+    /// Reads a line of words and executes it; an empty line says nothing.
     ///
     /// # Errors
-    /// When the line is no command, or what it asks for is refused.
+    /// When the line is no command, or the request is refused.
     pub fn say(&self, line: &str) -> Result<Answer, Error> {
         match super::parse(self.program(), line)? {
             Some(command) => self.run(&command),
@@ -90,7 +90,7 @@ impl Control {
             Command::WriteRegister(id, cells, values) => {
                 let updates: Vec<Update> = match cells {
                     Cells::All => alloc::vec![None],
-                    Cells::Range(from, to) if to - from < MOST_CELLS => {
+                    Cells::Range(from, to) if to - from < MAX_CELLS => {
                         (*from..=*to).map(Some).collect()
                     }
                     Cells::Range(..) => return Err(too_many()),
@@ -581,7 +581,7 @@ impl Control {
                 from..to + 1
             }
         };
-        if range.end - range.start > MOST_CELLS {
+        if range.end - range.start > MAX_CELLS {
             return Err(too_many());
         }
         let name = &self.program().objects[id.index()].name;
@@ -660,9 +660,7 @@ fn id_of(id: &ObjectId) -> ObjectId {
 }
 
 fn too_many() -> Error {
-    Error::value(format!(
-        "that is more than {MOST_CELLS} cells: say FROM..TO"
-    ))
+    Error::value(format!("that is more than {MAX_CELLS} cells: say FROM..TO"))
 }
 
 fn named(name: &str, value: &str) -> String {

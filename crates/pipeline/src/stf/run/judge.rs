@@ -188,21 +188,21 @@ impl Run<'_> {
 
 /// Bytes as digits, four bytes together, cut where they get long.
 fn hex(packet: &[u8]) -> String {
-    const MOST: usize = 128;
+    const MAX_SHOWN_BYTES: usize = 128;
     let shown: String = packet
         .iter()
-        .take(MOST)
+        .take(MAX_SHOWN_BYTES)
         .enumerate()
         .map(|(at, byte)| format!("{}{byte:02x}", if at > 0 && at % 4 == 0 { " " } else { "" }))
         .collect();
-    if packet.len() > MOST {
+    if packet.len() > MAX_SHOWN_BYTES {
         format!("{shown} ...")
     } else {
         shown
     }
 }
 
-/// What is wanted above what came, with carets below where they differ.
+/// The expected packet above the actual one, with carets below where they differ.
 fn difference(port: u32, pattern: &Pattern, packet: &[u8]) -> String {
     let mut rows = [String::new(), String::new(), String::new()];
     let length = pattern.nibbles.len().max(packet.len() * 2);

@@ -130,8 +130,8 @@ impl End {
             self.read_ahead |= self.shaken && self.connection.has_read_ahead();
             return;
         }
-        let most =
-            (1 + self.random.below(LONGEST as u64) as usize).min(self.sends.len() - self.given);
+        let most = (1 + self.random.below(MAX_DATA_LEN as u64) as usize)
+            .min(self.sends.len() - self.given);
         if most > 0 && self.connection.waiting() + most <= WINDOW as usize {
             let bytes = &self.sends[self.given..self.given + most];
             let segment = Segment {

@@ -8,14 +8,14 @@ use packet::word::Timer;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-/// How often the end is looked for while a departure is waited for.
-const LOOK: Duration = Duration::from_millis(50);
+/// Interval at which the thread checks for the end while it waits for a departure.
+const STOP_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
 /// A frame that the port has.
 pub enum UnderWay {
-    /// It leaves at once.
+    /// It leaves immediately.
     Now,
-    /// It leaves at once, and its departure is a timer's.
+    /// It leaves immediately, and its departure belongs to a timer.
     Mark(Timer),
     /// It leaves at a time.
     At(Wanted),
@@ -30,7 +30,7 @@ impl Worker {
             && self.is_set_soon(timer)
             && self.report.error.is_none()
         {
-            self.settle(LOOK);
+            self.settle(STOP_POLL_INTERVAL);
         }
         let wanted = self.shared.wanted(self.tick, entry.departure);
         let due = wanted.unwrap_or(0).saturating_sub(ahead.as_nanos() as u64);
@@ -108,6 +108,6 @@ impl Worker {
 
     /// Waits until the port has sent all that it has.
     pub fn settle_all(&mut self) {
-        while self.settle(LOOK) {}
+        while self.settle(STOP_POLL_INTERVAL) {}
     }
 }

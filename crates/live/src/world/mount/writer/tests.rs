@@ -169,9 +169,9 @@ fn a_strict_writer_is_told_at_the_first_bad_line() {
 #[test]
 fn a_line_without_end_does_not_grow_without_bound() {
     let (mut writer, mut kept) = (Writer::of_lines(), Kept::new(10));
-    for _ in 0..2 * line::LONGEST_LINE / 10_000 {
+    for _ in 0..2 * line::MAX_LINE_LEN / 10_000 {
         writer.write(&[b' '; 10_000], &mut kept);
-        assert!(writer.partial.len() <= line::LONGEST_LINE + 1);
+        assert!(writer.partial.len() <= line::MAX_LINE_LEN + 1);
     }
     writer.write(format!("\n{LINE}\n").as_bytes(), &mut kept);
     assert_eq!(

@@ -1,8 +1,8 @@
 //! Lines to frames: gather digits by `vpshufb`, judge them by two tables, and join the halves.
 
-use super::{Bytes, NONE, SHORTEST_HERE};
+use super::{Bytes, MIN_VECTOR_FRAME_LEN, NONE};
 use crate::line::simd::Decoded;
-use crate::{LONGEST, SHORTEST};
+use crate::{MAX_FRAME_LEN, MIN_FRAME_LEN};
 use alloc::vec::Vec;
 use core::arch::x86_64::*;
 
@@ -55,7 +55,7 @@ static OFFSET: Bytes = Bytes::twice({
 struct Reader {
     /// Zero where a digit was none.
     digits: __m256i,
-    /// Not zero where a blank was none.
+    /// Not zero where a space was missing.
     blanks: __m256i,
 }
 
@@ -122,7 +122,7 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     if line.len() < 64 {
         return Decoded::NONE;
     }
-    // Where the first blank is, and with a timestamp the second, tells the form; all the others
+    // Where the first space is, and with a timestamp the second, tells the form; all the others
     // are checked.
     if line[16] == b' ' {
         if line[25] == b' ' {
@@ -144,8 +144,8 @@ fn packet<const FORM: usize>(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     // Where the hash and the destination address begin.
     let (hash, start) = const { [(0, 0), (0, 17), (0, 9), (17, 26)][FORM] };
     let (front, rest) = line.split_at(start + 30);
-    let groups = (rest.len() / 3).min(LONGEST - SHORTEST);
-    if groups < SHORTEST_HERE - SHORTEST
+    let groups = (rest.len() / 3).min(MAX_FRAME_LEN - MIN_FRAME_LEN);
+    if groups < MIN_VECTOR_FRAME_LEN - MIN_FRAME_LEN
         || (start > 0 && line[start - 1] != b' ')
         || line[start + 12] != b' '
         || line[start + 25] != b' '
@@ -153,7 +153,7 @@ fn packet<const FORM: usize>(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
         return Decoded::NONE;
     }
     frame.clear();
-    frame.reserve(SHORTEST + groups);
+    frame.reserve(MIN_FRAME_LEN + groups);
     let mut reader = Reader::new();
     // SAFETY: the line has 64 characters, and the front 30 from `start` on. The header's 16 bytes
     // go before 32 or more of payload, and these into the room reserved.
@@ -183,14 +183,14 @@ fn packet<const FORM: usize>(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
         );
         let to = frame.as_mut_ptr();
         _mm_storeu_si128(to.cast(), _mm256_extracti128_si256::<1>(values));
-        payload(&mut reader, &rest[..3 * groups], to.add(SHORTEST));
+        payload(&mut reader, &rest[..3 * groups], to.add(MIN_FRAME_LEN));
         _mm256_castsi256_si128(values)
     };
     if !reader.is_clean() {
         return Decoded::NONE;
     }
     // SAFETY: so many bytes have been written.
-    unsafe { frame.set_len(SHORTEST + groups) };
+    unsafe { frame.set_len(MIN_FRAME_LEN + groups) };
     let word = (_mm_cvtsi128_si64(head) as u64).swap_bytes();
     let hash = (_mm_extract_epi32::<2>(head) as u32).swap_bytes();
     Decoded::new(FORM, word, hash, front.len() + 3 * groups)

@@ -1,7 +1,7 @@
-//! Frames to lines: bytes to digits by `vpshufb`, then digits to where they stand between blanks.
+//! Frames to lines: bytes to digits by `vpshufb`, then digits to where they stand between spaces.
 
-use super::{Bytes, NONE, SHORTEST_HERE};
-use crate::SHORTEST;
+use super::{Bytes, MIN_VECTOR_FRAME_LEN, NONE};
+use crate::MIN_FRAME_LEN;
 use crate::line::{simd::layout::Layout, write};
 use alloc::vec::Vec;
 use core::arch::x86_64::*;
@@ -9,7 +9,7 @@ use core::arch::x86_64::*;
 /// Bytes that a store may write behind the word, the hash and the header.
 const SLACK: usize = 32;
 
-/// Where the digits go in 16 characters from `first` of a pattern with blanks at each third place:
+/// Where the digits go in 16 characters from `first` of a pattern with spaces at each third place:
 /// the digit's number, less `less`.
 const fn spread(first: usize, less: usize) -> [u8; 16] {
     let mut from = [NONE; 16];
@@ -83,7 +83,7 @@ fn digits(bytes: __m256i) -> (__m256i, __m256i) {
 /// bytes.
 #[target_feature(enable = "avx2")]
 pub(in super::super) fn encode(form: usize, word: u64, hash: u32, frame: &[u8], out: &mut Vec<u8>) {
-    if frame.len() < SHORTEST_HERE {
+    if frame.len() < MIN_VECTOR_FRAME_LEN {
         let word = (form & 1 != 0).then_some(word);
         let hash = (form & 2 != 0).then_some(hash);
         return write::line(word, hash, frame, out);
@@ -116,7 +116,7 @@ pub(in super::super) fn encode(form: usize, word: u64, hash: u32, frame: &[u8], 
             let text = _mm_or_si128(text, HEADER_BLANKS[index].load_half());
             _mm_storeu_si128(to.add(16 * index).cast(), text);
         }
-        payload(&frame[SHORTEST..], to.add(30));
+        payload(&frame[MIN_FRAME_LEN..], to.add(30));
         line.add(length - 1).write(b'\n');
         out.set_len(start + length);
     }

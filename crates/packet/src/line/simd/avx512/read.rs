@@ -1,10 +1,10 @@
 //! Lines to frames: gather the digits of each byte, look their values up, and check on the way
-//! that every digit is one and every blank stands where it should.
+//! that every digit is one and every space stands where it should.
 
 use super::super::Decoded;
 use super::super::layout::{HEAD, Layout};
 use super::{Bytes, SLACK, logic, low};
-use crate::LONGEST;
+use crate::MAX_FRAME_LEN;
 use alloc::vec::Vec;
 use core::arch::x86_64::*;
 
@@ -28,7 +28,7 @@ static VALUES: Bytes = {
 struct Gather {
     /// Upper digits from 0, lower digits from 32. What is not used repeats the first byte.
     digits: Bytes,
-    /// 0xFF where a blank stands.
+    /// 0xFF where a space stands.
     blanks: Bytes,
 }
 
@@ -216,7 +216,7 @@ pub(in super::super) fn decode(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     if line.len() < 64 {
         return Decoded::NONE;
     }
-    // Where the first blank is, and with a timestamp the second, tells the form; all the others
+    // Where the first space is, and with a timestamp the second, tells the form; all the others
     // are checked.
     if line[16] == b' ' {
         if line[25] == b' ' {
@@ -239,7 +239,7 @@ fn packet<const FORM: usize>(line: &[u8], frame: &mut Vec<u8>) -> Decoded {
     let mut reader = Reader::new();
     let front = &FRONTS[FORM];
     let (text, rest) = line.split_at(layout.characters);
-    let groups = (rest.len() / 3).min(LONGEST - layout.bytes);
+    let groups = (rest.len() / 3).min(MAX_FRAME_LEN - layout.bytes);
     frame.clear();
     frame.reserve(layout.bytes + groups + SLACK);
     // SAFETY: the line has 64 characters; stores begin within the frame, and a vector more is

@@ -26,12 +26,13 @@ test: ## every check and every test
 	.ci/test
 	.ci/examples target/debug
 
-check: ## format, lint, purity, licences and bans, documentation
+check: ## format, lint, purity, names of constants, licences and bans, documentation
 	cargo fmt --all --check
 	cargo clippy --locked --workspace --all-targets -- -D warnings
 	RUSTDOCFLAGS="-D warnings" cargo doc --locked --workspace --no-deps --quiet
 	.ci/purity
 	.ci/circles
+	.ci/names
 	.ci/licences
 	.ci/links
 	.ci/rtl-lint

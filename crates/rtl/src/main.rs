@@ -1,7 +1,8 @@
-//! The command `wire`, with the world `cosim` and the engine `rtl` in it.
+//! The command `wire`, with the world `cosim`, the engine `rtl`, and checks of the blocks in Verilog in it.
 #![forbid(unsafe_code)]
 
 mod card;
+mod check;
 mod nic;
 mod port;
 mod rings;
@@ -9,6 +10,9 @@ mod rings;
 use lab::engine::Engines;
 
 fn main() -> std::process::ExitCode {
+    if check::is_wanted() {
+        return check::main();
+    }
     live::port::hardware::provide(port::open);
     let engines =
         Engines::with_hardware(|environment| Ok(Box::new(cosim::p4::Rtl::new(environment))));

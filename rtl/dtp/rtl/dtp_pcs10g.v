@@ -16,6 +16,7 @@ module dtp_pcs10g (
 
     // What DTP is set to: see dtp_port and dtp_device
     input  wire [3:0]  alpha,
+    // The beacon interval until it is written
     input  wire [19:0] beacon,
     input  wire [29:0] log,
     input  wire [52:0] start_low,
@@ -33,6 +34,25 @@ module dtp_pcs10g (
     output wire [63:0] tx_payload,
     input  wire [1:0]  rx_header,
     input  wire [63:0] rx_payload,
+
+    // Registers: see dtp_registers
+    input  wire [11:0] s_axil_awaddr,
+    input  wire        s_axil_awvalid,
+    output wire        s_axil_awready,
+    input  wire [31:0] s_axil_wdata,
+    input  wire [3:0]  s_axil_wstrb,
+    input  wire        s_axil_wvalid,
+    output wire        s_axil_wready,
+    output wire [1:0]  s_axil_bresp,
+    output wire        s_axil_bvalid,
+    input  wire        s_axil_bready,
+    input  wire [11:0] s_axil_araddr,
+    input  wire        s_axil_arvalid,
+    output wire        s_axil_arready,
+    output wire [31:0] s_axil_rdata,
+    output wire [1:0]  s_axil_rresp,
+    output wire        s_axil_rvalid,
+    input  wire        s_axil_rready,
 
     output wire [52:0] counter_low,
     output wire [52:0] counter_high,
@@ -84,11 +104,35 @@ pcs10g_decode decode (
     .xgmii_rxd(xgmii_rxd), .xgmii_rxc(xgmii_rxc), .rx_error(rx_error), .in_frame(in_frame)
 );
 
+wire        nic, set_switch, set_counter, ask_again;
+wire [0:0]  set_beacon;
+wire [19:0]  new_beacon;
+wire [105:0] new_counter;
+wire [19:0]   beacons;
+wire [2:0]   state;
+wire [105:0]  local_counter;
+
+dtp_registers #(.PORTS(1)) registers (
+    .clk(clk), .rst(rst),
+    .s_axil_awaddr(s_axil_awaddr), .s_axil_awvalid(s_axil_awvalid), .s_axil_awready(s_axil_awready),
+    .s_axil_wdata(s_axil_wdata), .s_axil_wstrb(s_axil_wstrb), .s_axil_wvalid(s_axil_wvalid), .s_axil_wready(s_axil_wready),
+    .s_axil_bresp(s_axil_bresp), .s_axil_bvalid(s_axil_bvalid), .s_axil_bready(s_axil_bready),
+    .s_axil_araddr(s_axil_araddr), .s_axil_arvalid(s_axil_arvalid), .s_axil_arready(s_axil_arready),
+    .s_axil_rdata(s_axil_rdata), .s_axil_rresp(s_axil_rresp), .s_axil_rvalid(s_axil_rvalid), .s_axil_rready(s_axil_rready),
+    .beacon(beacon), .beacons(beacons), .nic(nic), .set_switch(set_switch), .set_beacon(set_beacon), .new_beacon(new_beacon),
+    .set_counter(set_counter), .new_counter(new_counter), .ask_again(ask_again),
+    .counter({counter_high, counter_low}), .state(state), .local_counter(local_counter), .delay(delay),
+    .beacons_sent(beacons_sent), .beacons_heard(beacons_heard), .jumps(jumps), .out_of_range(out_of_range),
+    .damaged(damaged), .joined(joined)
+);
+
 dtp_device #(.PORTS(1)) device (
-    .clk(clk), .rst(rst), .alpha(alpha), .beacon(beacon), .log(log), .start({start_high, start_low}),
+    .clk(clk), .rst(rst), .alpha(alpha), .beacon(beacons), .log(log), .start({start_high, start_low}),
+    .nic(nic), .set_switch(set_switch), .set_beacon(set_beacon), .new_beacon(new_beacon),
+    .set_counter(set_counter), .new_counter(new_counter), .ask_again(ask_again),
     .link(!in_reset), .idle(is_idle), .tx_bits(tx_bits), .rx_bits(is_message ? block[63:8] : 56'd0),
-    .counter({counter_high, counter_low}), .is_sync(is_sync), .gave_up(gave_up), .delay(delay),
-    .logged(logged), .log_behind(log_behind),
+    .counter({counter_high, counter_low}), .is_sync(is_sync), .gave_up(gave_up),
+    .state(state), .local_counter(local_counter), .delay(delay), .logged(logged), .log_behind(log_behind),
     .beacons_sent(beacons_sent), .beacons_heard(beacons_heard), .jumps(jumps), .out_of_range(out_of_range),
     .damaged(damaged), .joined(joined)
 );

@@ -8,6 +8,7 @@
 //   T2  an INIT-ACK comes: half of the round trip less alpha is the delay; BEACON-MSB and BEACON-JOIN twice follow
 //   T3  it is time: a BEACON goes out with the global counter
 //   T4  a BEACON comes: the local counter becomes what it says, and the delay, if it was less
+// Commands of dtp_registers come last in a tick, so that the next tick is the first with them.
 
 `resetall
 `default_nettype none
@@ -30,6 +31,15 @@ module dtp_port (
     input  wire         goes_down,
     input  wire [105:0] global_then,
 
+    // The device's counter follows this port
+    input  wire         follows,
+    // Commands: the interval from now on; the counter of all ports at the next tick; measure the delay again
+    input  wire         set_beacon,
+    input  wire [19:0]  new_beacon,
+    input  wire         set_counter,
+    input  wire [105:0] new_counter,
+    input  wire         ask_again,
+
     // An idle block leaves at this tick, and what it says; what has come in one, 0 when nothing has
     input  wire         idle,
     output reg  [55:0]  tx_bits,
@@ -46,10 +56,15 @@ module dtp_port (
     // The local counter is ahead of what it was, and may be of the global one
     output wire         raises,
     output wire [105:0] raised,
+    // The local counter after this tick's messages, and whether the delay is known then
+    output wire [105:0] local_then,
+    output wire         is_sync_then,
 
     // What is known: the delay in ticks as soon as it was measured, a faulty peer, how far behind a LOG has told that its sender is
     output wire         is_sync,
     output wire         gave_up,
+    output wire [2:0]   state_now,
+    output reg  [105:0] local_counter,
     output reg  [14:0]  delay,
     output reg          logged,
     output reg  [4:0]   log_behind,
@@ -84,7 +99,7 @@ reg [1:0]   joining, joining_n;
 reg [52:0]  high_told, high_told_n;
 reg         answer, answer_n;
 reg [52:0]  answer_counter, answer_counter_n;
-reg [105:0] local_counter, local_counter_n;
+reg [105:0] local_counter_n;
 reg [15:0]  patience, patience_n;     // until INIT is sent again, or until a beacon that is astray counts
 reg [19:0]  beacon_in, beacon_in_n;
 reg [29:0]  log_in, log_in_n;
@@ -101,9 +116,13 @@ reg [14:0]  delay_n;
 reg         logged_n;
 reg [4:0]   log_behind_n;
 reg [31:0]  beacons_sent_n, beacons_heard_n, jumps_n, out_of_range_n, damaged_n, joined_n;
+reg         restarts;
 
 assign is_sync = state == SYNC;
 assign gave_up = state == GIVEN_UP;
+assign state_now = state;
+assign local_then = local_counter_n;
+assign is_sync_then = state_n == SYNC;
 
 // What goes out.
 wire [52:0] low = global_counter[52:0];
@@ -177,8 +196,10 @@ assign joins = is_join && peer_known && agree && told_global > 106'sd8;
 wire       forgets = age == FORGET;
 wire [7:0] jumped_yet = forgets && jumped != 8'd0 ? jumped - 8'd1 : jumped;
 // A peer is charged with the ticks by which it moves the device's counter; a peer that only follows
-// this device does not move it.
-wire [7:0] jumped_since = jumped_yet + (of_global > 54'sd0 ? {4'd0, of_global[3:0]} : 8'd0);
+// this device does not move it. At a port that the counter does not follow, with those of the local
+// counter.
+wire [3:0] charged = follows ? of_global[3:0] & {4{of_global > 54'sd0}} : ahead[3:0];
+wire [7:0] jumped_since = jumped_yet + {4'd0, charged};
 wire is_ahead = is_sync && is_beacon && in_range && ahead > 54'sd0;
 wire jump = heard && is_ahead && jumped_since <= MOST_JUMPS;
 wire follow = heard && is_join && peer_known && agree && told_global <= 106'sd8 && told_global >= -106'sd8 && told_local > 106'sd0;
@@ -318,20 +339,26 @@ always @* begin
     end
 
     // The link.
-    if (comes_up || goes_down) begin
-        state_n = comes_up ? TO_ASK : DOWN;
+    if (comes_up || goes_down) state_n = comes_up ? TO_ASK : DOWN;
+    restarts = comes_up || (ask_again && state_n != DOWN);
+    if (restarts) state_n = TO_ASK;
+    if (restarts || goes_down) begin
         answer_n = 1'b0;
         joining_n = NOT_JOINING;
     end
-    if (comes_up) begin
+    if (restarts) begin
         peer_known_n = 1'b0;
         half_n = 1'b0;
         local_counter_n = global_then;
-        age_n = 12'd1;
+        age_n = {11'd0, !ask_again};
         jumped_n = 8'd0;
         astray_n = 5'd0;
         behind_n = 3'd0;
     end
+
+    // The other commands.
+    if (set_beacon && beacon_in_n > new_beacon) beacon_in_n = new_beacon;
+    if (set_counter && state_n == SYNC) joining_n = TELL_HIGH;
 end
 
 always @(posedge clk) begin
@@ -341,7 +368,7 @@ always @(posedge clk) begin
     answer <= answer_n;
     // What an answer waits is no part of the line's delay.
     answer_counter <= answer_counter_n + 53'd1;
-    local_counter <= local_counter_n + 106'd1;
+    local_counter <= set_counter ? new_counter : local_counter_n + 106'd1;
     patience <= patience_n;
     beacon_in <= beacon_in_n;
     log_in <= log_in_n;
@@ -367,6 +394,7 @@ always @(posedge clk) begin
         state <= DOWN;
         joining <= NOT_JOINING;
         answer <= 1'b0;
+        local_counter <= 106'd0;
         to_msb <= MSB_EVERY;
         peer_known <= 1'b0;
         half <= 1'b0;

@@ -1,6 +1,6 @@
 //! The control interface of figure D.25 (paper 002, appendix D): commands that read and set a running device.
 
-use super::{Device, MASK};
+use super::{Device, MASK, Rule};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -210,7 +210,7 @@ impl Device {
                 String::new()
             }
             Command::SetMode(mode) => {
-                self.mode = *mode;
+                self.set_mode(*mode);
                 String::new()
             }
             Command::ReadDelay(port) => match side(port).delay() {
@@ -219,8 +219,11 @@ impl Device {
             },
             Command::ReadState(port) => side(port).state().into(),
             Command::ReadError(port) => side(port).out_of_range().to_string(),
-            Command::ReadLocalCounter(port) => side(port).local(tick).to_string(),
-            Command::ReadGlobalCounter => global.at(tick).to_string(),
+            Command::ReadLocalCounter(port) => side(port).local().at(tick).to_string(),
+            Command::ReadGlobalCounter => match self.running {
+                true => global.at(tick).to_string(),
+                false => "0".into(),
+            },
             Command::ReadBeaconInterval(port) => side(port).interval().to_string(),
             Command::ReceivedMessages(port) => side(port).heard().to_string(),
             Command::SentMessages(port) => side(port).sent().to_string(),
@@ -229,15 +232,32 @@ impl Device {
         }
     }
 
+    /// Algorithm 4's maximum is over the ports that the counter follows: with those of `switch` it takes up local counters that are ahead.
+    fn set_mode(&mut self, mode: Mode) {
+        self.mode = mode;
+        for (index, side) in self.sides.iter_mut().enumerate() {
+            side.set_followed(mode == Mode::Switch || index == 0);
+        }
+        if self.rule == Rule::Maximum {
+            for index in 0..self.sides.len() {
+                let side = &self.sides[index];
+                if side.is_followed() && side.delay().is_some() {
+                    self.raise(side.local());
+                }
+            }
+        }
+    }
+
     /// Whether the device's counter follows a port.
     pub(super) fn follows(&self, port: Port) -> bool {
-        self.mode == Mode::Switch || port.index() == 0
+        self.sides[port.index()].is_followed()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::dtp::message::Message;
     use crate::dtp::{BITS, Config};
     use node::Sublayer;
 
@@ -291,5 +311,38 @@ mod tests {
                 .contains("no port 2")
         );
         assert_eq!(ask(&mut device, 40, "get_mode"), "switch");
+    }
+
+    #[test]
+    fn in_mode_nic_the_counter_follows_port_0_alone_and_switch_takes_up_the_others() {
+        let mut device = Device::new(&Config::default(), 2).unwrap();
+        for port in [Port(0), Port(1)] {
+            device.link(10, port, true);
+            device.fill(11, port);
+            device.take(60, port, Message::InitAck(11).encode());
+            assert_eq!(device.delay(port), Some(23));
+        }
+        ask(&mut device, 61, "set_mode nic");
+        // A peer at port 1 whose counter gains 5 ticks between two beacons: 150 ticks, which is not too many.
+        for beacon in 1..=30 {
+            let tick = 100 + 200 * beacon;
+            let counter = tick - 10 + 5 * beacon;
+            device.take(tick, Port(1), Message::Beacon(counter - 23).encode());
+            assert_eq!(ask(&mut device, tick, "read_state 1"), "SYNC");
+            assert_eq!(
+                ask(&mut device, tick, "read_local_cnt 1"),
+                counter.to_string()
+            );
+            assert_eq!(device.counter(tick), u128::from(tick - 10));
+        }
+        ask(&mut device, 6_200, "set_mode switch");
+        assert_eq!(device.counter(6_200), 6_190 + 150);
+        // Three more are too many.
+        for beacon in 31..=33 {
+            let tick = 100 + 200 * beacon;
+            let counter = tick - 10 + 5 * beacon;
+            device.take(tick, Port(1), Message::Beacon(counter - 23).encode());
+        }
+        assert_eq!(ask(&mut device, 6_800, "read_state 1"), "GIVEN UP");
     }
 }

@@ -120,6 +120,8 @@ pub struct Side {
     interval: u64,
     log_interval: Option<u64>,
     state: State,
+    /// Whether the device's counter follows the one of this port.
+    followed: bool,
     delay: i64,
     /// An answer to be sent, and since when.
     answer: Option<(u64, u64)>,
@@ -150,6 +152,7 @@ impl Side {
             interval: config.beacon.into(),
             log_interval: config.log.map(u64::from),
             state: State::Down,
+            followed: true,
             delay: 0,
             answer: None,
             joining: Joining::No,
@@ -169,6 +172,14 @@ impl Side {
 
     pub fn is_up(&self) -> bool {
         self.state != State::Down
+    }
+
+    pub fn is_followed(&self) -> bool {
+        self.followed
+    }
+
+    pub fn set_followed(&mut self, followed: bool) {
+        self.followed = followed;
     }
 
     pub fn delay(&self) -> Option<i64> {
@@ -193,8 +204,8 @@ impl Side {
     }
 
     /// The local counter.
-    pub fn local(&self, tick: u64) -> u128 {
-        self.hearing.local.at(tick)
+    pub fn local(&self) -> Base {
+        self.hearing.local
     }
 
     pub fn heard(&self) -> u64 {
@@ -366,7 +377,12 @@ impl Side {
             self.hearing.local = global;
             ahead_by = ahead(global);
         }
-        match self.hearing.beacon(tick, ahead_by, ahead(global)) {
+        // A peer that does not move the device's counter is charged with the jumps of the local one.
+        let leads = match self.followed {
+            true => ahead(global),
+            false => ahead_by,
+        };
+        match self.hearing.beacon(tick, ahead_by, leads) {
             BeaconOutcome::Nothing => {}
             BeaconOutcome::Moved => return Heard::Local(self.hearing.local),
             // This tells a peer that is ahead how far this end is; the peer answers by its own

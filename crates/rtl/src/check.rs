@@ -1,0 +1,109 @@
+//! `wire-rtl check`: blocks in Verilog against the same in software.
+
+mod bound;
+mod dtp;
+
+use clap::{Args, Parser, Subcommand};
+use cosim::Module;
+use cosim::module::Missing;
+use cosim::ports::dtp_device4;
+use std::collections::BTreeMap;
+use std::io::{ErrorKind, Write};
+use std::process::ExitCode;
+
+/// Check blocks in Verilog against the same in software
+///
+/// The exit code is 1 when they differ, with the place of the first difference and the seed that reproduces it.
+#[derive(Parser)]
+#[command(
+    name = "wire-rtl check",
+    disable_help_subcommand = true,
+    after_help = "Examples:
+  wire-rtl check dtp --seed 7 --runs 100
+  wire-rtl check dtp-bound"
+)]
+struct Check {
+    #[command(subcommand)]
+    block: Block,
+}
+
+#[derive(Subcommand)]
+enum Block {
+    /// A DTP device of four ports: random messages, loads, links and commands, tick for tick
+    Dtp(Random),
+    /// Two DTP devices that come to be 5 ticks apart: each beacon that the slower one hears
+    DtpBound {
+        /// When the slower clock begins, in units of 1/5000 tick
+        #[arg(long, value_name = "UNITS", default_value_t = bound::PHASE,
+            value_parser = clap::value_parser!(u64).range(..5_001))]
+        phase: u64,
+    },
+}
+
+/// Random runs.
+#[derive(Args)]
+struct Random {
+    /// Seed of all random numbers
+    #[arg(long, value_name = "N", default_value_t = 30)]
+    seed: u64,
+    /// Runs, from reset to reset
+    #[arg(long, value_name = "N", default_value_t = 40)]
+    runs: u64,
+}
+
+/// Whether the command line asks for this command, which `wire` has not.
+#[must_use]
+pub fn is_wanted() -> bool {
+    std::env::args_os()
+        .nth(1)
+        .is_some_and(|word| word == "check")
+}
+
+/// Runs the command.
+pub fn main() -> ExitCode {
+    // Errors in the arguments end here, with exit code 2.
+    let check = Check::parse_from(std::env::args_os().skip(1));
+    let fail = |message: &str, code| {
+        eprintln!("wire-rtl: {message}");
+        ExitCode::from(code)
+    };
+    let result = match check.run() {
+        Ok(result) => result,
+        Err(missing) => return fail(&missing.to_string(), 2),
+    };
+    match result {
+        Ok(text) => match std::io::stdout().write_all(text.as_bytes()) {
+            Err(error) if error.kind() != ErrorKind::BrokenPipe => {
+                fail(&format!("cannot write to standard output: {error}"), 2)
+            }
+            // A reader that has seen enough is a normal end.
+            _ => ExitCode::SUCCESS,
+        },
+        Err(difference) => fail(&difference, 1),
+    }
+}
+
+impl Check {
+    /// The text for standard output, or the first difference.
+    fn run(self) -> Result<Result<String, String>, Missing> {
+        Ok(match self.block {
+            Block::Dtp(Random { seed, runs }) => {
+                let module = Module::new(dtp_device4::LAYOUT)?;
+                dtp::check(module, seed, runs).map(|seen| table(&seen))
+            }
+            Block::DtpBound { phase } => {
+                let module = || Module::new(dtp_device4::LAYOUT);
+                bound::check([module()?, module()?], phase)
+                    .map(|(trace, greatest)| format!("{trace}greatest offset: {greatest} ticks\n"))
+            }
+        })
+    }
+}
+
+/// How often each thing happened.
+fn table(seen: &BTreeMap<String, u64>) -> String {
+    let lines = seen
+        .iter()
+        .map(|(name, count)| format!("{count:>12} {name}\n"));
+    format!("{}no difference\n", lines.collect::<String>())
+}

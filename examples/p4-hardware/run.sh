@@ -1,6 +1,7 @@
 #!/bin/bash
-# What programs in P4 come to as hardware, by `wire p4 compile`: lines (table 3.1 of paper 002), cycles of the pipeline (of table 3.2
-# and of figures 3.7, 3.9 and 3.10). Usage: run.sh [NUMBER ...], such as 3.9; all without one.
+# Programs in P4 as hardware. By `wire p4 compile`: lines (table 3.1 of paper 002), cycles of the pipeline (of table 3.2 and of figures 3.7, 3.9 and
+# 3.10). By `wire-rtl p4 cycles`, in simulation: latency (table 3.3) and throughput (figures 3.5 and 3.6) at 250 MHz.
+# usage: run.sh [NUMBER ...], such as 3.9; without one all that `wire` does
 set -euo pipefail
 cd "$(dirname "$0")"
 work=$(mktemp -d)
@@ -65,6 +66,19 @@ series() {
     shift
     for count in "$@"; do printf '%-24s %6d\n' "$what, $count" "$("$what" "$count")"; done
 }
+# The first IPv4 packet of an STF file as a line.
+first_packet() {
+    awk '$1 == "packet" { $1 = $2 = ""; gsub(/ /, ""); if (substr($0, 25, 4) != "0800") next
+        printf "%s %s %s", substr($0, 1, 12), substr($0, 13, 12), substr($0, 25, 4)
+        for (at = 29; at < length($0); at += 2) printf " %s", substr($0, at, 2)
+        print ""; exit }' "$1"
+}
+# Simulated hardware: PROGRAM STF ARGUMENT ...
+simulated() {
+    local program=$1 stf=$2
+    shift 2
+    first_packet "$stf" | wire-rtl p4 cycles "$program" - "$@"
+}
 applications="../p4-l2l3/l2l3.p4 ../p4-mdp/mdp.p4 ../paxos/acceptor.p4"
 figure() {
     case $1 in
@@ -86,10 +100,24 @@ figure() {
                 done
                 printf '%-24s %6d %9d %7d %11d %6d\n' "$(basename "$program" .p4)" $row
             done ;;
+        3.3) echo "Table 3.3: cycles of l2l3, of 4 ns"; simulated ../p4-l2l3/l2l3.p4 ../p4-l2l3/l2l3.stf --entries ../p4-l2l3/entries.txt ;;
+        3.5)
+            for width in 512 256 128 64; do
+                echo "Figure 3.5: l2l3, $width bits"
+                simulated ../p4-l2l3/l2l3.p4 ../p4-l2l3/l2l3.stf --entries ../p4-l2l3/entries.txt --width $width --size 64,256,1024,1518
+            done
+            echo "Figure 3.5: mdp, 512 bits"
+            simulated ../p4-mdp/mdp.p4 ../p4-mdp/mdp.stf --size 256,512,590,1024,1518
+            echo "Figure 3.5: paxos, acceptor, 512 bits"
+            wire-rtl p4 cycles ../paxos/acceptor.p4 --size 64,256,1024,1518 ;;
+        3.6)
+            echo "Figure 3.6: a program that only forwards, 512 bits"
+            program '' '' 'state start { transition accept; }' 'apply { s.egress_spec = 1; }' '' >/dev/null
+            wire-rtl p4 cycles "$work/program.p4" --size 64,128,256,512,1024,1516 ;;
         3.7) echo "Figure 3.7: cycles of the pipeline by headers parsed"; series headers 1 2 4 8 16 ;;
         3.9) echo "Figure 3.9: cycles of the pipeline by tables"; series tables 1 2 4 8 16 32 ;;
         3.10) echo "Figure 3.10: cycles of the pipeline by fields written"; series writes 8 16 32 64 ;;
-        *) echo "there is no $1: 3.1, 3.2, 3.7, 3.9 or 3.10" >&2; exit 2 ;;
+        *) echo "there is no $1: 3.1, 3.2, 3.3, 3.5, 3.6, 3.7, 3.9 or 3.10" >&2; exit 2 ;;
     esac
 }
 [ $# -gt 0 ] || set -- 3.1 3.2 3.7 3.9 3.10

@@ -5,6 +5,7 @@ mod check;
 mod compile;
 mod control;
 mod counters;
+mod cycles;
 mod format;
 mod graph;
 mod info;
@@ -42,6 +43,7 @@ enum Action {
     Check(check::Check),
     Compile(compile::Compile),
     Counters(counters::Counters),
+    Cycles(cycles::Cycles),
     #[command(name = "fmt")]
     Format(format::Format),
     Graph(graph::Graph),
@@ -90,6 +92,7 @@ impl P4 {
             Action::Check(command) => command.run(),
             Action::Compile(command) => command.run(),
             Action::Counters(command) => command.run(engines),
+            Action::Cycles(command) => command.run(engines),
             Action::Format(command) => command.run(),
             Action::Graph(command) => command.run(),
             Action::Lsp(command) => command.run(),

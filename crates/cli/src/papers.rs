@@ -78,15 +78,15 @@ fn overview(catalogue: &Catalogue) -> Result<String, fmt::Error> {
     }
     writeln!(
         text,
-        "\n{:<12} {:<9} {:>4} {:>4} {:>11} {:>8}",
-        "System", "documents", "rows", "run", "source tree", "not here"
+        "\n{:<12} {:<9} {:>4} {:>4} {:>8}",
+        "System", "documents", "rows", "run", "not here"
     )?;
     for system in &catalogue.systems {
-        let [commands, source, none] = system.counts();
+        let [commands, none] = system.counts();
         let (name, documents, rows) = (&system.name, system.documents.join(","), system.rows.len());
         writeln!(
             text,
-            "{name:<12} {documents:<9} {rows:>4} {commands:>4} {source:>11} {none:>8}  {}",
+            "{name:<12} {documents:<9} {rows:>4} {commands:>4} {none:>8}  {}",
             system.title
         )?;
     }
@@ -129,7 +129,6 @@ fn tables(systems: &[&System]) -> Result<String, fmt::Error> {
             }
             match row.repeat() {
                 Repeat::Command(command) => writeln!(text, "  command  {command}")?,
-                Repeat::Source(command) => writeln!(text, "  source tree only: {command}")?,
                 Repeat::NotHere(reason) => writeln!(text, "  not here: {reason}")?,
             }
         }
@@ -166,15 +165,14 @@ fn objects(catalogue: &Catalogue, systems: &[&System]) -> Result<String, fmt::Er
             "system": system.name, "title": system.title, "documents": system.documents, "chapters": system.chapters,
         }))?;
         for row in &system.rows {
-            let (command, source, reason) = match row.repeat() {
-                Repeat::Command(command) => (Some(command), None, None),
-                Repeat::Source(command) => (None, Some(command), None),
-                Repeat::NotHere(reason) => (None, None, Some(reason)),
+            let (command, reason) = match row.repeat() {
+                Repeat::Command(command) => (Some(command), None),
+                Repeat::NotHere(reason) => (None, Some(reason)),
             };
             put(json_line!("papers", "row", {
                 "system": system.name, "label": row.label, "also": row.also, "shows": row.shows, "paper": row.paper,
                 "ours": row.ours, "world": row.world.map(|world| world.name()), "exact": row.exact,
-                "command": command, "needs": row.needs, "source": source, "not_here": reason,
+                "command": command, "needs": row.needs, "not_here": reason,
             }))?;
         }
     }

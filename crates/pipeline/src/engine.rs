@@ -252,6 +252,30 @@ pub enum Passed {
     Left(usize, u32),
 }
 
+/// A packet's end in hardware.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It left by a port.
+    Sent(u16, Vec<u8>),
+    /// It was dropped, for this reason of the hardware's.
+    Dropped(u8),
+}
+
+/// A packet that passed hardware, and its times in cycles since the reset.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passage {
+    /// The packet's index, or that of the packet that it is a copy of.
+    pub packet: usize,
+    /// Its end.
+    pub outcome: Outcome,
+    /// The cycle in which its first word was taken.
+    pub first_in: u64,
+    /// The cycle in which its first word left, or in which it was dropped.
+    pub first_out: u64,
+    /// The cycle in which its last word left.
+    pub last_out: u64,
+}
+
 /// What became of a packet, or of a copy of one, that an engine has let through all of the architecture by itself.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End<'a> {
@@ -323,6 +347,18 @@ pub trait Engine: Send {
     /// Performance counters of hardware since its reset, by name; none unless the environment's options ask for them.
     fn performance(&mut self) -> Vec<(alloc::sync::Arc<str>, u64)> {
         Vec::new()
+    }
+
+    /// Passes packets, each with its port, in direct succession, as fast as hardware takes them, with the tables as they are. `None` without hardware.
+    ///
+    /// The result is an error when the hardware does not answer.
+    fn cycles(
+        &mut self,
+        packets: &[(u16, &[u8])],
+        context: &Context,
+    ) -> Option<Result<Vec<Passage>, alloc::string::String>> {
+        let _ = (packets, context);
+        None
     }
 
     /// Whether, after [`Engine::prepare`], the engine makes the copies of multicast groups itself: then packets go by [`Engine::pass_all`].

@@ -36,6 +36,8 @@ pub struct Options {
     pub externs: Registry,
     /// Whether hardware has performance counters: see [`Engine::performance`](crate::engine::Engine::performance).
     pub performance: bool,
+    /// Bits of a word of hardware, 64, 128, 256 or 512; `None` for the engine's default.
+    pub width: Option<u32>,
 }
 
 impl Default for Options {
@@ -45,6 +47,7 @@ impl Default for Options {
             cpu_port: None,
             externs: Registry::default(),
             performance: false,
+            width: None,
         }
     }
 }

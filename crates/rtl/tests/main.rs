@@ -1,5 +1,6 @@
 //! The command with hardware in it.
 
+mod check;
 mod p4;
 mod ports;
 /// The same tests of the papers' scripts as those of `wire`, on ports in Verilog.

@@ -108,3 +108,26 @@ fn what_is_no_hardware_fails_with_its_place() {
         "{text}"
     );
 }
+
+#[test]
+fn cycles_of_packets_are_those_of_the_width() {
+    if !tools() {
+        return;
+    }
+    let program = format!("{EXAMPLES}/p4-l2l3/l2l3.p4");
+    let words = [
+        "p4", "cycles", &program, "--width", "64", "--size", "64", "--json",
+    ];
+    let output = run(&words);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.success(), "{told}");
+    let line = String::from_utf8(output.stdout).unwrap();
+    // Eight words of 64 bits, one a cycle.
+    for part in [
+        "\"bytes\":64",
+        "\"cycles_per_packet\":8.0",
+        "\"gigabits_per_second\":16.0",
+    ] {
+        assert!(line.contains(part), "{line}");
+    }
+}

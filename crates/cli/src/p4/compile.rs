@@ -56,7 +56,8 @@ pub struct Compile {
     reading: Reading,
 }
 
-fn width(text: &str) -> Result<u32, String> {
+/// Bits of a word of the streams.
+pub fn width(text: &str) -> Result<u32, String> {
     match text.parse() {
         Ok(bits @ (64 | 128 | 256 | 512)) => Ok(bits),
         _ => Err("give 64, 128, 256 or 512".into()),

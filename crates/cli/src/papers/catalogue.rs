@@ -42,14 +42,13 @@ pub struct System {
 }
 
 impl System {
-    /// Rows with a command, of the source tree alone, and without a counterpart.
-    pub fn counts(&self) -> [usize; 3] {
-        let mut counts = [0; 3];
+    /// Rows with a command, and without a counterpart.
+    pub fn counts(&self) -> [usize; 2] {
+        let mut counts = [0; 2];
         for row in &self.rows {
             counts[match row.repeat() {
                 Repeat::Command(_) => 0,
-                Repeat::Source(_) => 1,
-                Repeat::NotHere(_) => 2,
+                Repeat::NotHere(_) => 1,
             }] += 1;
         }
         counts
@@ -79,8 +78,6 @@ pub struct Row {
     /// Requirements of the command other than `wire`: programs, or `root`.
     #[serde(default)]
     pub needs: Vec<String>,
-    /// The command in the source tree, where an installed program has none.
-    source: Option<String>,
     /// The reason why there is no command.
     not_here: Option<String>,
 }
@@ -116,8 +113,6 @@ impl World {
 pub enum Repeat<'a> {
     /// By this command, in the folder of the examples.
     Command(&'a str),
-    /// By this command, in the source tree alone.
-    Source(&'a str),
     /// Not at all, for this reason.
     NotHere(&'a str),
 }
@@ -125,10 +120,9 @@ pub enum Repeat<'a> {
 impl Row {
     /// The way to repeat it.
     pub fn repeat(&self) -> Repeat<'_> {
-        match (&self.command, &self.source, &self.not_here) {
-            (Some(command), _, _) => Repeat::Command(command),
-            (None, Some(command), _) => Repeat::Source(command),
-            (None, None, reason) => Repeat::NotHere(reason.as_deref().unwrap_or_default()),
+        match (&self.command, &self.not_here) {
+            (Some(command), _) => Repeat::Command(command),
+            (None, reason) => Repeat::NotHere(reason.as_deref().unwrap_or_default()),
         }
     }
 
@@ -157,7 +151,7 @@ impl Row {
     /// Number of forms of [`Repeat`] that are given; exactly one is correct.
     #[cfg(test)]
     pub fn forms(&self) -> usize {
-        let forms = [&self.command, &self.source, &self.not_here];
+        let forms = [&self.command, &self.not_here];
         forms.iter().filter(|form| form.is_some()).count()
     }
 }

@@ -22,21 +22,20 @@ pub fn page(catalogue: &Catalogue) -> Result<String, fmt::Error> {
     writeln!(page, "\n## Systems\n")?;
     writeln!(
         page,
-        "| system | documents | rows | run | in the source tree | not here | chapters |"
+        "| system | documents | rows | run | not here | chapters |"
     )?;
-    writeln!(page, "|---|---|---|---|---|---|---|")?;
+    writeln!(page, "|---|---|---|---|---|---|")?;
     for system in &catalogue.systems {
         let counts = system.counts();
         writeln!(
             page,
-            "| [{}](#{}) | {} | {} | {} | {} | {} | {} |",
+            "| [{}](#{}) | {} | {} | {} | {} | {} |",
             system.title,
             anchor(&system.title),
             system.documents.join(", "),
             system.rows.len(),
             counts[0],
             counts[1],
-            counts[2],
             chapters(system)
         )?;
     }
@@ -91,14 +90,13 @@ Commands are typed in the folder of the [examples](../../../examples/README.md);
 |---|---|
 | world | simulated time; Linux interfaces; simulated hardware, by `wire-rtl`; files and memory, where no packet is on a wire |
 | exact | `exact`: the command prints the same digits again; `measured`: ours was measured on one machine and differs on another; `works`: there is no figure |
-| command | \"source tree\": an installed program has no command for it; \"not here\": there is no counterpart, for the reason given |
+| command | \"not here\": there is no counterpart, for the reason given |
 ";
 
 fn write_row(page: &mut String, row: &Row) -> fmt::Result {
     let also = row.also.as_ref().map(|also| format!(" ({also})"));
     let repeat = match row.repeat() {
         Repeat::Command(command) => format!("`{command}`"),
-        Repeat::Source(command) => format!("source tree: `{command}`"),
         Repeat::NotHere(reason) => format!("not here: {reason}"),
     };
     let cells = [

@@ -44,27 +44,17 @@ pub fn run(
         "no table, figure or command `{label}`; there are: {}",
         labels(systems)
     );
-    if let [(_, row)] = rows[..] {
-        match row.repeat() {
-            Repeat::Command(_) => {}
-            Repeat::Source(command) => bail!(
-                "{}: an installed program has no command for it; in the source tree: {command}",
-                row.label
-            ),
-            Repeat::NotHere(reason) => bail!("{} is not here: {reason}", row.label),
-        }
+    if let [(_, row)] = rows[..]
+        && let Repeat::NotHere(reason) = row.repeat()
+    {
+        bail!("{} is not here: {reason}", row.label);
     }
     let examples = workspace(&folder(examples)?, out)?;
     let path = search_path()?;
-    let (mut ran, mut failed, mut skipped, mut source, mut none) =
-        (0, Vec::new(), Vec::new(), 0, 0);
+    let (mut ran, mut failed, mut skipped, mut none) = (0, Vec::new(), Vec::new(), 0);
     for (system, row) in &rows {
         let command = match row.repeat() {
             Repeat::Command(command) => command,
-            Repeat::Source(_) => {
-                source += 1;
-                continue;
-            }
             Repeat::NotHere(_) => {
                 none += 1;
                 continue;
@@ -99,7 +89,7 @@ pub fn run(
     }
     if rows.len() > 1 {
         println!(
-            "{ran} ran, {} failed, {} skipped; {source} in the source tree alone, {none} not here",
+            "{ran} ran, {} failed, {} skipped; {none} not here",
             failed.len(),
             skipped.len()
         );

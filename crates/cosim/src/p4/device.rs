@@ -2,6 +2,7 @@
 
 use crate::shared::{INPUTS, OUTPUTS, Shared};
 use node::Time;
+use pipeline::engine::{Outcome, Passage};
 use verilog::map::address;
 use verilog::{Design, reason};
 
@@ -23,30 +24,6 @@ const VALID: u64 = 2;
 const LAST: u64 = 4;
 const READY: u64 = 8;
 const WRITE: u64 = 16;
-
-/// What became of a packet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It left by a port.
-    Sent(u16, Vec<u8>),
-    /// It was dropped; [`verilog::reason`].
-    Dropped(u8),
-}
-
-/// A packet that went through, and when, in cycles since the reset.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Passage {
-    /// Which packet it was, or whose copy.
-    pub packet: usize,
-    /// What became of it.
-    pub outcome: Outcome,
-    /// The cycle in which its first word was taken.
-    pub first_in: u64,
-    /// The cycle in which its first word left, or in which it was dropped.
-    pub first_out: u64,
-    /// The cycle in which its last word left.
-    pub last_out: u64,
-}
 
 /// The hardware does not answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]

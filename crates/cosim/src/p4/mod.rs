@@ -10,7 +10,8 @@ mod device;
 mod rows;
 mod verilate;
 
-pub use device::{Device, Outcome, Passage, Stuck};
+pub use device::{Device, Stuck};
+pub use pipeline::engine::{Outcome, Passage};
 pub use verilate::{CannotRun, files};
 
 use num_bigint::BigUint;
@@ -69,7 +70,7 @@ impl Rtl {
     pub fn new(environment: &Arc<Environment>) -> Rtl {
         Rtl {
             environment: Arc::clone(environment),
-            width: Options::DEFAULT.width,
+            width: environment.options.width.unwrap_or(Options::DEFAULT.width),
             optimise: Options::DEFAULT.optimise,
             cam: Options::DEFAULT.cam,
             running: None,
@@ -457,6 +458,18 @@ impl Engine for Rtl {
             (name.clone(), u64::from(high) << 32 | u64::from(low))
         });
         counters.collect()
+    }
+
+    fn cycles(
+        &mut self,
+        packets: &[(u16, &[u8])],
+        context: &Context,
+    ) -> Option<Result<Vec<Passage>, String>> {
+        self.running.as_ref()?;
+        Some(
+            self.stream(packets, context)
+                .map_err(|stuck| stuck.to_string()),
+        )
     }
 
     fn makes_copies(&self) -> bool {

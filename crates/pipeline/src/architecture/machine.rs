@@ -3,7 +3,7 @@
 use super::fields::FieldLists;
 use super::{Cause, Drop, Output};
 use crate::context::{Context, Preserved};
-use crate::engine::{End, Ended, Engine, Packet, Passed, Path};
+use crate::engine::{End, Ended, Engine, Packet, Passage, Passed, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::state::replication::{Replica, Session};
@@ -11,6 +11,7 @@ use crate::table::Table;
 use crate::trace::Event;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use p4::ir::SectionId;
@@ -147,6 +148,14 @@ impl Machine {
     /// The engine's performance counters.
     pub(super) fn performance(&mut self) -> Vec<(Arc<str>, u64)> {
         self.engine.performance()
+    }
+
+    /// The cycles of packets in hardware.
+    pub(super) fn cycles(
+        &mut self,
+        packets: &[(u16, &[u8])],
+    ) -> Option<Result<Vec<Passage>, String>> {
+        self.engine.cycles(packets, &self.context)
     }
 
     /// Has the engine copy its own changes of tables to the environment.

@@ -15,13 +15,14 @@ pub use machine::Config;
 use machine::{Egress, Job, Machine, preserve};
 
 use crate::context::{Stop, Waiting};
-use crate::engine::{End, Engine, Path};
+use crate::engine::{End, Engine, Passage, Path};
 use crate::environment::{Environment, Unsupported};
 use crate::interpreter::Interpreter;
 use crate::table::Table;
 use crate::trace::Trace;
 use alloc::boxed::Box;
 use alloc::format;
+use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use node::Time;
@@ -256,6 +257,11 @@ impl Pipeline {
     /// Performance counters of hardware since its reset, by name: see [`Engine::performance`].
     pub fn performance(&mut self) -> Vec<(Arc<str>, u64)> {
         self.machine.performance()
+    }
+
+    /// Passes packets in direct succession through hardware: see [`Engine::cycles`].
+    pub fn cycles(&mut self, packets: &[(u16, &[u8])]) -> Option<Result<Vec<Passage>, String>> {
+        self.machine.cycles(packets)
     }
 
     /// What happened since tracing began, or since this was last asked.

@@ -92,9 +92,9 @@ fn figures(report: &Report) -> Figures {
 /// The medians of a row of OFLOPS, and what was lost or wrong of its probes.
 fn of_row(report: &flops::Report, row: &flops::Row) -> Figures {
     // A row of insertions is called after them.
-    let of = row.name.strip_prefix(report.test).unwrap_or(&row.name);
+    let of = row.name.strip_prefix(&report.test[..]).unwrap_or(&row.name);
     let of = of.trim_start();
-    let name = |what: &str| match report.of {
+    let name = |what: &str| match &report.of[..] {
         "action" => format!("{} {of}: {what}", report.test),
         things => format!("{} {of} {things}: {what}", report.test),
     };

@@ -20,7 +20,7 @@
 //!
 //! | module | the paper's | what it measures |
 //! |---|---|---|
-//! | [`actions::Actions`] | table 3.2 | delay and loss of each action |
+//! | [`actions::Actions`] | table 3.2, section 3.4.1 | delay and loss of each action, and of several in one entry |
 //! | [`update::Update`] | figures 3.4, 3.5 and, with polls, 3.7 | insertion, modification, deletion: the barrier beside the data plane |
 //! | [`intercept::Intercept`] | figure 3.3 | latency of packet-in and packet-out |
 //! | [`monitor::Monitor`] | figure 3.6 | the delay of flow statistics, and what they cost the processor |
@@ -41,7 +41,7 @@
 //! }
 //!
 //! impl Module for Echo {
-//!     fn name(&self) -> &'static str {
+//!     fn name(&self) -> &str {
 //!         "echo"
 //!     }
 //!
@@ -59,7 +59,7 @@
 //!
 //!     fn report(&mut self) -> Report {
 //!         Report {
-//!             of: "message",
+//!             of: "message".into(),
 //!             rows: vec![std::mem::take(&mut self.row)],
 //!             ..Report::default()
 //!         }
@@ -101,6 +101,7 @@
 pub mod actions;
 mod bench;
 pub mod intercept;
+mod modification;
 pub mod monitor;
 mod node;
 pub mod probe;
@@ -111,6 +112,7 @@ pub mod update;
 pub use bench::{Agent, Bench, Value};
 pub use node::{CABLE, CAPTURE, CONTROL, Flops, GENERATE, Sink};
 pub use report::{Report, Row, Series};
+pub use rules::Matching;
 
 use crate::message::Message;
 use crate::port::PortNo;
@@ -146,13 +148,18 @@ impl Default for Setup {
 /// A test. Each call is one event; what it does is done through the bench.
 pub trait Module: Send {
     /// Its name in reports.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// The switch is connected, has no entries, and sends whole packets to the controller.
     fn start(&mut self, bench: &mut Bench<'_>);
 
     /// A message of the switch: its xid, and what it says. Hellos and echoes are dealt with.
     fn message(&mut self, _bench: &mut Bench<'_>, _xid: u32, _message: &Message<'_>) {}
+
+    /// Whether an error message of the switch is a result of this test. Default `false`: it is a fault.
+    fn measures_refusals(&self) -> bool {
+        false
+    }
 
     /// A probe has arrived at a data channel.
     fn probe(&mut self, _bench: &mut Bench<'_>, _arrival: &Arrival<'_>) {}

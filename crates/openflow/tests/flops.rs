@@ -7,16 +7,18 @@ use openflow::flops::actions::{self, Actions};
 use openflow::flops::intercept::{self, Direction, Intercept};
 use openflow::flops::monitor::{self, Monitor};
 use openflow::flops::update::{self, Change, Update};
-use openflow::flops::{Flops, Module, Report, Setup};
+use openflow::flops::{Flops, Matching, Module, Report, Setup};
 use openflow::handshake::Handshake;
 use openflow::instruction::Instruction;
 use openflow::list::List;
 use openflow::matching::Match;
 use openflow::message::{
-    Answer, Features, FlowStats, Message, MultipartReply, PacketIn, PacketInReason, decode,
+    Answer, ErrorMessage, Features, FlowStats, Message, MultipartReply, PacketIn, PacketInReason,
+    decode,
 };
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
+use openflow::switch;
 use openflow::version::Version;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -34,9 +36,11 @@ enum Does {
     Controller,
 }
 
-/// Keeps entries by destination and does what they say, a while after it has said so.
+/// Keeps entries by destination and obeys them `lag` after it has confirmed them.
 struct Clockwork {
     version: Version,
+    /// Actions of an entry that it takes; it refuses entries with more.
+    most: usize,
     channels: Channels,
     peer: Option<Peer>,
     agreed: bool,
@@ -52,6 +56,7 @@ impl Clockwork {
         channels.dial(Port(0), 1);
         Clockwork {
             version,
+            most: usize::MAX,
             channels,
             peer: None,
             agreed: false,
@@ -97,10 +102,12 @@ impl Clockwork {
                     .get(Field::Ipv4Dst)
                     .map(|oxm| oxm.value as u32);
                 let mut does = Does::Drop;
+                let mut actions_there = 0;
                 for instruction in flow.instructions.iter() {
                     let Instruction::ApplyActions(actions) = instruction else {
                         continue;
                     };
+                    actions_there += actions.iter().count();
                     for action in actions.iter() {
                         match action {
                             Action::Output { port, .. } if port == PortNo::CONTROLLER => {
@@ -110,6 +117,15 @@ impl Clockwork {
                             _ => {}
                         }
                     }
+                }
+                if actions_there > self.most {
+                    // Bad action: too many.
+                    say(Message::Error(ErrorMessage {
+                        kind: 2,
+                        code: 7,
+                        data: &bytes[..8],
+                    }));
+                    return answer;
                 }
                 let does = (!flow.command.is_delete()).then_some(does);
                 match (key, does, flow.matching.is_empty()) {
@@ -240,6 +256,17 @@ impl Node for Clockwork {
 }
 
 fn run(version: Version, lag: Time, module: Box<dyn Module>) -> Report {
+    let switch = Box::new(Clockwork::new(version, lag));
+    run_on(version, switch, [0, 1, 2], module)
+}
+
+/// Runs a test on a switch whose control port and data ports are these.
+fn run_on(
+    version: Version,
+    switch: Box<dyn Node>,
+    ports: [u16; 3],
+    module: Box<dyn Module>,
+) -> Report {
     let report = Arc::new(Mutex::new(None));
     let kept = report.clone();
     let sink = Box::new(move |report| *kept.lock().unwrap() = Some(report));
@@ -249,13 +276,13 @@ fn run(version: Version, lag: Time, module: Box<dyn Module>) -> Report {
     };
     let mut graph = Graph::default();
     let flops = graph.add("flops", Box::new(Flops::new(setup, [module], sink)));
-    let switch = graph.add("switch", Box::new(Clockwork::new(version, lag)));
+    let switch = graph.add("switch", switch);
     let wire = Channel {
         rate: None,
         ..Channel::default()
     };
-    for port in 0..3 {
-        graph.connect((flops, port), (switch, port), wire.clone());
+    for (own, far) in (0..).zip(ports) {
+        graph.connect((flops, own), (switch, far), wire.clone());
     }
     let options = sim::Options {
         until: Some(Time::from_secs(100)),
@@ -290,16 +317,72 @@ fn a_known_delay_of_forwarding_is_told_as_it_is() {
 }
 
 #[test]
+fn ten_actions_in_one_entry_are_all_done_by_a_switch_without_a_limit() {
+    let numbers: Vec<u32> = (1..=12).chain([40]).collect();
+    for version in Version::ALL {
+        let config = switch::Config {
+            ports: 2,
+            ..switch::Config::default()
+        };
+        let switch = Box::new(switch::Switch::new(config).expect("a switch"));
+        let settings = actions::Settings {
+            count: 20,
+            ..actions::Settings::default()
+        };
+        let combined = Box::new(Actions::combined(settings, &numbers));
+        let report = run_on(version, switch, [2, 0, 1], combined);
+        assert_eq!(report.faults, Vec::<String>::new());
+        let x: Vec<u64> = report.rows.iter().map(|row| row.x).collect();
+        let expected: Vec<u64> = numbers.iter().map(|&number| number.into()).collect();
+        assert_eq!(x, expected);
+        for row in &report.rows {
+            let counts = (row.sent, row.received, row.wrong, row.refused);
+            assert_eq!(counts, (20, 20, 0, 0), "{version} {}", row.name);
+        }
+    }
+}
+
+#[test]
+fn a_limit_of_actions_is_a_result_and_no_fault() {
+    for limit in [1, 3, 7] {
+        let mut switch = Clockwork::new(Version::V13, Time::ZERO);
+        // Modifications, and the output.
+        switch.most = limit + 1;
+        let settings = actions::Settings {
+            count: 20,
+            ..actions::Settings::default()
+        };
+        let combined = Box::new(Actions::combined(settings, &[1, 2, 3, 4, 6, 7, 8, 9]));
+        let report = run_on(Version::V13, Box::new(switch), [0, 1, 2], combined);
+        assert_eq!(report.faults, Vec::<String>::new());
+        for row in &report.rows {
+            let is_refused = row.x > limit as u64;
+            assert_eq!(row.refused, u64::from(is_refused), "{}", row.name);
+            // It takes them, and does nothing: unchanged probes are wrong.
+            let expected = if is_refused { (0, 0, 0) } else { (20, 0, 20) };
+            assert_eq!((row.sent, row.received, row.wrong), expected);
+        }
+    }
+}
+
+#[test]
 fn a_barrier_that_comes_too_early_is_seen() {
-    for change in Change::ALL {
+    let both = [Matching::Wildcard, Matching::Exact];
+    let all = Change::ALL.map(|change| both.map(|matching| (change, matching)));
+    for (change, matching) in all.concat() {
         let settings = update::Settings {
             change,
+            matching,
             entries: vec![1, 20],
             repeats: 3,
             ..update::Settings::default()
         };
         let gap = settings.gap;
-        let report = run(Version::V13, LAG, Box::new(Update::new(settings)));
+        let version = match change {
+            Change::Modify => Version::V10,
+            _ => Version::V13,
+        };
+        let report = run(version, LAG, Box::new(Update::new(settings)));
         assert_eq!(report.faults, Vec::<String>::new());
         assert_eq!(report.rows.len(), 2, "{change:?}");
         for row in &report.rows {
@@ -426,7 +509,7 @@ fn tests_run_one_after_another_and_a_cable_tells_what_the_instrument_takes() {
     };
     sim::run(graph, options).unwrap();
     let reports = reports.lock().unwrap();
-    let tests: Vec<_> = reports.iter().map(|report| report.test).collect();
+    let tests: Vec<_> = reports.iter().map(|report| &report.test[..]).collect();
     assert_eq!(tests, ["actions", "insert"]);
     assert!(reports.iter().all(|report| report.faults.is_empty()));
     let [floor, forward, ..] = &reports[0].rows[..] else {

@@ -2,16 +2,19 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output, picture};
-use lab::flops::{Device as Measured, figure};
+use lab::flops::{Device as Measured, Runs, figure};
 use lab::{Options, World};
 use node::{Rate, Time};
 use openflow::version::Version;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// Measure an OpenFlow switch: what it says beside what it does
+/// Measure an OpenFlow switch: its messages compared with its packets
 ///
-/// Tests: actions (delay and loss of each action), insert, modify, delete (the barrier beside the data plane, by the number of
-/// entries), packet-in, packet-out, statistics (by rate), interaction (100 of 1024 entries modified while statistics are asked for). Our own switch is measured in simulated time, as any user, or live; Open vSwitch
+/// Tests: actions (delay and loss of each action), combined (several in one entry), insert, modify, delete (the barrier compared
+/// with the data plane, by number of entries; insert-exact, modify-exact, delete-exact: of entries without a wildcard), packet-in,
+/// packet-out, statistics (by rate), interaction (100 of 1024 exact entries modified during requests for statistics), and those
+/// of --program. Our own switch is measured in simulated time, as any user, or live; Open vSwitch
 /// with its userspace datapath live, started for the test in a namespace of its own, as root.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
@@ -39,6 +42,20 @@ pub struct Flops {
     /// Probes of each action
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     count: u64,
+    /// Numbers of actions in one entry, of the test combined; above 10 fields are set again
+    #[arg(
+        long,
+        value_name = "N,...",
+        value_delimiter = ',',
+        default_value = "1,2,3,4,5,6,7,8,9,10"
+    )]
+    combined: Vec<u32>,
+    /// A test of your own: its name, and a command line that answers events on its standard input
+    #[arg(long, value_name = "NAME=COMMAND", value_parser = program)]
+    program: Vec<(String, String)>,
+    /// Repeat all tests, and report the median of the runs' medians, the lowest and the highest
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    runs: u32,
     /// Rate of probes of actions
     #[arg(long, value_name = "RATE", default_value = "100 Mb/s")]
     rate: Rate,
@@ -99,6 +116,51 @@ enum WorldName {
     Live,
 }
 
+/// A test of one's own, as it is written: `NAME=COMMAND`.
+fn program(text: &str) -> Result<(String, String), String> {
+    let (name, command) = text.split_once('=').unwrap_or((text, ""));
+    match name.is_empty() || command.trim().is_empty() {
+        true => Err("write NAME=COMMAND, as in takeover='python3 takeover.py'".into()),
+        false => Ok((name.into(), command.into())),
+    }
+}
+
+/// A string of TOML.
+fn toml(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+/// Results of one switch.
+struct Done {
+    measured: Measured,
+    reports: Vec<openflow::flops::Report>,
+}
+
+/// Packets that nodes and links dropped in all runs, by place and reason.
+#[derive(Default)]
+struct Losses(BTreeMap<(String, String), u64>);
+
+impl Losses {
+    fn add(&mut self, report: &lab::Report) {
+        for (place, reason, count) in report.losses() {
+            *self.0.entry((place, reason)).or_default() += count;
+        }
+    }
+
+    /// A table; empty without losses.
+    fn text(&self) -> String {
+        if self.0.is_empty() {
+            return String::new();
+        }
+        let head = ["at", "packets not forwarded", "packets"].map(String::from);
+        let lines = self.0.iter().map(|((place, reason), count)| {
+            [place.clone(), reason.clone(), lab::table::number(*count)]
+        });
+        let lines = [head].into_iter().chain(lines).map(Vec::from);
+        format!("\n{}", lab::table::Table::new(lines))
+    }
+}
+
 impl Flops {
     /// Runs the tests, one after another.
     pub fn run(self) -> anyhow::Result<Verdict> {
@@ -116,11 +178,6 @@ impl Flops {
             let text = self.lab(switch);
             let lab = lab::parse(&text)
                 .map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
-            let options = Options {
-                dry: true,
-                stop: Some(live::signal::stop_requested),
-                ..Options::default()
-            };
             let name = self.device(switch);
             if world == World::Live {
                 eprintln!(
@@ -128,21 +185,9 @@ impl Flops {
                     self.tests.join(", ")
                 );
             }
-            let report = lab::run(&lab, world, &options)?;
-            let mut text = match self.json {
-                true => report.json(),
-                false => lab::flops::verdict(&report.flops) + &lab::flops::text(&report.flops),
-            };
-            if self.switch.len() > 1 && !self.json {
-                text = format!("\n{name}\n{text}");
-            }
-            stdout.write(text.as_bytes())?;
-            stdout.flush()?;
-            devices.push(Measured {
-                name: name.into(),
-                lines: lab::flops::lines(&report.flops),
-            });
-            flops.extend(report.flops);
+            let done = self.measure(&lab, world, name, &mut stdout)?;
+            devices.push(done.measured);
+            flops.extend(done.reports);
             if live::signal::stop_requested() {
                 break;
             }
@@ -161,7 +206,8 @@ impl Flops {
                 None => eprintln!("wire: no figure: what actions take is a table"),
             }
         }
-        let (done, all) = (flops.len(), self.tests.len() * self.switch.len());
+        let runs = self.runs as usize;
+        let (done, all) = (flops.len(), self.tests.len() * self.switch.len() * runs);
         if Verdict::if_done(done == all) == Verdict::Stopped {
             return Ok(Verdict::Stopped);
         }
@@ -170,7 +216,66 @@ impl Flops {
         Ok(Verdict::if_good(good))
     }
 
-    /// What the switch is called.
+    /// Measures one switch, `runs` times, and writes the report.
+    fn measure(
+        &self,
+        lab: &lab::Lab,
+        world: World,
+        name: &str,
+        stdout: &mut Output,
+    ) -> anyhow::Result<Done> {
+        let options = Options {
+            dry: true,
+            // Programs are those of the command line.
+            allow_commands: true,
+            stop: Some(live::signal::stop_requested),
+            ..Options::default()
+        };
+        let (mut runs, mut reports, mut losses) = (Runs::default(), Vec::new(), Losses::default());
+        for run in 1..=self.runs {
+            let report = lab::run(lab, world, &options)?;
+            if self.json {
+                stdout.write(report.json().as_bytes())?;
+            }
+            losses.add(&report);
+            reports.extend(report.flops.iter().cloned());
+            runs.add(report.flops);
+            if live::signal::stop_requested() {
+                break;
+            }
+            if self.runs > 1 && world == World::Live {
+                eprintln!("wire: run {run} of {} done", self.runs);
+            }
+        }
+        let lines = match self.runs {
+            1 => lab::flops::lines(&reports),
+            _ => runs.lines(),
+        };
+        let text = match (self.json, self.runs) {
+            (true, 1) => String::new(),
+            (true, _) => lines.iter().map(|line| format!("{line}\n")).collect(),
+            (false, 1) => lab::flops::verdict(&reports) + &lab::flops::text(&reports),
+            (false, _) => lab::flops::verdict(&reports) + &runs.text(),
+        };
+        let mut text = match self.json {
+            true => text,
+            false => text + &losses.text(),
+        };
+        if self.switch.len() > 1 && !self.json {
+            text = format!("\n{name}\n{text}");
+        }
+        stdout.write(text.as_bytes())?;
+        stdout.flush()?;
+        Ok(Done {
+            measured: Measured {
+                name: name.into(),
+                lines,
+            },
+            reports,
+        })
+    }
+
+    /// The name of a switch in reports.
     fn device(&self, switch: Device) -> &'static str {
         match (switch, self.world) {
             (Device::Wire, WorldName::Sim) => "Wireline, simulated",
@@ -191,8 +296,19 @@ impl Flops {
             gap,
             rates,
             others,
+            combined,
             ..
         } = self;
+        let programs = self.program.iter();
+        let programs =
+            programs.map(|(name, command)| format!("{} = {}", toml(name), toml(command)));
+        let programs = match self.program.len() {
+            0 => String::new(),
+            _ => format!(
+                "programs = {{ {} }}",
+                programs.collect::<Vec<_>>().join(", ")
+            ),
+        };
         let poll = self.poll.as_ref().map(|poll| format!("poll = \"{poll}\""));
         let poll = poll.unwrap_or_default();
         let rates = match rates.is_empty() {
@@ -225,6 +341,7 @@ impl Flops {
              [node.flops]\nkind = \"flops\"\ntest = {tests:?}\nversion = \"{protocols}\"\ncount = {count}\n\
              rate = \"{rate}\"\nentries = {entries:?}\nrepeats = {repeats}\ngap = \"{gap}\"\n{rates}\ntime = {time:?}\n\
              {others}\n{snmp}\ncommunity = {community:?}\n\
+             combined = {combined:?}\n{programs}\n\
              device = \"s1\"\ncable = true\n{poll}\n[node.s1]\n{switch}\nports = 2\ncontrollers = 1\n\
              [[link]]\nends = [\"flops.0\", \"s1.2\"]\n[[link]]\nends = [\"flops.1\", \"s1.0\"]\n\
              [[link]]\nends = [\"flops.2\", \"s1.1\"]\n[[link]]\nends = [\"flops.3\", \"flops.4\"]\n"

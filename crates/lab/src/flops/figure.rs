@@ -19,7 +19,13 @@ struct Part {
     x: &'static str,
 }
 
-const PARTS: [Part; 7] = [
+const PARTS: [Part; 11] = [
+    Part {
+        title: "several actions in one entry",
+        tests: &["combined"],
+        series: &["delay"],
+        x: "actions",
+    },
     Part {
         title: "packets to and from the controller",
         tests: &["packet-in", "packet-out"],
@@ -33,8 +39,20 @@ const PARTS: [Part; 7] = [
         x: "entries",
     },
     Part {
+        title: "insertion of exact entries",
+        tests: &["insert-exact"],
+        series: &["transmission", "barrier", "first packet"],
+        x: "entries",
+    },
+    Part {
         title: "modification of entries",
         tests: &["modify"],
+        series: &["transmission", "barrier", "first packet"],
+        x: "entries",
+    },
+    Part {
+        title: "modification of exact entries",
+        tests: &["modify-exact"],
         series: &["transmission", "barrier", "first packet"],
         x: "entries",
     },
@@ -45,8 +63,14 @@ const PARTS: [Part; 7] = [
         x: "entries",
     },
     Part {
+        title: "deletion of exact entries",
+        tests: &["delete-exact"],
+        series: &["transmission", "barrier", "last packet"],
+        x: "entries",
+    },
+    Part {
         title: "insertion and modification, as packets see them",
-        tests: &["insert", "modify"],
+        tests: &["insert", "insert-exact", "modify", "modify-exact"],
         series: &["first packet"],
         x: "entries",
     },
@@ -64,7 +88,7 @@ const PARTS: [Part; 7] = [
     },
 ];
 
-/// A curve: its points as x, median, and the 10th and 90th percentile, in picoseconds.
+/// A curve: its points as x, median, and the 10th and 90th percentile (of several runs: the lowest and highest median), in picoseconds.
 struct Curve {
     label: String,
     points: Vec<[f64; 4]>,
@@ -95,14 +119,14 @@ pub fn figure(title: &str, devices: &[Device]) -> Option<Figure> {
                 }
             }
         }
-        // Two tests beside each other need both.
+        // A comparison of tests needs two of them.
         let compared = part.series == ["first packet"];
-        let both = |test: &&str| {
+        let there = |test: &&&str| {
             devices
                 .iter()
                 .any(|device| rows(device, test).next().is_some())
         };
-        if curves.is_empty() || compared && !part.tests.iter().all(both) {
+        if curves.is_empty() || compared && part.tests.iter().filter(there).count() < 2 {
             continue;
         }
         figure = figure.panel(panel(part, curves));
@@ -113,10 +137,15 @@ pub fn figure(title: &str, devices: &[Device]) -> Option<Figure> {
     (!figure.panels.is_empty()).then_some(figure)
 }
 
-/// The rows of a test.
+/// The rows of a test; of several runs those over all of them.
 fn rows<'a>(device: &'a Device, test: &str) -> impl Iterator<Item = &'a Value> {
+    let of_runs = |line: &&Value| line["type"] == "flops-runs";
+    let kind = match device.lines.iter().any(|line| of_runs(&line)) {
+        true => "flops-runs",
+        false => "flops",
+    };
     let own = device.lines.iter();
-    own.filter(move |line| line["type"] == "flops" && line["test"] == test)
+    own.filter(move |line| line["type"] == kind && line["test"] == test)
 }
 
 fn point(row: &Value, series: &str) -> Option<[f64; 4]> {
@@ -126,8 +155,8 @@ fn point(row: &Value, series: &str) -> Option<[f64; 4]> {
     Some([
         row["x"].as_f64()?,
         at("median_ps")?,
-        at("p10_ps")?,
-        at("p90_ps")?,
+        at("p10_ps").or_else(|| at("lowest_ps"))?,
+        at("p90_ps").or_else(|| at("highest_ps"))?,
     ])
 }
 

@@ -3,6 +3,7 @@
 use crate::fault::Fault;
 use crate::fields::{Fields, OneOrMore};
 use crate::flops::agent;
+use crate::flops::program::Program;
 use crate::kind::{Context, Kind, Made, Planned};
 use crate::tree::{Value, What};
 use node::{Rate, Time};
@@ -10,15 +11,21 @@ use openflow::flops::actions::{self, Actions};
 use openflow::flops::intercept::{self, Direction, Intercept};
 use openflow::flops::monitor::{self, Monitor};
 use openflow::flops::update::{self, Change, Update};
-use openflow::flops::{Flops, Module, Setup};
+use openflow::flops::{Flops, Matching, Module, Setup};
 use openflow::version::Version;
+use std::collections::BTreeMap;
+use std::path::Path;
 
-/// The tests there are.
-pub(crate) const TESTS: [&str; 8] = [
+/// Tests that come with the node.
+pub(crate) const TESTS: [&str; 12] = [
     "actions",
+    "combined",
     "insert",
+    "insert-exact",
     "modify",
+    "modify-exact",
     "delete",
+    "delete-exact",
     "packet-in",
     "packet-out",
     "statistics",
@@ -37,15 +44,39 @@ pub(super) fn kinds() -> Vec<Kind> {
             Some(What::List(tests)) => tests.len(),
             _ => 1,
         };
+        let programs = programs(config)?;
+        let commands: Vec<&str> = programs.values().map(|command| &command[..]).collect();
         Ok(Planned {
             tests,
+            command: (!commands.is_empty()).then(|| commands.join("\n")),
             ..Planned::by(config, folder, make)?
         })
     });
     vec![Kind {
         measures: true,
+        runs_programs: true,
         ..flops
     }]
+}
+
+/// Tests that are programs, by name: the table `programs`.
+fn programs(config: &Value) -> Result<BTreeMap<String, String>, Fault> {
+    let Some(value) = config.get("programs") else {
+        return Ok(BTreeMap::new());
+    };
+    let programs: BTreeMap<String, String> = value.read()?;
+    let wrong = |message: String| Err(Fault::new(value.span.clone(), message));
+    for (name, command) in &programs {
+        if TESTS.contains(&&name[..]) {
+            return wrong(format!(
+                "`{name}` is a test that comes with the node: name the program otherwise"
+            ));
+        }
+        if command.trim().is_empty() {
+            return wrong(format!("`{name}`: expected a command line for the shell"));
+        }
+    }
+    Ok(programs)
 }
 
 fn make(config: &Value, context: Context<'_>) -> Made {
@@ -72,6 +103,10 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let snmp = fields.optional::<String>("snmp", &mut faults);
     let community = fields.optional::<String>("community", &mut faults);
     let device = fields.optional::<String>("device", &mut faults);
+    let combined = fields.optional::<OneOrMore<u32>>("combined", &mut faults);
+    let combined = combined.map_or((1..=10).collect(), OneOrMore::into_vec);
+    fields.value("programs");
+    let programs = programs(config)?;
     fields.finish(&mut faults);
     let refuse = |key: &str, message: String| {
         let span = config.get(key).unwrap_or(config).span.clone();
@@ -106,6 +141,11 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     whole("rates", &rates)?;
     whole("count", &[count])?;
     whole("repeats", &[repeats.into()])?;
+    let within = 1..=actions::MAX_COMBINED;
+    if combined.is_empty() || !combined.iter().all(|number| within.contains(number)) {
+        let message = format!("numbers of actions, from 1 to {}", actions::MAX_COMBINED);
+        return Err(refuse("combined", message));
+    }
     let gap = gap.unwrap_or(Time::from_us(40));
     if gap < Time::from_ns(100) {
         return Err(refuse(
@@ -119,9 +159,12 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     if let Some(fault) = faults.into_iter().next() {
         return Err(fault);
     }
-    let change = |change| -> Box<dyn Module> {
+    let folder = context.folder.map(Path::to_path_buf);
+    let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+    let change = |change, matching| -> Box<dyn Module> {
         Box::new(Update::new(update::Settings {
             change,
+            matching,
             entries: entries.clone(),
             repeats,
             gap,
@@ -132,11 +175,12 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             polls: Vec::new(),
         }))
     };
-    // As in the paper: 100 of 1024 entries change.
+    // As in the paper: 100 of 1024 exact entries change.
     let interaction = || -> Box<dyn Module> {
         let others = others.unwrap_or(1024 - 100);
         Box::new(Update::new(update::Settings {
             change: Change::Modify,
+            matching: Matching::Exact,
             entries: vec![100],
             repeats,
             gap,
@@ -167,16 +211,21 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         (None, Some(_)) => Some(counters((&agent::PROCESS.0, &agent::PROCESS.1))),
         (None, None) => None,
     };
+    let probes = actions::Settings {
+        count,
+        rate,
+        length,
+    };
     let module = |test: &str| -> Result<Box<dyn Module>, Fault> {
         Ok(match test {
-            "actions" => Box::new(Actions::new(actions::Settings {
-                count,
-                rate,
-                length,
-            })),
-            "insert" => change(Change::Insert),
-            "modify" => change(Change::Modify),
-            "delete" => change(Change::Delete),
+            "actions" => Box::new(Actions::new(probes)),
+            "combined" => Box::new(Actions::combined(probes, &combined)),
+            "insert" => change(Change::Insert, Matching::Wildcard),
+            "insert-exact" => change(Change::Insert, Matching::Exact),
+            "modify" => change(Change::Modify, Matching::Wildcard),
+            "modify-exact" => change(Change::Modify, Matching::Exact),
+            "delete" => change(Change::Delete, Matching::Wildcard),
+            "delete-exact" => change(Change::Delete, Matching::Exact),
             "packet-in" => intercept(Direction::In),
             "packet-out" => intercept(Direction::Out),
             "statistics" => Box::new(Monitor::new(monitor::Settings {
@@ -186,10 +235,19 @@ fn make(config: &Value, context: Context<'_>) -> Made {
                 load: load.clone(),
             })),
             "interaction" => interaction(),
-            other => {
-                let fault = refuse("test", format!("there is no test `{other}`"));
-                return Err(fault.help(format!("the tests are {}", TESTS.join(", "))));
-            }
+            other => match programs.get(other) {
+                Some(command) => {
+                    let (name, command) = (other.into(), command.clone());
+                    Box::new(Program::new(name, command, folder.clone()))
+                }
+                None => {
+                    let fault = refuse("test", format!("there is no test `{other}`"));
+                    return Err(fault.help(format!(
+                        "the tests are {}, and those in `programs`",
+                        TESTS.join(", ")
+                    )));
+                }
+            },
         })
     };
     let modules: Vec<_> = tests

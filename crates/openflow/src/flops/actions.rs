@@ -1,16 +1,18 @@
-//! Table 3.2: how long each action takes, and how many packets it loses.
+//! Table 3.2: the delay and the loss of each action, and of several in one entry.
 
-use super::probe::{Arrival, Stream, headers};
+use super::modification::{self as modify, Expected, Modification};
+use super::probe::{Arrival, Stream};
 use super::report::{Report, Row};
-use super::{Bench, CABLE, CAPTURE, Module, SETTLE, rules};
+use super::rules::{self, Matching};
+use super::{Bench, CABLE, CAPTURE, Module, SETTLE};
 use crate::action::Action;
-use crate::message::Message;
-use crate::oxm::{Field, Oxm, VLAN_PRESENT};
-use crate::version::Version;
+use crate::message::{FlowCommand, Message};
 use ::node::Time;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-/// How it is measured.
+/// Parameters of the measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Probes of each action.
@@ -32,98 +34,49 @@ impl Default for Settings {
     }
 }
 
-/// An action of the table, and how to see that it was done.
+/// The most modifications of one entry.
+pub const MAX_COMBINED: u32 = 1000;
+
+/// An entry to measure.
 struct Case {
-    name: &'static str,
+    name: String,
+    x: u64,
     tagged: bool,
-    v10: Option<Action<'static>>,
-    v13: Option<Action<'static>>,
-    /// Whether a frame is as it should be.
-    done: fn(&[u8]) -> bool,
+    by_cable: bool,
+    modifications: Vec<&'static Modification>,
 }
 
-const MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
-const ADDRESS: [u8; 4] = [10, 9, 9, 9];
-
-fn at(frame: &[u8], from: usize, bytes: &[u8]) -> bool {
-    frame.get(from..from + bytes.len()) == Some(bytes)
+impl Case {
+    fn new(name: impl Into<String>, x: u64, modifications: Vec<&'static Modification>) -> Case {
+        Case {
+            name: name.into(),
+            x,
+            tagged: false,
+            by_cable: false,
+            modifications,
+        }
+    }
 }
 
-const fn set(field: Field, value: u128) -> Option<Action<'static>> {
-    Some(Action::SetField(Oxm::new(field, value)))
+/// The instrument's own part.
+fn cable() -> Case {
+    Case {
+        by_cable: true,
+        ..Case::new("(no switch)", 0, Vec::new())
+    }
 }
 
-/// The instrument's own part, and the rows of table 3.2.
-const CASES: [Case; 9] = [
-    Case {
-        name: "(no switch)",
-        tagged: false,
-        v10: None,
-        v13: None,
-        done: |frame| at(frame, 0, &headers::DESTINATION),
-    },
-    Case {
-        name: "Forward",
-        tagged: false,
-        v10: None,
-        v13: None,
-        done: |frame| at(frame, 0, &headers::DESTINATION),
-    },
-    Case {
-        name: "MAC addr.",
-        tagged: false,
-        v10: set(Field::EthDst, 0x0200_0000_0009),
-        v13: set(Field::EthDst, 0x0200_0000_0009),
-        done: |frame| at(frame, 0, &MAC),
-    },
-    Case {
-        name: "IP addr.",
-        tagged: false,
-        v10: set(Field::Ipv4Dst, 0x0a09_0909),
-        v13: set(Field::Ipv4Dst, 0x0a09_0909),
-        done: |frame| at(frame, 30, &ADDRESS),
-    },
-    Case {
-        name: "IP ToS",
-        tagged: false,
-        v10: set(Field::IpDscp, 10),
-        v13: set(Field::IpDscp, 10),
-        done: |frame| at(frame, 15, &[10 << 2]),
-    },
-    Case {
-        name: "L4 port",
-        tagged: false,
-        v10: Some(Action::SetTpDst(7777)),
-        v13: set(Field::UdpDst, 7777),
-        done: |frame| at(frame, 36, &7777u16.to_be_bytes()),
-    },
-    Case {
-        name: "VLAN pcp",
-        tagged: true,
-        v10: Some(Action::SetVlanPcp(5)),
-        v13: set(Field::VlanPcp, 5),
-        done: |frame| at(frame, 12, &[0x81, 0, 0xa0, 100]),
-    },
-    Case {
-        name: "VLAN id",
-        tagged: true,
-        v10: Some(Action::SetVlanVid(200)),
-        v13: set(Field::VlanVid, VLAN_PRESENT as u128 | 200),
-        done: |frame| at(frame, 12, &[0x81, 0, 0, 200]),
-    },
-    Case {
-        name: "VLAN rem.",
-        tagged: true,
-        v10: Some(Action::PopVlan),
-        v13: Some(Action::PopVlan),
-        done: |frame| at(frame, 12, &[8, 0]),
-    },
-];
-
-/// Measures each action in turn.
+/// Measures entries one after another.
 pub struct Actions {
+    name: &'static str,
+    of: &'static str,
     settings: Settings,
+    cases: Vec<Case>,
     case: usize,
+    /// Headers that the probes of this case have behind the switch.
+    expected: Option<Expected>,
+    /// The barrier that ends the installation of this case.
+    barrier: u32,
     rows: Vec<Row>,
 }
 
@@ -132,45 +85,110 @@ const BEGIN: u64 = 0;
 const END: u64 = 1;
 
 impl Actions {
-    /// Nothing measured yet.
+    /// The rows of table 3.2.
     pub fn new(settings: Settings) -> Actions {
+        let rows: [(&str, bool, Option<&Modification>); 8] = [
+            ("Forward", false, None),
+            ("MAC addr.", false, Some(&modify::ETH_DST)),
+            ("IP addr.", false, Some(&modify::IP_DST)),
+            ("IP ToS", false, Some(&modify::IP_TOS)),
+            ("L4 port", false, Some(&modify::L4_DST)),
+            ("VLAN pcp", true, Some(&modify::VLAN_PCP)),
+            ("VLAN id", true, Some(&modify::VLAN_ID)),
+            ("VLAN rem.", true, Some(&modify::VLAN_REMOVE)),
+        ];
+        let numbered = (1..).zip(rows);
+        let cases = numbered.map(|(x, (name, tagged, one))| Case {
+            tagged,
+            ..Case::new(name, x, one.into_iter().collect())
+        });
+        Actions::of("actions", "action", settings, cases)
+    }
+
+    /// Entries with each of these numbers of modifications (section 3.4.1), up to [`MAX_COMBINED`]. From 1 to 10 they
+    /// are different ones, in an order of their own: addresses, ToS, ports, tag. Above ten fields are set again.
+    pub fn combined(settings: Settings, numbers: &[u32]) -> Actions {
+        let cases = numbers.iter().map(|&number| {
+            let number = number.min(MAX_COMBINED);
+            let all = modify::combined(number as usize).collect();
+            Case {
+                tagged: true,
+                ..Case::new(format!("{number} actions"), number.into(), all)
+            }
+        });
+        Actions::of("combined", "actions", settings, cases)
+    }
+
+    fn of(
+        name: &'static str,
+        of: &'static str,
+        settings: Settings,
+        cases: impl Iterator<Item = Case>,
+    ) -> Actions {
         Actions {
+            name,
+            of,
             settings,
+            cases: [cable()].into_iter().chain(cases).collect(),
             case: 0,
+            expected: None,
+            barrier: 0,
             rows: Vec::new(),
         }
     }
 
-    /// Matching sets a single field to the same flow for all probes, which all go one way.
+    /// Installs the entry of this case: the only one, for all probes, which all go one way.
     fn install(&mut self, bench: &mut Bench<'_>) {
-        let Some(case) = CASES.get(self.case) else {
+        let Some(case) = self.cases.get(self.case) else {
             bench.finish();
             return;
         };
-        self.rows.push(Row::new(case.name, self.case as u64));
-        if self.case == 0 {
+        self.rows.push(Row::new(case.name.clone(), case.x));
+        let stream = self.stream(case, Time::ZERO);
+        self.expected = Some(Expected::of(&stream, case.modifications.iter().copied()));
+        if case.by_cable {
             bench.timer(bench.now() + SETTLE, BEGIN);
             return;
         }
         rules::delete_all(bench);
         let setup = bench.setup();
-        let action = match setup.version {
-            Version::V10 => case.v10,
-            Version::V13 => case.v13,
-        };
-        let forward = rules::forward(&setup);
-        let actions: Vec<Action<'_>> = action.into_iter().chain([forward]).collect();
+        let own = case.modifications.iter();
+        let own = own.map(|one| one.action(setup.version));
+        let actions: Vec<Action<'_>> = own.chain([rules::forward(&setup)]).collect();
         match case.tagged {
             true => rules::tagged(bench, &actions),
-            false => rules::one(bench, crate::message::FlowCommand::Add, 0, &actions),
+            false => rules::one(bench, FlowCommand::Add, (Matching::Wildcard, 0), &actions),
         };
-        bench.send(&Message::BarrierRequest);
+        self.barrier = bench.send(&Message::BarrierRequest);
+    }
+
+    fn stream(&self, case: &Case, start: Time) -> Stream {
+        let Settings {
+            count,
+            rate,
+            length,
+        } = self.settings;
+        Stream {
+            number: self.case as u32,
+            start,
+            gap: Stream::gap_at(rate, length),
+            count,
+            length,
+            flows: (0, 1),
+            tagged: case.tagged,
+            by_cable: case.by_cable,
+        }
+    }
+
+    fn next(&mut self, bench: &mut Bench<'_>) {
+        self.case += 1;
+        self.install(bench);
     }
 }
 
 impl Module for Actions {
-    fn name(&self) -> &'static str {
-        "actions"
+    fn name(&self) -> &str {
+        self.name
     }
 
     fn start(&mut self, bench: &mut Bench<'_>) {
@@ -178,54 +196,58 @@ impl Module for Actions {
         self.install(bench);
     }
 
-    fn message(&mut self, bench: &mut Bench<'_>, _xid: u32, message: &Message<'_>) {
-        if matches!(message, Message::BarrierReply) {
-            bench.timer(bench.now() + SETTLE, BEGIN);
+    /// A switch that has no such action says so, and that is a row of the table.
+    fn measures_refusals(&self) -> bool {
+        true
+    }
+
+    fn message(&mut self, bench: &mut Bench<'_>, xid: u32, message: &Message<'_>) {
+        match message {
+            Message::Error(_) => {
+                if let Some(row) = self.rows.last_mut() {
+                    row.refused += 1;
+                }
+            }
+            Message::BarrierReply if xid == self.barrier => {
+                // Without an entry there is nothing to send probes through.
+                match self.rows.last().is_some_and(|row| row.refused > 0) {
+                    true => self.next(bench),
+                    false => bench.timer(bench.now() + SETTLE, BEGIN),
+                }
+            }
+            _ => {}
         }
     }
 
     fn timer(&mut self, bench: &mut Bench<'_>, number: u64) {
-        let Settings {
-            count,
-            rate,
-            length,
-        } = self.settings;
         if number == BEGIN {
-            let gap = Stream::gap_at(rate, length);
-            let start = bench.now() + Time::from_ms(1);
-            bench.generate(Stream {
-                number: self.case as u32,
-                start,
-                gap,
-                count,
-                length,
-                flows: (0, 1),
-                tagged: CASES[self.case].tagged,
-                by_cable: self.case == 0,
-            });
-            bench.timer(start + gap * count + SETTLE * 5, END);
+            let stream = self.stream(&self.cases[self.case], bench.now() + Time::from_ms(1));
+            bench.generate(stream);
+            bench.timer(stream.start + stream.gap * stream.count + SETTLE * 5, END);
             return;
         }
         let sent = bench.stop(self.case as u32);
         if let Some(row) = self.rows.last_mut() {
             row.sent = sent;
         }
-        self.case += 1;
-        self.install(bench);
+        self.next(bench);
     }
 
     fn probe(&mut self, _bench: &mut Bench<'_>, arrival: &Arrival<'_>) {
-        let channel = match self.case {
-            0 => CABLE[1],
-            _ => CAPTURE,
+        let by_cable = self.cases.get(self.case).is_some_and(|case| case.by_cable);
+        let channel = match by_cable {
+            true => CABLE[1],
+            false => CAPTURE,
         };
         if arrival.channel != channel || arrival.tag.stream as usize != self.case {
             return;
         }
-        let (Some(row), Some(left)) = (self.rows.last_mut(), arrival.left) else {
+        let (Some(row), Some(left), Some(expected)) =
+            (self.rows.last_mut(), arrival.left, &self.expected)
+        else {
             return;
         };
-        match (CASES[self.case].done)(arrival.frame) {
+        match expected.is_met_by(arrival.frame) {
             true => {
                 row.received += 1;
                 row.add("delay", arrival.at - left);
@@ -236,7 +258,7 @@ impl Module for Actions {
 
     fn report(&mut self) -> Report {
         Report {
-            of: "action",
+            of: self.of.into(),
             rows: core::mem::take(&mut self.rows),
             ..Report::default()
         }

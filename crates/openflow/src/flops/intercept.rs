@@ -125,7 +125,7 @@ impl Intercept {
 }
 
 impl Module for Intercept {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         match self.settings.direction {
             Direction::In => "packet-in",
             Direction::Out => "packet-out",
@@ -140,6 +140,11 @@ impl Module for Intercept {
     fn message(&mut self, bench: &mut Bench<'_>, _xid: u32, message: &Message<'_>) {
         match message {
             Message::BarrierReply => bench.timer(bench.now() + SETTLE, BEGIN),
+            Message::Error(_) => {
+                if let Some(row) = self.rows.last_mut() {
+                    row.refused += 1;
+                }
+            }
             Message::PacketIn(packet) if self.settings.direction == Direction::In => {
                 if let Some(tag) = probe::read(packet.data) {
                     self.take(tag, bench.now());
@@ -175,7 +180,7 @@ impl Module for Intercept {
 
     fn report(&mut self) -> Report {
         Report {
-            of: "packets a second",
+            of: "packets a second".into(),
             rows: core::mem::take(&mut self.rows),
             ..Report::default()
         }

@@ -1,7 +1,8 @@
 //! Figure 3.6: how long flow statistics take, by the rate of requests, and what they cost the switch.
 
 use super::report::{Report, Row};
-use super::{Bench, Module, SETTLE, Value, rules};
+use super::rules::{self, Matching};
+use super::{Bench, Module, SETTLE, Value};
 use crate::message::{Answer, FlowCommand, FlowQuery, Message, MultipartRequest, Query};
 use ::node::Time;
 use alloc::format;
@@ -121,14 +122,19 @@ impl Monitor {
 }
 
 impl Module for Monitor {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "statistics"
     }
 
     fn start(&mut self, bench: &mut Bench<'_>) {
         let forward = rules::forward(&bench.setup());
         for entry in 0..self.settings.entries {
-            rules::one(bench, FlowCommand::Add, entry, &[forward]);
+            rules::one(
+                bench,
+                FlowCommand::Add,
+                (Matching::Wildcard, entry),
+                &[forward],
+            );
         }
         bench.send(&Message::BarrierRequest);
     }
@@ -136,6 +142,11 @@ impl Module for Monitor {
     fn message(&mut self, bench: &mut Bench<'_>, xid: u32, message: &Message<'_>) {
         match message {
             Message::BarrierReply => bench.timer(bench.now() + SETTLE, BEGIN),
+            Message::Error(_) => {
+                if let Some(row) = self.rows.last_mut() {
+                    row.refused += 1;
+                }
+            }
             Message::MultipartReply(reply) => {
                 let Answer::Flow(flows) = &reply.body else {
                     return;
@@ -202,7 +213,7 @@ impl Module for Monitor {
 
     fn report(&mut self) -> Report {
         Report {
-            of: "requests a second",
+            of: "requests a second".into(),
             rows: core::mem::take(&mut self.rows),
             ..Report::default()
         }

@@ -190,7 +190,7 @@ impl Flops {
             return;
         };
         let mut report = module.report();
-        report.test = module.name();
+        report.test = module.name().into();
         report.version = Some(self.setup.version);
         report.faults.append(&mut self.requests.faults);
         (self.sink)(report);
@@ -275,12 +275,14 @@ impl Flops {
                 self.requests.timer_start(now + SETTLE);
             }
             (Stage::Running, Message::Error(error)) => {
-                let text = format!(
-                    "the switch refused: error type {}, code {}",
-                    error.kind, error.code
-                );
-                if self.requests.faults.len() < 20 {
-                    self.requests.faults.push(text);
+                let module = self.modules.front();
+                if !module.is_some_and(|module| module.measures_refusals())
+                    && self.requests.faults.len() < 20
+                {
+                    self.requests.faults.push(format!(
+                        "the switch refused: error type {}, code {}",
+                        error.kind, error.code
+                    ));
                 }
                 self.notify(now, Notification::Message(xid, message));
             }

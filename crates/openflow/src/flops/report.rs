@@ -2,6 +2,7 @@
 
 use crate::version::Version;
 use ::node::Time;
+use alloc::borrow::Cow;
 use alloc::string::String;
 use alloc::vec::Vec;
 
@@ -9,11 +10,11 @@ use alloc::vec::Vec;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The module's name.
-    pub test: &'static str,
+    pub test: String,
     /// The version that was spoken; `None` in a report that no instrument has given.
     pub version: Option<Version>,
     /// What a row is about: "action", "entries", "rate".
-    pub of: &'static str,
+    pub of: Cow<'static, str>,
     /// One for each thing measured.
     pub rows: Vec<Row>,
     /// What went wrong.
@@ -35,6 +36,8 @@ pub struct Row {
     pub received: u64,
     /// Probes that came unchanged, or changed wrongly.
     pub wrong: u64,
+    /// Messages that the switch refused, by error messages.
+    pub refused: u64,
     /// The processor's load in parts of a thousand, where the node's agent told.
     pub busy: Option<u64>,
 }
@@ -50,7 +53,8 @@ impl Row {
     }
 
     /// Adds a measured time.
-    pub fn add(&mut self, series: &'static str, time: Time) {
+    pub fn add(&mut self, series: impl Into<Cow<'static, str>>, time: Time) {
+        let series = series.into();
         let found = self.series.iter().position(|one| one.name == series);
         let at = found.unwrap_or_else(|| {
             let times = Vec::new();
@@ -74,7 +78,7 @@ impl Row {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Series {
     /// Of which: "delay", "barrier", "first packet".
-    pub name: &'static str,
+    pub name: Cow<'static, str>,
     /// The times, in the order in which they were measured.
     pub times: Vec<Time>,
 }

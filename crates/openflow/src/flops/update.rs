@@ -3,7 +3,8 @@
 
 use super::probe::{Arrival, Stream};
 use super::report::{Report, Row};
-use super::{Bench, CAPTURE, Module, SETTLE, rules};
+use super::rules::{self, Matching};
+use super::{Bench, CAPTURE, Module, SETTLE};
 use crate::message::{Answer, FlowCommand, FlowQuery, Message, MultipartRequest, Query};
 use ::node::Time;
 use alloc::vec::Vec;
@@ -39,6 +40,8 @@ impl Change {
 pub struct Settings {
     /// What is done.
     pub change: Change,
+    /// The match of all entries, those of `others` too. Default: wildcards.
+    pub matching: Matching,
     /// How many entries, one number after another: each at least 1.
     pub entries: Vec<u32>,
     /// Times each.
@@ -51,7 +54,7 @@ pub struct Settings {
     pub round: bool,
     /// Bytes of a probe. Default 100.
     pub length: usize,
-    /// Entries that are there all the time beside those that change, as in figure 3.7: exact ones.
+    /// Entries that stay in the table next to those that change, as in figure 3.7.
     pub others: u32,
     /// The gap between requests for the statistics of the whole table meanwhile; `None` for none.
     pub poll: Option<Time>,
@@ -65,6 +68,7 @@ impl Default for Settings {
     fn default() -> Settings {
         Settings {
             change: Change::Insert,
+            matching: Matching::Wildcard,
             entries: vec![1, 10, 100, 1000],
             repeats: 10,
             gap: Time::from_us(40),
@@ -172,7 +176,7 @@ impl Update {
         let entries = self.entries();
         let row = match self.settings.polls.is_empty() {
             true => self.settings.entries.get(self.at.0).map(|_| {
-                let name = format!("{} {}", self.settings.change.name(), entries);
+                let name = format!("{} {}", self.name(), entries);
                 Row::new(name, entries.into())
             }),
             false => {
@@ -189,15 +193,17 @@ impl Update {
         }
         self.stage = Stage::Preparing;
         self.round += 1;
+        let matching = self.settings.matching;
         if !self.others_there {
             self.others_there = true;
             for other in 0..self.settings.others {
-                rules::one(bench, FlowCommand::Add, OTHERS + other, &[]);
+                rules::one(bench, FlowCommand::Add, (matching, OTHERS + other), &[]);
             }
         }
         // What is in no entry is dropped, in 1.0 too.
         rules::everything(bench, 0, &[]);
         for entry in 0..entries {
+            let entry = (matching, entry);
             match self.settings.change {
                 Change::Insert => rules::one(bench, FlowCommand::DeleteStrict, entry, &[]),
                 Change::Modify => rules::one(bench, FlowCommand::Add, entry, &[]),
@@ -218,6 +224,7 @@ impl Update {
         (self.first, self.last) = (None, None);
         let forward = rules::forward(&bench.setup());
         for entry in 0..self.entries() {
+            let entry = (self.settings.matching, entry);
             match self.settings.change {
                 Change::Insert => rules::one(bench, FlowCommand::Add, entry, &[forward]),
                 Change::Modify => rules::one(bench, FlowCommand::ModifyStrict, entry, &[forward]),
@@ -294,12 +301,13 @@ impl Update {
 const OTHERS: u32 = 0x10_0000;
 
 impl Module for Update {
-    fn name(&self) -> &'static str {
-        match self.settings.change {
+    fn name(&self) -> &str {
+        match (self.settings.matching, self.settings.change) {
             _ if !self.settings.polls.is_empty() => "interaction",
-            Change::Insert => "insert",
-            Change::Modify => "modify",
-            Change::Delete => "delete",
+            (Matching::Wildcard, change) => change.name(),
+            (Matching::Exact, Change::Insert) => "insert-exact",
+            (Matching::Exact, Change::Modify) => "modify-exact",
+            (Matching::Exact, Change::Delete) => "delete-exact",
         }
     }
 
@@ -338,6 +346,11 @@ impl Module for Update {
                     bench.timer(bench.now() + SILENCE, OVER + 8 * self.round);
                 }
                 self.end_if_done(bench);
+            }
+            (Message::Error(_), _) => {
+                if let Some(row) = self.rows.last_mut() {
+                    row.refused += 1;
+                }
             }
             (Message::MultipartReply(reply), _) if !reply.more => {
                 if matches!(reply.body, Answer::Flow(_))
@@ -428,7 +441,8 @@ impl Module for Update {
             of: match self.settings.polls.is_empty() {
                 true => "entries",
                 false => "requests a second",
-            },
+            }
+            .into(),
             rows: core::mem::take(&mut self.rows),
             ..Report::default()
         }

@@ -11,6 +11,8 @@
 //! | `iperf3-server` | [`iperf3`] | takes what real iperf3 clients send |
 //! | `dns` | [`dns`] | asks for addresses |
 //! | `dns-server` | [`dns`] | knows addresses |
+//! | `ssh` | [`ssh`] | users at a shell: logins, keys and their echoes, commands |
+//! | `ssh-server` | [`ssh`] | echoes keys, and prints what commands print |
 //!
 //! Each is a struct with defaults, as nodes' configurations are. What a program draws by lot comes from its host's
 //! seed.
@@ -22,6 +24,7 @@ pub mod iperf3;
 pub mod ping;
 mod records;
 pub mod sink;
+pub mod ssh;
 pub mod udp;
 
 pub use crate::connections::Congestion;
@@ -70,6 +73,10 @@ pub enum Config {
     Dns(dns::Config),
     /// See [`dns`].
     DnsServer(dns::ServerConfig),
+    /// See [`ssh`].
+    Ssh(ssh::Config),
+    /// See [`ssh`].
+    SshServer(ssh::ServerConfig),
 }
 
 impl Config {
@@ -104,6 +111,8 @@ impl Config {
             Config::Iperf3Server(config) => Box::new(iperf3::Server::new(config)),
             Config::Dns(config) => Box::new(dns::Client::new(config, client_port(me), seed)),
             Config::DnsServer(config) => Box::new(dns::Server::new(config)),
+            Config::Ssh(config) => Box::new(ssh::Client::new(config, seed)),
+            Config::SshServer(config) => Box::new(ssh::Server::new(config, seed)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, ssh, udp};
 use measure::distribution::Distribution;
 use node::random::Random;
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
@@ -122,6 +122,13 @@ fn changed_frames_do_no_harm() {
                 count: None,
                 timeout: Time::from_ms(10),
             }),
+            Program::Ssh(ssh::Config {
+                interval: Distribution::Constant(Time::from_ms(1)),
+                think: Distribution::Constant(Time::from_ms(2)),
+                output: "uniform(0, 60000)".parse().unwrap(),
+                users: 2,
+                ..ssh::Config::new(to(""))
+            }),
             Program::Ping(ping::Config {
                 to: to(""),
                 count: None,
@@ -144,6 +151,7 @@ fn changed_frames_do_no_harm() {
             Program::Sink(sink::Config::default()),
             Program::HttpServer(http::ServerConfig::default()),
             Program::DnsServer(dns::ServerConfig::default()),
+            Program::SshServer(ssh::ServerConfig::default()),
         ];
         let mut graph = Graph::default();
         let ends = [(1, all), (2, server)].map(|(number, programs)| {

@@ -1,7 +1,7 @@
 //! Hosts and their programs over links of the simulated world.
 
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, ssh, udp};
 use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, Outcome, Probability, QueueLimit, Rate, Time};
 
@@ -344,6 +344,73 @@ fn pages_are_asked_for_and_come() {
     }
     assert!(flows[3..].iter().all(|flow| flow.bytes == 500_000));
     assert_eq!(flow(&outcome, 1, "http-server").packets, 300);
+}
+
+#[test]
+fn users_log_in_type_and_read_what_their_commands_print() {
+    use node::random::Random;
+    for seed in 0..6 {
+        let mut random = Random::new(seed);
+        let (keys, output) = (1 + random.below(30), random.below(100_000));
+        let (commands, users) = (1 + random.below(20), 1 + random.below(4));
+        let think = Time::from_us(random.below(5_000));
+        let config = ssh::Config {
+            count: Some(commands),
+            users: users as u32,
+            interval: "exponential(20 ms)".parse().unwrap(),
+            keys: Distribution::Constant(keys),
+            output: Distribution::Constant(output),
+            think: "exponential(50 ms)".parse().unwrap(),
+            ..ssh::Config::new("10.0.0.2".parse().unwrap())
+        };
+        let server = ssh::ServerConfig {
+            think: Distribution::Constant(think),
+            ..ssh::ServerConfig::default()
+        };
+        let outcome = pair(
+            [vec![Program::Ssh(config)], vec![Program::SshServer(server)]],
+            channel(100, Time::from_ms(2)),
+            600,
+        );
+        let flows = &outcome.nodes[0].flows;
+        assert_eq!(flows.len() as u64, users);
+        // The enter key is one of them; the number has to be typed in any case.
+        let typed = keys.max(output.to_string().len() as u64 + 1);
+        for flow in flows {
+            assert!(flow.done && flow.lost == 0, "{seed} {flow:?}");
+            assert_eq!(flow.packets, commands * typed, "{seed}");
+            assert_eq!(flow.round_trip.count, flow.packets, "{seed}");
+            // Output and a prompt for each command, and the login's prompt.
+            assert_eq!(flow.bytes, commands * (output + 2) + 2, "{seed}");
+            assert!(flow.round_trip.min >= Time::from_ms(4), "{flow:?}");
+        }
+        let served = flow(&outcome, 1, "ssh-server");
+        assert_eq!(served.bytes, users * commands * output, "{seed}");
+    }
+}
+
+#[test]
+fn a_lossy_path_delays_keys_and_loses_none() {
+    let config = ssh::Config {
+        count: Some(30),
+        interval: Distribution::Constant(Time::from_ms(5)),
+        ..ssh::Config::new("10.0.0.2".parse().unwrap())
+    };
+    let outcome = pair(
+        [
+            vec![Program::Ssh(config)],
+            vec![Program::SshServer(ssh::ServerConfig::default())],
+        ],
+        Channel {
+            loss: Probability::new(0.03).unwrap(),
+            ..channel(10, Time::from_ms(5))
+        },
+        600,
+    );
+    let flow = flow(&outcome, 0, "ssh");
+    assert!(flow.done, "{flow:?}");
+    assert_eq!((flow.packets, flow.round_trip.count), (360, 360));
+    assert!(flow.round_trip.max > Time::from_ms(15), "{flow:?}");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use hosts::pinger::Pinger;
 use hosts::program::Config as Program;
 
 /// The programs by the names of `run`.
-const PROGRAMS: [&str; 9] = [
+const PROGRAMS: [&str; 11] = [
     "ping",
     "bulk",
     "udp",
@@ -17,6 +17,8 @@ const PROGRAMS: [&str; 9] = [
     "iperf3-server",
     "dns",
     "dns-server",
+    "ssh",
+    "ssh-server",
 ];
 
 /// The kinds.
@@ -63,7 +65,7 @@ fn endless_program(config: &Value) -> Option<String> {
         "bulk" if has("count") => "`bytes`",
         "bulk" if has("bytes") => "`count` or `duration`",
         "bulk" => "`duration`, or `bytes` and `count`",
-        "udp" | "http" if !has("count") && !has("duration") => "`count` or `duration`",
+        "udp" | "http" | "ssh" if !has("count") && !has("duration") => "`count` or `duration`",
         "ping" | "dns" if !has("count") => "`count`",
         _ => return None,
     };
@@ -123,6 +125,8 @@ fn program(section: &Value) -> Result<Program, Fault> {
         "iperf3-server" => Program::Iperf3Server(section.read()?),
         "dns" => Program::Dns(section.read()?),
         "dns-server" => Program::DnsServer(section.read()?),
+        "ssh" => Program::Ssh(section.read()?),
+        "ssh-server" => Program::SshServer(section.read()?),
         _ => {
             let message = format!("there is no program called `{name}`");
             let fault = Fault::new(run.value.span, message);

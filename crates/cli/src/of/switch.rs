@@ -60,6 +60,9 @@ pub struct Switch {
     /// Connections beside the main one to each controller
     #[arg(long, value_name = "N", default_value_t = 0)]
     auxiliary: u8,
+    /// MiB of each port's ring, in which packets wait while the switch has no processor: 1 to 32
+    #[arg(long, value_name = "MIB", default_value_t = 8, value_parser = clap::value_parser!(u8).range(1..=32))]
+    ring: u8,
     /// The rate of the ports, as controllers are told it
     #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
     rate: Rate,
@@ -120,10 +123,12 @@ impl Switch {
         };
         let node = Box::new(openflow::switch::Switch::new(config)?);
         let ports: Vec<PortSpec> = [on, self.controller, self.listen].concat();
+        let usual = Options::of_nodes(ports.len());
         let options = Options {
             tick: self.tick,
             tls: Some(self.keys.tls()),
-            ..Options::of_nodes(ports.len())
+            buffer: usual.buffer.min(usize::from(self.ring) << 20),
+            ..usual
         };
         let opened = Opened::open(&ports, &options)?;
         for told in ports.iter().filter_map(reached) {

@@ -47,7 +47,9 @@ def answer(frame):
         return with_header(frame, payload[0], zlib.decompress(payload[1:], -15))
     if NEVER or not pays(frame):
         return None
-    packer = zlib.compressobj(1, zlib.DEFLATED, -15)
+    # A window of 4 KiB holds the packet. One of 32 KiB is memory that the kernel gives and takes back for each packet,
+    # which takes as long as the compression itself.
+    packer = zlib.compressobj(1, zlib.DEFLATED, -12)
     short = bytes([protocol]) + packer.compress(payload) + packer.flush()
     return with_header(frame, PROTOCOL, short) if len(short) < len(payload) else None
 

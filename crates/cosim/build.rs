@@ -10,7 +10,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 9] = [
+const MODULES: [(&str, &str); 11] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
@@ -20,6 +20,8 @@ const MODULES: [(&str, &str); 9] = [
     ("mac10g", "mac_pcs10g"),
     ("dtp", "dtp_device4"),
     ("dtp", "dtp_pcs10g"),
+    ("p4_switch", "p4_switch4"),
+    ("p4_replay", "p4_replay"),
 ];
 
 struct Module {

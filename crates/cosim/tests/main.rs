@@ -11,6 +11,8 @@ mod p4;
 mod p4_lengths;
 mod p4_performance;
 mod p4_random;
+mod p4_replay;
+mod p4_switch;
 mod pcs10g;
 mod peer;
 mod timing_nic;

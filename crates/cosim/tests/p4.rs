@@ -405,6 +405,26 @@ fn lint_with(
 }
 
 #[test]
+fn a_compiled_program_fits_between_the_ports_of_a_switch() {
+    if !tools() {
+        return;
+    }
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lint-switch");
+    assert_eq!(lint(&own("matches.p4"), 512, &folder), Ok(String::new()));
+    let rtl = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../rtl");
+    let mut verilator = std::process::Command::new("verilator");
+    verilator.args(["--lint-only", "-Wall", "-DP4_SWITCH_PROGRAM=dut", "-y", "."]);
+    for block in ["p4_switch", "mac10g", "timing_nic", "p4"] {
+        verilator.arg("-y").arg(rtl.join(block).join("rtl"));
+    }
+    verilator.args(["--top-module", "p4_switch4"]);
+    verilator.arg(rtl.join("p4_switch/rtl/p4_switch4.v"));
+    let output = verilator.current_dir(&folder).output().expect("it is here");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.is_empty(), "{told}");
+}
+
+#[test]
 fn exact_matches_in_a_cam_are_those_of_the_interpreter() {
     if !tools() {
         return;

@@ -2,11 +2,13 @@
 
 mod bound;
 mod dtp;
+mod replay;
+mod switch;
 
 use clap::{Args, Parser, Subcommand};
 use cosim::Module;
 use cosim::module::Missing;
-use cosim::ports::dtp_device4;
+use cosim::ports::{dtp_device4, p4_replay, p4_switch4};
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Write};
 use std::process::ExitCode;
@@ -31,6 +33,10 @@ struct Check {
 enum Block {
     /// A DTP device of four ports: random messages, loads, links and commands, tick for tick
     Dtp(Random),
+    /// Four ports of 10 Gb/s around a program, with a shared packet buffer: random traffic, each frame of which must be accounted for
+    Switch(Random),
+    /// The packet generator and capturer: random traces, departures to the cycle, captures and losses
+    Replay(Random),
     /// Two DTP devices that come to be 5 ticks apart: each beacon that the slower one hears
     DtpBound {
         /// When the slower clock begins, in units of 1/5000 tick
@@ -90,6 +96,14 @@ impl Check {
             Block::Dtp(Random { seed, runs }) => {
                 let module = Module::new(dtp_device4::LAYOUT)?;
                 dtp::check(module, seed, runs).map(|seen| table(&seen))
+            }
+            Block::Switch(Random { seed, runs }) => {
+                let module = Module::new(p4_switch4::LAYOUT)?;
+                switch::check(module, seed, runs).map(|seen| table(&seen))
+            }
+            Block::Replay(Random { seed, runs }) => {
+                let module = Module::new(p4_replay::LAYOUT)?;
+                replay::check(module, seed, runs).map(|seen| table(&seen))
             }
             Block::DtpBound { phase } => {
                 let module = || Module::new(dtp_device4::LAYOUT);

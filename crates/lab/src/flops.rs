@@ -15,7 +15,8 @@ pub use text::text;
 use crate::table::number;
 use node::Time;
 use openflow::flops::{Report, Row, Series};
-use std::sync::{Arc, Mutex, PoisonError};
+use parking_lot::Mutex;
+use std::sync::Arc;
 
 /// Reports of the measuring nodes of a run.
 #[derive(Clone, Debug, Default)]

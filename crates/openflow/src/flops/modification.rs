@@ -155,7 +155,7 @@ impl Expected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::flops::probe::SHORTEST;
+    use crate::flops::probe::MIN_PROBE_LEN;
     use ::node::Time;
 
     fn stream(tagged: bool) -> Stream {
@@ -164,7 +164,7 @@ mod tests {
             start: Time::ZERO,
             gap: Time::from_us(1),
             count: 1,
-            length: SHORTEST,
+            length: MIN_PROBE_LEN,
             flows: (0, 1),
             tagged,
             by_cable: false,

@@ -10,10 +10,10 @@ const MARK: [u8; 4] = *b"oflp";
 const TAIL: usize = 18;
 /// Ethernet, IPv4 and UDP.
 pub(super) const HEADERS: usize = 14 + 20 + 8;
-/// The shortest probe, bytes without FCS.
-pub const SHORTEST: usize = 64;
-/// The longest, so that it passes everywhere.
-pub const LONGEST: usize = 1514;
+/// Minimum length of a probe without FCS, bytes.
+pub const MIN_PROBE_LEN: usize = 64;
+/// Maximum length of a probe without FCS, bytes, so that it passes everywhere.
+pub const MAX_PROBE_LEN: usize = 1514;
 
 /// The headers that a probe has before a switch changes any.
 pub mod headers {

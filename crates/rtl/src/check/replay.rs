@@ -6,9 +6,9 @@ use node::random::Random;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Words of the trace, of captured packets, and captured packets.
-const TRACE: usize = 1 << 11;
-const ROOM: usize = 1 << 11;
-const PLACES: usize = 1 << 8;
+const TRACE_WORDS: usize = 1 << 11;
+const CAPTURE_WORDS: usize = 1 << 11;
+const CAPTURED_PACKETS: usize = 1 << 8;
 
 const CONTROL: u64 = 0x08;
 /// Capturer on and off, by `CONTROL`.
@@ -174,7 +174,7 @@ impl<'a> Bench<'a> {
             let packet = self.packet(longest);
             let gap = self.random.below(500);
             used += packet.len().div_ceil(8);
-            if used > TRACE {
+            if used > TRACE_WORDS {
                 break;
             }
             self.set(GAP, gap)?;
@@ -364,7 +364,7 @@ impl<'a> Bench<'a> {
         same("captured", self.get(CAPTURED)?, captured)?;
         same("lost", self.get(LOST)?, lost)?;
         same("captured and lost", captured + lost, offered)?;
-        if self.words <= ROOM && offered as usize <= PLACES {
+        if self.words <= CAPTURE_WORDS && offered as usize <= CAPTURED_PACKETS {
             same("lost where all has room", lost, 0)?;
         }
         for (name, count) in [("captured", captured), ("lost", lost)] {

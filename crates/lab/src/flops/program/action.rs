@@ -132,7 +132,7 @@ impl Stream {
         if self.gap_ps < MIN_GAP_PS {
             return Err("a gap between probes is at least 100 ns".into());
         }
-        if !(probe::SHORTEST..=probe::LONGEST).contains(&self.length) {
+        if !(probe::MIN_PROBE_LEN..=probe::MAX_PROBE_LEN).contains(&self.length) {
             return Err("a probe has 64 to 1514 bytes".into());
         }
         Ok(probe::Stream {

@@ -3,7 +3,7 @@
 #[path = "../../rtl/src/check/bound.rs"]
 mod bound;
 #[path = "../../rtl/src/check/dtp/mod.rs"]
-mod device;
+mod four_ports;
 
 use cosim::ports::dtp_device4::LAYOUT;
 
@@ -16,7 +16,7 @@ fn a_device_in_verilog_is_that_in_rust_tick_for_tick_under_random_messages_loads
     let Some(module) = crate::module(LAYOUT) else {
         return;
     };
-    let seen = device::check(module, 30, RUNS).unwrap();
+    let seen = four_ports::check(module, 30, RUNS).unwrap();
     // Everything that can happen has.
     for name in [
         "dtp_beacons_sent",

@@ -4,7 +4,6 @@ use crate::fault::Fault;
 use crate::kind::{Kind, at_key};
 use crate::live_nodes::keys;
 use crate::tree::Value;
-use node::ConfigError;
 use openflow::controller::Controller;
 use openflow::switch::Switch;
 

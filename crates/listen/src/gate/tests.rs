@@ -119,7 +119,7 @@ fn busy_connections_keep_their_places_and_one_is_kept_for_loopback() {
     assert!(busy.iter().all(|(permit, _)| !permit.gave_way()));
     assert_eq!(gate.counts().too_many, 3);
     drop(busy);
-    assert!(lock(&gate.places).taken.is_empty());
+    assert!(gate.places.lock().taken.is_empty());
 }
 
 #[test]
@@ -179,7 +179,7 @@ fn whatever_comes_and_goes_the_limits_hold() {
             _ => {}
         }
         let there = || open.iter().filter(|(permit, ..)| !permit.gave_way());
-        assert_eq!(lock(&gate.places).taken.len(), there().count());
+        assert_eq!(gate.places.lock().taken.len(), there().count());
         assert!(there().count() <= LIMITS.connections);
         let unidentified = there().filter(|(permit, ..)| !permit.visitor().is_known());
         assert!(unidentified.count() <= LIMITS.unidentified);

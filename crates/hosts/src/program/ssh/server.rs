@@ -161,7 +161,7 @@ impl Session {
                 self.over = true;
                 return None;
             }
-            _ => return false,
+            _ => return None,
         }
         self.writer.data(0, &data);
         if self.line.len() + data.len() <= MAX_LINE {

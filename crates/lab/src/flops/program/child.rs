@@ -44,8 +44,8 @@ impl Child {
             .spawn(move || {
                 if let Some(mut input) = input {
                     // A program that has ended shows by its output.
-                    let mut write = |line: String| input.write_all(line.as_bytes()).is_ok();
-                    let _ = lines.into_iter().all(|line| write(line));
+                    let mut lines = lines.into_iter();
+                    let _ = lines.all(|line| input.write_all(line.as_bytes()).is_ok());
                 }
             })?;
         let (sender, answers) = sync_channel(1);

@@ -229,10 +229,10 @@ impl<'a> Bench<'a> {
         }
         self.module.run(&self.inputs, &mut self.outputs);
         let mut busy = self.lines_in.iter().any(|line| !line.is_empty());
-        for port in 0..PORTS {
+        for (port, data) in TXD.into_iter().enumerate() {
             let control = self.outputs[XGMII_TXC] >> (8 * port) & 0xFF;
             let line = &mut self.lines_out[port];
-            if let Some(frame) = line.cycle(self.outputs[TXD[port]], control)? {
+            if let Some(frame) = line.cycle(self.outputs[data], control)? {
                 self.arrived(port, &frame)?;
             }
             busy |= self.lines_out[port].in_frame();

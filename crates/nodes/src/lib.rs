@@ -1,7 +1,7 @@
 //! Packet functions: each a [`node::Node`], the same code in every world.
 //!
 //! No I/O, no clock, no operating system. A node is made from its module's `Config`, a plain struct
-//! with defaults; what cannot work is refused there with a [`ConfigError`], and nothing fails later.
+//! with defaults; what cannot work is refused there with a [`node::ConfigError`], and nothing fails later.
 //!
 //! | module | what it is | ports |
 //! |---|---|---|

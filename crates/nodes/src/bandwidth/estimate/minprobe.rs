@@ -12,7 +12,7 @@
 //!
 //! Packets of mixed lengths hold each other up where switches store them: short ones catch up with a long one, and delays grow without any others, by 0.2 of a bit for each bit near the
 //! capacity. What a train does to itself is known: it is the way through as many stores as its slow trains show, alone. Where a queue is busy with others that does not add up. So for such trains the
-//! delays of single packets decide, by what is to be expected of them ([`mixed`](super::mixed)).
+//! delays of single packets decide, by what is to be expected of them (`mixed`).
 //!
 //! Where a queue is left over when a train comes that is slower than what is free, delays fall all through it, by `A / R - 1`: at a tenth of A nine times as steeply as they can ever grow. Such a train counts as one
 //! without growth ([`DRAINED`]), or squares would be those of the drain.

@@ -392,6 +392,19 @@ fn settings_are_taken_and_bad_lines_are_told() {
     assert!(write("0", "nonsense\n").is_err());
     assert!(write("0.d/ctl", "speed=11\n").is_err());
     assert!(read("0.d/error").contains("`speed=11` is no setting"));
+    // In pieces, as a shell with a buffer of one byte writes it.
+    let mut ctl = File::options()
+        .write(true)
+        .open(bed.file("0.d/ctl"))
+        .expect("it is there");
+    for piece in ["h", "ash=o", "n", "\n"] {
+        ctl.write_all(piece.as_bytes())
+            .expect("it may become a setting");
+    }
+    assert!(ctl.write_all(b"x").is_err());
+    assert!(read("0.d/ctl").contains("hash=on"));
+    ctl.write_all(b"hash=off").expect("no line end is needed");
+    assert!(read("0.d/ctl").contains("hash=off"));
     assert!(
         File::create(bed.file("7")).is_err(),
         "there is no such port"

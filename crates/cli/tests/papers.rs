@@ -105,10 +105,6 @@ fn mistakes_name_what_there_is() {
             "no table, figure or command `9.9`; there are: figures 4.26 and 4.27,",
         ),
         (
-            "wire papers DTP --run 4.28",
-            "figures 4.28 and 4.29: an installed program has no command for it",
-        ),
-        (
             "wire papers SoNIC --run 4.2 --examples .",
             ". has no timing/lab.toml",
         ),

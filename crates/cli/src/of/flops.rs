@@ -11,11 +11,9 @@ use std::path::PathBuf;
 
 /// Measure an OpenFlow switch: its messages compared with its packets
 ///
-/// Tests: actions (delay and loss of each action), combined (several in one entry), insert, modify, delete (the barrier compared
-/// with the data plane, by number of entries; insert-exact, modify-exact, delete-exact: of entries without a wildcard), packet-in,
-/// packet-out, statistics (by rate), interaction (100 of 1024 exact entries modified during requests for statistics), and those
-/// of --program. Our own switch is measured in simulated time, as any user, or live; Open vSwitch
-/// with its userspace datapath live, started for the test in a namespace of its own, as root.
+/// Tests: actions (delay and loss), combined (several actions in an entry), insert, modify, delete (barrier and data plane by number
+/// of entries; insert-exact, modify-exact, delete-exact: without wildcards), packet-in, packet-out, statistics (by rate),
+/// interaction (100 of 1024 exact entries modified during requests for statistics). Open vSwitch is started in a namespace, as root.
 #[derive(clap::Args)]
 #[command(after_help = "Example:
   wire of flops actions insert --entries 1,10")]
@@ -23,7 +21,7 @@ pub struct Flops {
     /// The tests
     #[arg(value_name = "TEST", default_values_t = ["actions".to_string(), "insert".into()])]
     tests: Vec<String>,
-    /// The switch: ours, or Open vSwitch (live only); or both, one after the other: wire,openvswitch
+    /// The switch, or both: wire,openvswitch; Open vSwitch is live only
     #[arg(long, value_enum, value_delimiter = ',', default_value = "wire")]
     switch: Vec<Device>,
     /// Where to run it
@@ -42,18 +40,19 @@ pub struct Flops {
     /// Probes of each action
     #[arg(long, value_name = "N", default_value_t = 10_000)]
     count: u64,
-    /// Numbers of actions in one entry, of the test combined; above 10 fields are set again
+    /// Actions in an entry, of combined [default: 1 to 10]
     #[arg(
         long,
+        hide_default_value = true,
         value_name = "N,...",
         value_delimiter = ',',
         default_value = "1,2,3,4,5,6,7,8,9,10"
     )]
     combined: Vec<u32>,
-    /// A test of your own: its name, and a command line that answers events on its standard input
+    /// A test of your own, which answers events on standard input
     #[arg(long, value_name = "NAME=COMMAND", value_parser = program)]
     program: Vec<(String, String)>,
-    /// Repeat all tests, and report the median of the runs' medians, the lowest and the highest
+    /// Repetitions; reports the median and range of their medians
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Rate of probes of actions
@@ -76,22 +75,22 @@ pub struct Flops {
     /// Packets, or requests, a second [default: 100,500,1000,2000; of interaction 5,10,20,50]
     #[arg(long, value_name = "N,...", value_delimiter = ',')]
     rates: Vec<u64>,
-    /// How long each rate; with --snmp 20 s or more, as agents look at their processor every 5 s or so
+    /// Time of each rate; with --snmp 20 s or more
     #[arg(long, alias = "time", value_name = "TIME", value_parser = node::time::seconds, default_value = "2 s")]
     duration: Time,
-    /// Entries that are there beside those that change [default: 0; of interaction 924]
+    /// Other entries in the table [default: 0; of interaction 924]
     #[arg(long, value_name = "N")]
     others: Option<u32>,
-    /// Ask for the statistics of the whole table this often meanwhile
+    /// Interval of requests for the statistics of the whole table
     #[arg(long, value_name = "TIME")]
     poll: Option<Time>,
-    /// The SNMP agent of the switch, HOST or HOST:PORT, that tells its processor's load; without one that of the process
+    /// SNMP agent for the switch's load, HOST or HOST:PORT
     #[arg(long, value_name = "HOST")]
     snmp: Option<String>,
     /// The community to ask it as
     #[arg(long, value_name = "NAME", default_value = "public")]
     community: String,
-    /// Draw what was measured, as .png or .svg; `wire plot --kind flops` draws several switches from their JSON Lines
+    /// Draw a picture, .png or .svg; see `wire plot --kind flops`
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Report as JSON Lines

@@ -7,6 +7,9 @@ use crate::kernel::thread::lock;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+/// Maximum length of one write of settings, bytes.
+const MAX_SETTINGS_LEN: usize = 4096;
+
 /// What a text file holds at this moment.
 pub fn read(served: &Served, text: Text) -> String {
     match text {
@@ -94,25 +97,55 @@ fn settings(served: &Served) -> [(&'static str, &AtomicBool); 5] {
 )]
 pub struct BadSetting(String);
 
-/// Takes settings, one or more `key=value` parted by blanks or line ends.
+/// Takes settings, one or more `key=value` separated by spaces or line ends. A setting may come in several writes, as a shell whose
+/// output has a small buffer sends it: `partial` has its beginning.
 ///
 /// # Errors
-/// The first that is none; those before it hold.
-pub fn set(served: &Served, text: &[u8]) -> Result<(), BadSetting> {
-    let text = String::from_utf8_lossy(&text[..text.len().min(4096)]);
-    for setting in text.split_ascii_whitespace() {
-        let bad = || BadSetting(setting.escape_debug().take(80).collect());
-        let (key, value) = setting.split_once('=').ok_or_else(bad)?;
-        let value = match value {
-            "on" => true,
-            "off" => false,
-            _ => return Err(bad()),
-        };
-        let (_, flag) = settings(served)
-            .into_iter()
-            .find(|entry| entry.0 == key)
-            .ok_or_else(bad)?;
-        flag.store(value, Ordering::Relaxed);
+/// The first that is none, or cannot become one; those before it hold.
+pub fn set(served: &Served, partial: &mut Vec<u8>, data: &[u8]) -> Result<(), BadSetting> {
+    partial.extend_from_slice(&data[..data.len().min(MAX_SETTINGS_LEN)]);
+    let text = std::mem::take(partial);
+    let end = text.iter().rposition(u8::is_ascii_whitespace);
+    let (whole, rest) = text.split_at(end.map_or(0, |at| at + 1));
+    for setting in String::from_utf8_lossy(whole).split_ascii_whitespace() {
+        one(served, setting)?;
     }
+    let rest_text = String::from_utf8_lossy(rest);
+    let mut texts = settings(served)
+        .into_iter()
+        .flat_map(|(key, _)| [format!("{key}=on"), format!("{key}=off")]);
+    if !texts.any(|text| text.starts_with(&*rest_text)) {
+        return one(served, &rest_text);
+    }
+    // A setting without an end holds at once; what follows may make another one of it.
+    let _ = one(served, &rest_text);
+    partial.extend_from_slice(rest);
+    Ok(())
+}
+
+/// The file was closed with the beginning of a setting in it.
+///
+/// # Errors
+/// It is none.
+pub fn finish(served: &Served, rest: &[u8]) -> Result<(), BadSetting> {
+    match rest {
+        [] => Ok(()),
+        _ => one(served, &String::from_utf8_lossy(rest)),
+    }
+}
+
+fn one(served: &Served, setting: &str) -> Result<(), BadSetting> {
+    let bad = || BadSetting(setting.escape_debug().take(80).collect());
+    let (key, value) = setting.split_once('=').ok_or_else(bad)?;
+    let value = match value {
+        "on" => true,
+        "off" => false,
+        _ => return Err(bad()),
+    };
+    let (_, flag) = settings(served)
+        .into_iter()
+        .find(|entry| entry.0 == key)
+        .ok_or_else(bad)?;
+    flag.store(value, Ordering::Relaxed);
     Ok(())
 }

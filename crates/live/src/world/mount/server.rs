@@ -13,14 +13,23 @@ use crate::kernel::thread::lock;
 use std::collections::BTreeMap;
 use std::os::unix::ffi::OsStrExt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// An open file.
 #[derive(Clone)]
 enum Handle {
     Port(Arc<File>),
-    /// A text as it was when the file was opened, and where its settings go.
-    Text(Arc<str>, usize, Text),
+    Text(Arc<TextFile>),
+}
+
+/// An open text file of a port.
+struct TextFile {
+    /// The text as it was when the file was opened.
+    content: String,
+    port: usize,
+    text: Text,
+    /// The beginning of a setting whose end has not been written.
+    partial: Mutex<Vec<u8>>,
 }
 
 /// The file system.
@@ -120,10 +129,11 @@ impl Server {
                     self.complete_lines(request.pid);
                     file.read(kernel, (unique, offset, size), is_nonblocking(flags));
                 }
-                Some(Handle::Text(text, ..)) => {
+                Some(Handle::Text(file)) => {
+                    let text = file.content.as_bytes();
                     let start = usize::try_from(offset).map_or(text.len(), |at| at.min(text.len()));
                     let end = text.len().min(start.saturating_add(size as usize));
-                    answer(Ok(&text.as_bytes()[start..end]));
+                    answer(Ok(&text[start..end]));
                 }
                 None => answer(Err(libc::EBADF)),
             },
@@ -135,9 +145,9 @@ impl Server {
                 Some(Handle::Port(file)) => {
                     file.write(kernel, (unique, request.pid), data, is_nonblocking(flags));
                 }
-                Some(Handle::Text(_, port, Text::Ctl)) => {
-                    let served = &self.served[port];
-                    match control::set(served, data) {
+                Some(Handle::Text(file)) if file.text == Text::Ctl => {
+                    let served = &self.served[file.port];
+                    match control::set(served, &mut lock(&file.partial), data) {
                         Ok(()) => kernel.answer_number(unique, data.len()),
                         Err(error) => {
                             served.say(error.to_string());
@@ -169,9 +179,19 @@ impl Server {
                     .write()
                     .unwrap_or_else(PoisonError::into_inner)
                     .remove(&handle);
-                if let Some(Handle::Port(file)) = closed {
-                    lock(&file.served.readers).remove(&handle);
-                    file.close();
+                match closed {
+                    Some(Handle::Port(file)) => {
+                        lock(&file.served.readers).remove(&handle);
+                        file.close();
+                    }
+                    Some(Handle::Text(file)) => {
+                        let rest = std::mem::take(&mut *lock(&file.partial));
+                        let served = &self.served[file.port];
+                        if let Err(error) = control::finish(served, &rest) {
+                            served.say(error.to_string());
+                        }
+                    }
+                    None => {}
                 }
                 answer(Ok(&[]));
             }
@@ -303,8 +323,13 @@ impl Server {
             Node::Lines(_) => open_port(served.form()),
             Node::Records(_) => open_port(Form::Record),
             Node::Text(port, text) => {
-                let content = control::read(served, text).into();
-                (Handle::Text(content, port, text), protocol::OPEN_DIRECT)
+                let file = TextFile {
+                    content: control::read(served, text),
+                    port,
+                    text,
+                    partial: Mutex::default(),
+                };
+                (Handle::Text(Arc::new(file)), protocol::OPEN_DIRECT)
             }
         };
         let number = self.serial.fetch_add(1, Ordering::Relaxed);

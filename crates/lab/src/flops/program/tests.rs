@@ -66,12 +66,14 @@ serve()
         };
         assert_eq!((recorded.sent, recorded.received), (50, 50));
         assert_eq!((told.x, told.received), (7, 5));
-        // Both streams leave at the same time, so that one waits for the other: 100 bytes and the preamble, gap and FCS.
-        let times = [recorded.times("delay"), told.times("delay")].concat();
-        assert_eq!(times.len(), 55);
+        // 100 bytes, preamble and FCS at 1 Gb/s take 896 ns. Both streams begin at the same time, so that the second one waits for the
+        // first one's frame and its gap, 992 ns.
+        let (first, second) = (recorded.times("delay"), told.times("delay"));
+        assert_eq!((first.len(), second.len()), (50, 5));
+        assert!(first.iter().all(|time| time.as_ns() == 896), "{first:?}");
         assert!(
-            times.iter().all(|time| time.as_ns() >= 2 * 800),
-            "{times:?}"
+            second.iter().all(|time| time.as_ns() == 896 + 992),
+            "{second:?}"
         );
     }
 }

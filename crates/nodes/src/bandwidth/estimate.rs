@@ -18,7 +18,6 @@ pub mod burst;
 mod excursion;
 pub mod igi;
 pub mod minprobe;
-mod mixed;
 pub mod pathchirp;
 pub mod pathload;
 pub mod spruce;

@@ -52,7 +52,7 @@ pub struct Flops {
     /// A test of your own, which answers events on standard input
     #[arg(long, value_name = "NAME=COMMAND", value_parser = program)]
     program: Vec<(String, String)>,
-    /// Repetitions; reports the median and range of their medians
+    /// Repetitions; reports the range of medians
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     runs: u32,
     /// Rate of probes of actions
@@ -69,7 +69,7 @@ pub struct Flops {
     /// Times each number of entries
     #[arg(long, value_name = "N", default_value_t = 10)]
     repeats: u32,
-    /// From one probe to the next, in the tests of entries
+    /// Time between probes of entries
     #[arg(long, value_name = "TIME", default_value = "40 us")]
     gap: Time,
     /// Packets, or requests, a second [default: 100,500,1000,2000; of interaction 5,10,20,50]
@@ -78,7 +78,7 @@ pub struct Flops {
     /// Time of each rate; with --snmp 20 s or more
     #[arg(long, alias = "time", value_name = "TIME", value_parser = node::time::seconds, default_value = "2 s")]
     duration: Time,
-    /// Other entries in the table [default: 0; of interaction 924]
+    /// Other entries [default: 0; of interaction 924]
     #[arg(long, value_name = "N")]
     others: Option<u32>,
     /// Interval of requests for the statistics of the whole table

@@ -511,7 +511,7 @@ fn an_output_may_be_a_link_a_pipe_or_have_any_mode() {
     let ended = place.run("chmod 555 deep; touch deep/probe 2> /dev/null && { rm deep/probe; exit 77; }; wire dump t.lines -o deep/real; code=$?; chmod 755 deep; exit $code");
     match ended.code {
         Some(77) => {
-            println!("skipped: root may write in a folder that is read-only");
+            println!("skipped: uid 0 may write in a folder that is read-only");
             place.run("chmod 755 deep").good();
         }
         code => {

@@ -14,7 +14,7 @@ fn each_frame_of_random_traffic_leaves_as_it_came_by_its_port_or_is_counted() {
         return;
     };
     let seen = switch::check(module, 50, RUNS).unwrap();
-    // Everything that can become of a frame has.
+    // Every outcome of a frame has occurred.
     for name in [
         "good", "bad", "lost", "no_room", "sent", "dropped", "no_port",
     ] {

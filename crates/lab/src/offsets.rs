@@ -24,7 +24,7 @@ const TICK: f64 = 6.4;
 const TICK_PS: u64 = 6_400;
 /// Bound in ticks for each hop (paper 002 section 4.5.2).
 const BOUND: u64 = 4;
-/// Maximum number of nodes of which all pairs are compared; with more, only neighbours are.
+/// Maximum number of nodes for which all pairs are compared; with more, only neighbours are.
 const MAX_ALL_PAIRS_NODES: usize = 64;
 /// Maximum number of pairs that are reported one by one.
 const MAX_LISTED: usize = 32;

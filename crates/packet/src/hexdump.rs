@@ -185,7 +185,7 @@ fn read(line: &str, colon: bool, bytes: &mut Vec<u8>) {
         }
         rest = behind.trim_start();
         let gap = behind.len() - rest.len();
-        // Text stands behind a wider gap; some have one of two spaces in the middle.
+        // Text follows a wider gap; some dumps have a gap of two spaces in the middle.
         if gap > 1 && (colon || gap > 2 || count != 8 || digits.len() > 2) {
             return;
         }

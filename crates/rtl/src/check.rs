@@ -57,7 +57,7 @@ struct Random {
     runs: u64,
 }
 
-/// Whether the command line asks for this command, which `wire` has not.
+/// Whether the command line asks for this command, which `wire` does not have.
 #[must_use]
 pub fn is_wanted() -> bool {
     std::env::args_os()
@@ -114,7 +114,7 @@ impl Check {
     }
 }
 
-/// How often each thing happened.
+/// Number of events of each kind.
 fn table(seen: &BTreeMap<String, u64>) -> String {
     let lines = seen
         .iter()

@@ -14,7 +14,7 @@ pub(crate) fn allowed() -> bool {
     match live::ebpf::Map::new(2, 4, 8, 1, 0, None) {
         Ok(_) => true,
         Err(error) => {
-            eprintln!("skipped: no maps of eBPF can be made here ({error}); it needs root");
+            eprintln!("skipped: no maps of eBPF can be made here ({error}); it needs CAP_BPF");
             false
         }
     }

@@ -1,4 +1,4 @@
-// A packet buffer that all ports of a switch share, and the crossbar behind it (paper 002, sections 3.2.2 and D.1: malloc, free, and 65,536 bytes by
+// A packet buffer that all ports of a switch share, and the crossbar that follows it (paper 002, sections 3.2.2 and D.1: malloc, free, and 65,536 bytes by
 // default). Frames come as one stream, with the port that they leave by; each gets cells of 256 bytes from a list of free ones, which are linked. A
 // frame that is whole goes to the queue of its port. Cells leave in turns, one of each port that has room for it, and are free again.
 //

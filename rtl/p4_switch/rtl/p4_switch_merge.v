@@ -37,7 +37,7 @@ integer          step;
 always @* begin
     chosen = turn_reg;
     candidate = turn_reg;
-    // The last of those that wait in this order is the next behind the turn.
+    // The last port that waits, in this order, is the next one after the turn.
     for (step = 0; step < PORTS; step = step + 1) begin
         if (s_axis_tvalid[candidate]) chosen = candidate;
         candidate = candidate == 0 ? LAST : candidate - 1'b1;

@@ -22,6 +22,7 @@ pub use server::ServerConfig;
 pub(crate) use client::Client;
 pub(crate) use server::Server;
 
+use crate::endpoint::Endpoint;
 use alloc::vec::Vec;
 
 /// The usual port.
@@ -157,6 +158,25 @@ impl Reader {
     /// Takes bytes that came.
     fn take(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
+    }
+
+    /// The next piece of those that a connection has; `None` until more arrives.
+    fn receive(&mut self, socket: &mut Endpoint) -> Result<Option<Piece>, NotSsh> {
+        loop {
+            if let Some(piece) = self.next()? {
+                return Ok(Some(piece));
+            }
+            if !socket.can_recv() {
+                return Ok(None);
+            }
+            let taken = socket.recv(|bytes| {
+                self.take(bytes);
+                (bytes.len(), ())
+            });
+            if taken.is_err() {
+                return Ok(None);
+            }
+        }
     }
 
     /// The next whole piece, if there is one.

@@ -199,7 +199,7 @@ impl Module for Program {
 
     fn message(&mut self, bench: &mut Bench<'_>, xid: u32, message: &Message<'_>) {
         let mut bytes = Vec::new();
-        // What came decodes; only a form that the version lacks has no bytes.
+        // A received message always encodes, except in a form that this version lacks.
         let _ = message.encode(bench.setup().version, xid, &mut bytes);
         let more = matches!(message, Message::MultipartReply(reply) if reply.more);
         let label = match more {

@@ -1,4 +1,4 @@
-//! The same tests run several times: medians, and the range in which the runs were.
+//! Repeated runs of the same tests: medians and their range over the runs.
 
 use super::text::faults;
 use super::{is_count_of_mods, is_shown, loss, per_second};
@@ -10,8 +10,7 @@ use std::fmt::Write;
 
 /// Reports of repeated runs of one list of tests.
 ///
-/// A median over packets says how packets of one run vary. Runs vary by more: another moment, another place in memory,
-/// another load of the machine.
+/// Percentiles over packets describe one run. Runs differ by more: time of day, addresses in memory, load of the machine.
 #[derive(Clone, Debug, Default)]
 pub struct Runs {
     /// The reports of each run.

@@ -18,7 +18,7 @@ const MAX_JUMP_TICKS: u32 = 160;
 /// Maximum number of beacons out of range, less those within it. All those that arrive within a
 /// round trip count as one.
 const MAX_ASTRAY: u32 = 16;
-/// Number of beacons after which a peer that has fallen behind has missed a BEACON-JOIN.
+/// Number of beacons after which a peer with a lower counter has missed a BEACON-JOIN.
 const BEHIND: u32 = 6;
 
 /// A port's local counter, and what is remembered of the peer's beacons: a cache line, since models of large networks look at little

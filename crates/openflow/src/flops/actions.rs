@@ -73,7 +73,7 @@ pub struct Actions {
     settings: Settings,
     cases: Vec<Case>,
     case: usize,
-    /// Headers that the probes of this case have behind the switch.
+    /// Headers of the probes of this case after the switch.
     expected: Option<Expected>,
     /// The barrier that ends the installation of this case.
     barrier: u32,

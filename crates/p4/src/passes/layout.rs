@@ -5,7 +5,7 @@
 //!
 //! - a header of which nobody reads or emits anything is not extracted, but skipped;
 //! - neighbouring fields of a header that are extracted and emitted, and that nobody names, become one slot of at most 64 bits;
-//! - slots that nobody names at all are taken away, and the others numbered again.
+//! - slots without any use are removed, and the others renumbered.
 //!
 //! What others see by its slot stays: an architecture's own metadata, `@field_list`s, parameters of actions and methods, whatever a call names. An
 //! architecture that hands a parameter from section to section does so field by field: fields of the same name of parameters of the same type
@@ -206,7 +206,7 @@ fn join(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
     !part_of.is_empty()
 }
 
-/// Takes away headers that nothing extracts or emits, and slots that nobody names, and numbers the others again.
+/// Removes headers that nothing extracts or emits, and slots without uses, and renumbers the others.
 fn sweep(program: &mut Program, alike: &mut Alike, named: &Named) -> bool {
     let mut kept = vec![false; program.headers.len()];
     for stack in &program.stacks {

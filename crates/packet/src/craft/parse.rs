@@ -107,7 +107,7 @@ impl<'a> Reader<'a> {
         self.wrong(self.at..self.at + length, message)
     }
 
-    /// What is left, without spaces in front.
+    /// The rest of the text, without leading spaces.
     fn rest(&mut self) -> &'a str {
         let rest = self.text[self.at..].trim_start();
         self.at = self.text.len() - rest.len();

@@ -32,7 +32,7 @@ pub enum Step<'a> {
 }
 
 /// Cuts a stream into lines and numbers them, over a buffer that the caller owns. A buffer of
-/// [`MAX_LINE_LEN`] and 2 bytes always suffices: a longer line is told and skipped.
+/// [`MAX_LINE_LEN`] and 2 bytes always suffices: a longer line is reported and skipped.
 ///
 /// ```
 /// use packet::line::{Lines, Step};

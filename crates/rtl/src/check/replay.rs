@@ -52,7 +52,7 @@ fn words(packet: &[u8]) -> impl Iterator<Item = Word> {
     })
 }
 
-/// Runs `runs` random traces. Returns how often each thing happened.
+/// Runs `runs` random traces. Returns the number of events of each kind.
 ///
 /// # Errors
 /// The first difference.
@@ -153,7 +153,7 @@ impl<'a> Bench<'a> {
             }
             self.cycle()?;
         }
-        // It may have come to its end by itself.
+        // It may have ended by itself.
         self.write(CONTROL, 2)?;
         self.set(CONTROL, OFF)?;
         while self.get(CONTROL)? & 1 == 1 || !self.coming.is_empty() {

@@ -11,11 +11,11 @@ use alloc::vec::Vec;
 use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
 
-/// The most users of one program.
+/// Maximum number of users of one program.
 const MAX_USERS: u32 = 4096;
-/// The most keys of a command.
+/// Maximum number of keys of a command.
 const MAX_KEYS: u64 = 4096;
-/// From a connection that failed to the next try.
+/// Time from a failed connection to the next attempt.
 const RETRY: Time = Time::from_secs(1);
 
 /// Parameters of the users.
@@ -28,19 +28,19 @@ const RETRY: Time = Time::from_secs(1);
 pub struct Config {
     /// The server; port 22 unless it says otherwise.
     pub to: Peer,
-    /// When the users log in.
+    /// Time at which the users log in.
     #[cfg_attr(feature = "serde", serde(default))]
     pub start: Time,
     /// The time from `start` after which no command begins.
     #[cfg_attr(feature = "serde", serde(default))]
     pub duration: Option<Time>,
-    /// Commands of each user; `None`: without end.
+    /// Number of commands of each user; `None`: unlimited.
     #[cfg_attr(feature = "serde", serde(default))]
     pub count: Option<u64>,
     /// Users, up to 4096, each with a connection.
     #[cfg_attr(feature = "serde", serde(default = "one"))]
     pub users: u32,
-    /// From one key to the next.
+    /// Time from one key to the next.
     #[cfg_attr(feature = "serde", serde(default = "usual_interval"))]
     pub interval: Distribution,
     /// Keys of a command, with the enter key; at least as many as `output` has digits, and at most 4096.
@@ -49,7 +49,7 @@ pub struct Config {
     /// Bytes that a command prints.
     #[cfg_attr(feature = "serde", serde(default = "usual_output"))]
     pub output: Distribution<u64>,
-    /// From the prompt to the next command's first key.
+    /// Time from the prompt to the next command's first key.
     #[cfg_attr(feature = "serde", serde(default = "usual_think"))]
     pub think: Distribution,
     /// Bytes of a connection's buffer in each direction.
@@ -125,10 +125,10 @@ enum Stage {
 struct User {
     stage: Stage,
     connection: Option<Id>,
-    /// When the user acts next.
+    /// Time of the user's next action.
     acts: Option<Time>,
     commands: u64,
-    /// When keys left whose echoes have not come.
+    /// Departure times of keys whose echoes have not arrived.
     unechoed: VecDeque<Time>,
     reader: Reader,
     writer: Writer,
@@ -264,7 +264,7 @@ impl Client {
         }
     }
 
-    /// Writes what is left to write, and reads what has come.
+    /// Sends pending output and reads the pieces that have arrived.
     fn exchange(&mut self, user: usize, id: Id, context: &mut Context<'_>) {
         let now = context.now;
         let Some(socket) = context.socket(id) else {
@@ -273,18 +273,8 @@ impl Client {
         let own = &mut self.users[user];
         loop {
             send(socket, &mut own.writer.leaves);
-            let piece = match own.reader.next() {
+            let piece = match own.reader.receive(socket) {
                 Ok(Some(piece)) => piece,
-                Ok(None) if socket.can_recv() => {
-                    let taken = socket.recv(|bytes| {
-                        own.reader.take(bytes);
-                        (bytes.len(), ())
-                    });
-                    match taken {
-                        Ok(()) => continue,
-                        Err(_) => break,
-                    }
-                }
                 Ok(None) => break,
                 Err(_) => return socket.abort(),
             };

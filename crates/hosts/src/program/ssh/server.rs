@@ -11,9 +11,9 @@ use alloc::vec::Vec;
 use measure::distribution::{Distribution, Sampler};
 use node::{Flow, Time};
 
-/// Bytes that wait for a client to read them before no more of its input is read.
+/// Maximum unsent output of a session, bytes; its input is not read above that.
 const MAX_WAITING: usize = 1 << 16;
-/// The longest command, bytes; what is longer prints nothing.
+/// Maximum length of a command, bytes; a longer one prints nothing.
 const MAX_LINE: usize = 4096;
 
 /// Parameters of a server.
@@ -24,9 +24,9 @@ const MAX_LINE: usize = 4096;
     serde(deny_unknown_fields, default)
 )]
 pub struct ServerConfig {
-    /// Where it listens.
+    /// The TCP port that it listens on.
     pub port: u16,
-    /// From the enter key to the output.
+    /// Time from the enter key to the output.
     pub think: Distribution,
     /// Bytes of a connection's buffer in each direction.
     pub buffer: usize,
@@ -103,18 +103,8 @@ impl Server {
             if session.is_busy() || session.writer.leaves.len() > MAX_WAITING {
                 break;
             }
-            let piece = match session.reader.next() {
+            let piece = match session.reader.receive(socket) {
                 Ok(Some(piece)) => piece,
-                Ok(None) if socket.can_recv() => {
-                    let taken = socket.recv(|bytes| {
-                        session.reader.take(bytes);
-                        (bytes.len(), ())
-                    });
-                    match taken {
-                        Ok(()) => continue,
-                        Err(_) => break,
-                    }
-                }
                 Ok(None) => break,
                 Err(_) => return socket.abort(),
             };

@@ -43,7 +43,7 @@ impl Child {
             .name("flops events".into())
             .spawn(move || {
                 if let Some(mut input) = input {
-                    // A program that has ended shows by its output.
+                    // The end of a program is detected at its output.
                     let mut lines = lines.into_iter();
                     let _ = lines.all(|line| input.write_all(line.as_bytes()).is_ok());
                 }
@@ -69,7 +69,7 @@ impl Child {
     /// The answer to an event.
     pub fn ask(&mut self, event: &Value) -> Result<String, String> {
         if let Some(events) = &self.events {
-            // Its end shows below.
+            // The end of its output is reported below.
             let _ = events.send(format!("{event}\n"));
         }
         match self.answers.recv_timeout(ANSWER_TIMEOUT) {

@@ -13,7 +13,7 @@ pub(super) struct Layout {
     /// Digits before the addresses: of the word, of the hash.
     word: usize,
     hash: usize,
-    /// Characters of the fixed fields, without a space behind them: 30 to 56.
+    /// Characters of the fixed fields, without the space that follows: 30 to 56.
     pub(super) fixed: usize,
     /// Characters that fit: 62 or 63.
     pub(super) characters: usize,
@@ -41,7 +41,7 @@ impl Layout {
         self.fixed + 3 * (frame - MIN_FRAME_LEN) + 1
     }
 
-    /// Which half of which source byte stands at `at`: `(source, upper)`; `None` for a space.
+    /// Source byte, and whether its upper half, of the character at `at`; `None` for a space.
     pub(super) const fn digit(self, at: usize) -> Option<(usize, bool)> {
         // (first character, digits, first source byte, whether the last byte comes first)
         let dst = self.fixed - 30;

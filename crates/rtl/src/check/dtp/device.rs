@@ -112,7 +112,7 @@ impl Both {
             }
         }
         let heard = |device: &Device, port: usize| Some(port) == first || !joins(device, port);
-        // LOGs and BEACON-JOINs are held against the counter of the tick's beginning.
+        // LOGs and BEACON-JOINs are compared with the counter of the tick's beginning.
         let order = |port: &usize| match bits[*port] & 7 {
             5 => 0,
             3 => 1,
@@ -226,7 +226,7 @@ impl Both {
         Ok(word)
     }
 
-    /// At the end: the counters of all messages. Adds how often each thing happened to `seen`.
+    /// At the end: the counters of all messages. Adds the number of events of each kind to `seen`.
     ///
     /// # Errors
     /// The first counter that differs.

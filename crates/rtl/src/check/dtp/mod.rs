@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 const TICKS: u64 = 40_000;
 const MASK: u128 = (1 << BITS) - 1;
 
-/// Runs the two for `runs` random configurations, with random messages, loads, links that go down and come up, and commands. Returns how often each thing happened.
+/// Runs the two for `runs` random configurations, with random messages, loads, links that go down and come up, and commands. Returns the number of events of each kind.
 ///
 /// # Errors
 /// The first difference.
@@ -63,7 +63,7 @@ fn one(
             if random.below(6_000) == 0 || (!now.link[port] && random.below(200) == 0) {
                 now.link[port] = !now.link[port];
             }
-            // A link that is down brings nothing.
+            // Nothing arrives on a link that is down.
             now.bits[port] = match both.is_up(port) {
                 true => peer.say(both.tick(), both.counter(), both.delay(port), random),
                 false => 0,

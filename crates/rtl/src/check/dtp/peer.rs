@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 const MASK: u128 = (1 << BITS) - 1;
 
-/// A peer that answers, sends counters that are about right, and now and then is wrong.
+/// A peer that answers, and sends counters that are mostly right.
 #[derive(Default)]
 pub struct Peer {
     coming: VecDeque<(u64, u64)>,

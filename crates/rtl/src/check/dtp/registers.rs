@@ -1,4 +1,4 @@
-//! The register bus of a DTP device: random reads and writes, and what each must come to by the device in software.
+//! The register bus of a DTP device: random reads and writes, and their expected results from the device in software.
 
 use cosim::ports::dtp_device4::*;
 use node::random::Random;
@@ -66,12 +66,12 @@ impl Bus {
         }
     }
 
-    /// Begins no more accesses.
+    /// Starts no more accesses.
     pub fn end(&mut self) {
         self.is_over = true;
     }
 
-    /// Begins accesses now and then.
+    /// Starts accesses at random times.
     pub fn think(&mut self, counter: u128, random: &mut Random) {
         if self.is_over {
             return;

@@ -26,7 +26,7 @@ const TXD: [usize; PORTS] = [XGMII_TXD_0, XGMII_TXD_1, XGMII_TXD_2, XGMII_TXD_3]
 
 /// Traffic of a run.
 struct Traffic {
-    /// Ports with frames that come, by bit.
+    /// Ports on which frames arrive, as bits.
     from: u64,
     pattern: Pattern,
     sizes: Sizes,
@@ -42,7 +42,7 @@ struct Traffic {
 enum Pattern {
     /// Each port to one other, of its own: nothing may be lost.
     Permutation(usize),
-    /// Any port, now and then none that is there, or dropped by the program.
+    /// Any port; some frames are for a port that does not exist, or dropped by the program.
     Any,
     /// All to one.
     One(u8),
@@ -111,7 +111,7 @@ struct Given {
 /// Runs `runs` random patterns of traffic. Returns how many frames there were of each kind.
 ///
 /// # Errors
-/// The first frame that is wrong, or counter that does not come out even.
+/// The first frame that is wrong, or the first counter that does not account for all frames.
 pub fn check(mut module: Module, seed: u64, runs: u64) -> Result<BTreeMap<String, u64>, String> {
     let mut random = Random::new(seed);
     let mut seen = BTreeMap::new();

@@ -19,10 +19,12 @@ const PIPE: usize = 1 << 20;
 /// Bytes of one read.
 const PIECE: usize = 65_536;
 
-/// Time that a program with pending work sleeps before it counts as quiet, ns.
+/// Time that a program with unread input sleeps before it counts as quiet, where it has left input unread before, ns.
 const DOUBT_NS: u64 = 20_000_000;
-/// The same when a process has ended, and its parent has not asked how: longer than a machine takes a processor away between the two.
-const ENDED_NS: u64 = 500_000_000;
+/// The same at first, and when a process has ended and its parent has not asked how: longer than a loaded machine takes a
+/// processor away between a cause and the wake-up that follows. A terminal's input is readable before the kernel's worker
+/// thread has woken its reader.
+const FIRST_DOUBT_NS: u64 = 500_000_000;
 /// Minimum number of polls in that time. A single one, just before the kernel preempts the polling
 /// thread, says nothing about the time since.
 const MIN_QUIET_POLLS: u32 = 32;
@@ -41,6 +43,8 @@ pub struct Program {
     /// Ended processes whose parents have not waited for them; the program has been polled for them
     /// once.
     left: Vec<u32>,
+    /// It was quiet with unread input when it was polled last.
+    leaves_input: bool,
 }
 
 /// How a program is started.
@@ -97,6 +101,7 @@ impl Program {
             written: 0,
             piece: vec![0; PIECE].into(),
             left: Vec::new(),
+            leaves_input: false,
         })
     }
 
@@ -159,15 +164,18 @@ impl Program {
             let now = now_ns();
             // Between a wake-up and what comes of it a processor may be taken away: what has a reason to go on has time.
             let ended = threads.as_ref().map_or(&[][..], |asleep| &asleep.ended);
-            let doubt = match ended.iter().all(|process| self.left.contains(process)) {
-                false => ENDED_NS,
-                true if unread => DOUBT_NS,
-                true => 0,
+            let has_new_end = !ended.iter().all(|process| self.left.contains(process));
+            let doubt = match unread {
+                _ if has_new_end => FIRST_DOUBT_NS,
+                true if self.leaves_input => DOUBT_NS,
+                true => FIRST_DOUBT_NS,
+                false => 0,
             };
             if !is_same {
                 (since, looks) = (now, 0);
             } else if doubt == 0 || now - since > doubt && looks > MIN_QUIET_POLLS {
                 self.left = ended.into();
+                self.leaves_input = unread;
                 return Some(true);
             }
             looks += 1;
@@ -302,6 +310,20 @@ mod tests {
             panic!("{times:?}");
         };
         assert_eq!((first, second), (Some(true), Some(true)));
-        assert!(took > ENDED_NS && again < ENDED_NS, "{times:?}");
+        assert!(took > FIRST_DOUBT_NS && again < FIRST_DOUBT_NS, "{times:?}");
+    }
+
+    #[test]
+    fn unread_input_is_waited_for_until_a_late_reader_takes_it_and_holds_up_once() {
+        // It sleeps for longer than later doubts last, as if its wake-up were late.
+        let late =
+            "exec python3 -c 'import os, time\ntime.sleep(0.15)\nos.read(0, 99)\nos._exit(0)'";
+        assert_eq!(settled(late, 1)[0].0, Some(false));
+        let times = settled("exec sleep 100", 2);
+        let [(first, took), (second, again)] = times[..] else {
+            panic!("{times:?}");
+        };
+        assert_eq!((first, second), (Some(true), Some(true)));
+        assert!(took > FIRST_DOUBT_NS && again < FIRST_DOUBT_NS, "{times:?}");
     }
 }

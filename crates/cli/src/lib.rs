@@ -267,8 +267,9 @@ impl Verdict {
     }
 }
 
-/// Runs the command with the arguments of the process, and with these kinds of nodes; its exit code is as the book has it.
+/// Runs the command with the arguments of the process, and with these kinds of nodes and OFLOPS; its exit code is as the book has it.
 pub fn main(registry: Registry) -> ExitCode {
+    let registry = ::flops::add(registry);
     live::signal::take_int_and_term();
     live::signal::fail_at_file_limit();
     // Errors in the arguments end here, with exit code 2.

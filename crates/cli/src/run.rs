@@ -10,7 +10,8 @@ use crate::report::{
 };
 use crate::set::setting;
 use crate::time::tick;
-use ::lab::{Notes, Registry, clock_reports};
+use ::lab::instruments::clocks;
+use ::lab::{Notes, Registry};
 use live::port::{self, Options, Port, PortSpec};
 use live::world::hook::{Config, Runner};
 use live::world::{self, PortsOptions, PortsOutcome, Stop};
@@ -262,7 +263,7 @@ fn text(ended: &PortsOutcome, names: &[String], detail: Detail) -> String {
         }
         text.push('\n');
         if let Some(clock) = node.extensions.get::<ClockReport>() {
-            let told = clock_reports::line(clock, ended.outcome.stamps);
+            let told = clocks::line(clock, ended.outcome.stamps);
             let _ = writeln!(text, "wire: {}: {told}", node.name);
         }
         for (reason, count) in &node.drops {
@@ -306,7 +307,7 @@ fn object(ended: &PortsOutcome, names: &[String]) -> Value {
                 "kind": node.name, "counters": pairs(&node.counters), "drops": pairs(&node.drops),
             });
             if let Some(clock) = node.extensions.get::<ClockReport>() {
-                told["clock"] = clock_reports::json(&node.name, clock);
+                told["clock"] = clocks::json(&node.name, clock);
             }
             told
         })

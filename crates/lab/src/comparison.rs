@@ -1,8 +1,7 @@
 //! The same lab in several worlds: what each measured, side by side.
 
 use crate::report::Report;
-use crate::table::{Table, number, time};
-use openflow::flops;
+use crate::table::{Table, number, three_digits, time};
 
 /// One figure of each report: what it is, and the value there.
 type Figures = Vec<(String, String)>;
@@ -40,7 +39,7 @@ pub fn text(reports: &[Report]) -> String {
 /// Conversations that are looked at.
 const SHOWN: usize = 16;
 
-/// The figures that one looks at first: of conversations, of places, of OFLOPS.
+/// The figures that one looks at first: of conversations, of places, of instruments.
 fn figures(report: &Report) -> Figures {
     let mut figures = Vec::new();
     for node in &report.outcome.nodes {
@@ -51,7 +50,7 @@ fn figures(report: &Report) -> Figures {
             let name = format!("{} {} to {}", node.name, flow.program, flow.to);
             if flow.round_trip.count > 0 {
                 let mean = flow.round_trip.mean().as_ps() as f64;
-                figures.push((format!("{name}: mean round trip"), short(mean)));
+                figures.push((format!("{name}: mean round trip"), three_digits(mean)));
             }
             if flow.bytes > 0 && flow.program != "ping" {
                 let megabits = format!("{:.2} Mb/s", flow.goodput() / 1e6);
@@ -80,40 +79,10 @@ fn figures(report: &Report) -> Figures {
         {
             let name = |of: &str| format!("{}: {what}, {of}", row.at);
             figures.push((name("mean"), time(summary.mean)));
-            figures.push((name("sd"), short(summary.sd)));
+            figures.push((name("sd"), three_digits(summary.sd)));
         }
     }
-    for one in &report.flops {
-        figures.extend(one.rows.iter().flat_map(|row| of_row(one, row)));
-    }
+    let sections = report.sections.iter();
+    figures.extend(sections.flat_map(|section| section.compared()));
     figures
-}
-
-/// The medians of a row of OFLOPS, and what was lost or wrong of its probes.
-fn of_row(report: &flops::Report, row: &flops::Row) -> Figures {
-    // A row of insertions is called after them.
-    let of = row.name.strip_prefix(&report.test[..]).unwrap_or(&row.name);
-    let of = of.trim_start();
-    let name = |what: &str| match &report.of[..] {
-        "action" => format!("{} {of}: {what}", report.test),
-        things => format!("{} {of} {things}: {what}", report.test),
-    };
-    let series = row.series.iter().filter_map(|series| {
-        let median = series.percentile(50)?.as_ps() as f64;
-        Some((name(&format!("{}, median", series.name)), short(median)))
-    });
-    let mut figures: Figures = series.collect();
-    if row.wrong > 0 {
-        figures.push((name("wrong"), number(row.wrong)));
-    }
-    figures
-}
-
-/// A time, to a thousandth of itself.
-fn short(ps: f64) -> String {
-    if ps < 1.0 {
-        return time(ps);
-    }
-    let scale = 10f64.powi(ps.log10().floor() as i32 - 2).max(1.0);
-    time((ps / scale).round() * scale)
 }

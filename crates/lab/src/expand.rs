@@ -20,6 +20,49 @@ const MAX_COPIES: u64 = 65_536;
 /// Maximum total length of all copies of a section, bytes of text.
 const MAX_COPIES_LEN: usize = 8 << 20;
 
+/// Maximum number of nodes of a lab, and of links.
+pub const MAX_NODES: usize = 100_000;
+
+/// The sections of a `[[name]]`, each repeated as often as it says.
+pub(crate) fn list(value: Option<&Value>, name: &str, faults: &mut Vec<Fault>) -> Vec<Value> {
+    let Some(value) = value else {
+        return Vec::new();
+    };
+    let What::List(sections) = &value.what else {
+        let fault = Fault::new(value.span.clone(), "this section may appear several times");
+        faults.push(fault.help(format!("write {name} with double brackets")));
+        return Vec::new();
+    };
+    let mut all = Vec::new();
+    for section in sections {
+        for (number, mut copy) in copies(section, faults) {
+            if number.is_some() {
+                copy.take("each");
+            }
+            all.push(copy);
+        }
+        if !limit(all.len(), &section.span, "sections", faults) {
+            return Vec::new();
+        }
+    }
+    all
+}
+
+/// Whether there are still not too many.
+pub(crate) fn limit(
+    count: usize,
+    span: &Range<usize>,
+    what: &str,
+    faults: &mut Vec<Fault>,
+) -> bool {
+    if count > MAX_NODES {
+        let message = format!("a lab has at most {MAX_NODES} {what}");
+        let fault = Fault::new(span.clone(), message);
+        faults.push(fault.help("make `each` smaller"));
+    }
+    count <= MAX_NODES
+}
+
 /// The copies of a section, each with its number; one without a number if it does not say `each`.
 pub(crate) fn copies(section: &Value, faults: &mut Vec<Fault>) -> Vec<(Option<u64>, Value)> {
     let mut fields = match &section.what {

@@ -76,15 +76,18 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// One, or several in a list.
-#[derive(Deserialize)]
+/// The value of a key: one, or several in a list.
+#[derive(Clone, Debug, Deserialize)]
 #[serde(untagged)]
-pub(crate) enum OneOrMore<T> {
+pub enum OneOrMore<T> {
+    /// One, without brackets.
     One(T),
+    /// A list.
     More(Vec<T>),
 }
 
 impl<T> OneOrMore<T> {
+    /// As a list.
     pub fn into_vec(self) -> Vec<T> {
         match self {
             OneOrMore::One(one) => vec![one],

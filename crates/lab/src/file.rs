@@ -3,20 +3,23 @@
 use crate::channel;
 use crate::clocks;
 use crate::datapaths;
-use crate::expand::{copies, fill};
-use crate::fault::{Fault, Faults, nearest};
+use crate::expand::{MAX_NODES, copies, fill, limit, list};
+use crate::fault::{Fault, Faults};
 use crate::fields::{Fields, OneOrMore};
 use crate::hardware::GIGABIT;
 use crate::host_names;
-use crate::kind::{Kind, Planned};
+use crate::kind::{Kind, Planned, at_key};
 use crate::kinds;
+use crate::plan::instrument::Reading;
 use crate::plan::{Lab, LinkPlan, Location, NodePlan, Rtl};
 use crate::registry::Registry;
 use crate::topology::{self, Generated};
 use crate::tree::{self, Entry, Value, What};
+use crate::views::{OUTSIDE, end_of};
 use crate::world::World;
 use node::random::seed_of;
-use node::{Channel, End, GraphError, Link, NodeId, Port, Rate};
+use node::{Channel, End, GraphError, Link, Rate};
+use nodes::dtp;
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
@@ -24,8 +27,6 @@ use std::sync::Arc;
 
 /// Maximum length of a lab file, bytes.
 pub const MAX_FILE_LEN: usize = 1 << 20;
-/// Maximum number of nodes of a lab, and of links.
-pub const MAX_NODES: usize = 100_000;
 
 /// Reads and checks a lab file for the world `sim`, without looking at the files that it names. It may have the nodes
 /// that come with Wireline; [`Registry::parse`] reads one with others.
@@ -110,9 +111,6 @@ pub(crate) fn worlds(text: &str) -> Vec<World> {
     worlds.map_or(Vec::new(), OneOrMore::into_vec)
 }
 
-/// What the end of a link begins with that is a port of the machine.
-const OUTSIDE: &str = "port:";
-
 /// Faults after which no more are looked for.
 pub(crate) const ENOUGH: usize = 100;
 
@@ -167,39 +165,22 @@ impl<'a> Reader<'a> {
         }
         datapaths::settle(&mut lab, &mut self.faults);
         host_names::resolve(&mut lab, &self.names, &mut self.faults);
-        let own = self.list(sections.value("link"), "[[link]]");
+        let own = list(sections.value("link"), "[[link]]", &mut self.faults);
         for section in made.links.into_iter().chain(own) {
             if self.faults.len() < ENOUGH {
                 self.link(&mut lab, &base, &section);
             }
         }
-        for section in self.list(sections.value("capture"), "[[capture]]") {
-            self.capture(&mut lab, &section);
+        for section in list(sections.value("capture"), "[[capture]]", &mut self.faults) {
+            self.reading(&mut lab).capture(&section);
         }
-        for section in self.list(sections.value("measure"), "[[measure]]") {
-            let mut fields = Fields::of(&section, "a table", &mut self.faults);
-            self.views(&mut lab, &mut fields);
-            lab.measures = true;
-            fields.finish(&mut self.faults);
+        for section in list(sections.value("measure"), "[[measure]]", &mut self.faults) {
+            self.reading(&mut lab).measure(&section);
         }
-        for section in self.list(sections.value("plot"), "[[plot]]") {
-            self.plot(&mut lab, &section);
+        for section in list(sections.value("plot"), "[[plot]]", &mut self.faults) {
+            self.reading(&mut lab).plot(&section);
         }
-        for section in self.list(sections.value("journeys"), "[[journeys]]") {
-            self.journeys(&mut lab, &section);
-        }
-        if let Some(section) = sections.value("offsets") {
-            self.offsets(&mut lab, section);
-        }
-        if let Some(section) = sections.value("network_effect") {
-            self.network_effect(&mut lab, section);
-        }
-        if let Some(section) = sections.value("bandwidth") {
-            self.bandwidth(&mut lab, section);
-        }
-        let shows = ["offsets", "network_effect", "bandwidth", "journeys"]
-            .iter()
-            .any(|name| sections.value(name).is_some());
+        let shows = self.instruments(&mut lab, &mut sections);
         clocks::settle(&mut lab, &mut self.faults);
         sections.finish(&mut self.faults);
         if lab.nodes.is_empty() && self.faults.is_empty() {
@@ -216,7 +197,7 @@ impl<'a> Reader<'a> {
             self.faults.extend(plan.err());
         }
         if self.faults.is_empty() {
-            self.measure_all(&mut lab, shows);
+            self.reading(&mut lab).measure_all(shows);
             lab.only = self.differs.then_some(self.world);
             Ok(lab)
         } else {
@@ -240,11 +221,8 @@ impl<'a> Reader<'a> {
             captures: Vec::new(),
             bits: Vec::new(),
             plots: Vec::new(),
-            offsets: Default::default(),
-            journeys: Vec::new(),
-            network_effect: None,
-            bandwidth: Default::default(),
             views: Vec::new(),
+            instruments: Vec::new(),
             measures: false,
         };
         let Some(section) = section else { return lab };
@@ -283,40 +261,33 @@ impl<'a> Reader<'a> {
         channel
     }
 
-    /// The sections of a `[[name]]`, each repeated as often as it says.
-    fn list(&mut self, value: Option<&Value>, name: &str) -> Vec<Value> {
-        let Some(value) = value else {
-            return Vec::new();
-        };
-        let What::List(sections) = &value.what else {
-            let fault = Fault::new(value.span.clone(), "this section may appear several times");
-            self.faults
-                .push(fault.help(format!("write {name} with double brackets")));
-            return Vec::new();
-        };
-        let mut all = Vec::new();
-        for section in sections {
-            for (number, mut copy) in copies(section, &mut self.faults) {
-                if number.is_some() {
-                    copy.take("each");
-                }
-                all.push(copy);
-            }
-            if !self.limit(all.len(), &section.span, "sections") {
-                return Vec::new();
-            }
+    /// The lab as far as it is read, for sections that refer to its nodes and links.
+    fn reading<'b>(&'b mut self, lab: &'b mut Lab) -> Reading<'b> {
+        Reading {
+            lab,
+            faults: &mut self.faults,
+            names: &self.names,
+            ends: &self.ends,
+            places: &mut self.places,
+            sections: Vec::new(),
         }
-        all
     }
 
-    /// Whether there are still not too many.
-    fn limit(&mut self, count: usize, span: &Range<usize>, what: &str) -> bool {
-        if count > MAX_NODES {
-            let message = format!("a lab has at most {MAX_NODES} {what}");
-            let fault = Fault::new(span.clone(), message);
-            self.faults.push(fault.help("make `each` smaller"));
+    /// Has each instrument read its sections; whether the file has any.
+    fn instruments(&mut self, lab: &mut Lab, sections: &mut Fields<'_>) -> bool {
+        let mut shows = false;
+        for mut instrument in self.registry.instruments() {
+            let names = instrument.sections().iter();
+            let own = names.filter_map(|name| Some((*name, sections.value(name)?)));
+            let own: Vec<_> = own.collect();
+            shows |= !own.is_empty();
+            instrument.read(&mut Reading {
+                sections: own,
+                ..self.reading(lab)
+            });
+            lab.instruments.push(instrument);
         }
-        count <= MAX_NODES
+        shows
     }
 
     fn node_sections(&mut self, value: Option<&Value>) -> Vec<(String, Range<usize>, Value)> {
@@ -348,7 +319,7 @@ impl<'a> Reader<'a> {
                     }
                 }
             }
-            if !self.limit(sections.len(), key_span, "nodes") {
+            if !limit(sections.len(), key_span, "nodes", &mut self.faults) {
                 return Vec::new();
             }
         }
@@ -380,8 +351,10 @@ impl<'a> Reader<'a> {
         let dtp = section.take("dtp").and_then(|entry| self.dtp(&entry.value));
         let kind = self.kind_of(&name, &span, &mut section, elsewhere);
         if kind.records {
-            let view = self.view(lab, name.clone(), Location::Node(lab.nodes.len()));
-            self.node_capture(lab, view, &mut section);
+            let location = Location::Node(lab.nodes.len());
+            let mut reading = self.reading(lab);
+            let view = reading.view(name.clone(), location);
+            reading.node_capture(view, &mut section);
         }
         lab.nodes.push(NodePlan {
             name,
@@ -413,6 +386,15 @@ impl<'a> Reader<'a> {
                 .push(fault.help("write `rtl = true`, or `rtl = \"10 Gb/s\"`; there are ports of 1 Gb/s and of 10 Gb/s"));
         }
         there.map(Rtl::At)
+    }
+
+    /// What a node's table `dtp` says.
+    fn dtp(&mut self, value: &Value) -> Option<(dtp::Config, Range<usize>)> {
+        let read = value.read::<dtp::Config>().and_then(|config| {
+            let checked = config.check().map_err(|error| at_key(value, error));
+            checked.map(|()| (config, value.span.clone()))
+        });
+        read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
     /// What the node is in this world: the keys of its table `sim` or `live` stand for those of the section. Gives
@@ -556,33 +538,4 @@ impl<'a> Reader<'a> {
             lab.links.push(LinkPlan { names, link, spans });
         }
     }
-}
-
-/// Finds `sw.1`. A fault has no place yet.
-pub(crate) fn end_of(text: &str, index: &BTreeMap<String, usize>) -> Result<End, Fault> {
-    let wrong = |message: String| Fault::new(0..0, message);
-    if let (true, Some(&node)) = (text.starts_with(OUTSIDE), index.get(text)) {
-        let (node, port) = (NodeId(node), Port(0));
-        return Ok(End { node, port });
-    }
-    let Some((name, port)) = text.rsplit_once('.') else {
-        let fault = wrong(format!("`{text}` is not a port"));
-        return Err(fault.help("a port is a node's name, a dot, and a number from 0: `sw.1`"));
-    };
-    let Some(&node) = index.get(name) else {
-        let fault = wrong(format!("there is no node called `{name}`"));
-        let near = nearest(name, index.keys().map(String::as_str));
-        return Err(match near {
-            Some(near) => fault.help(format!("did you mean `{near}.{port}`?")),
-            None => fault.help(format!("add `[node.{name}]`")),
-        });
-    };
-    let port = port.parse().map(Port).map_err(|_| {
-        let fault = wrong(format!("`{port}` is not a port number"));
-        fault.help("ports are counted from 0, up to 65535")
-    })?;
-    Ok(End {
-        node: NodeId(node),
-        port,
-    })
 }

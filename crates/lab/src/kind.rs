@@ -1,15 +1,15 @@
 //! A kind of node: how a node's section is read, checked, and made into a node.
 
-use crate::bandwidth::Estimates;
 use crate::engine::Engines;
 use crate::fault::Fault;
-use crate::flops::Measured;
 use crate::replay::Notes;
+use crate::services::Services;
 use crate::tree::Value;
 use node::ConfigError;
 use node::{Frame, Node, Port, Properties, Time};
 use nodes::capture::Recorder;
 use serde::de::DeserializeOwned;
+use std::any::Any;
 use std::borrow::Cow;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -21,14 +21,13 @@ pub struct Context<'a> {
     pub(crate) recorder: Option<Box<dyn Recorder>>,
     pub(crate) folder: Option<&'a Path>,
     pub(crate) notes: Notes,
-    pub(crate) measured: Measured,
-    pub(crate) estimates: Estimates,
+    /// The node's number in the lab, and its name; 0 and empty for one that is checked or alone.
+    pub(crate) node: (usize, &'a str),
+    pub(crate) services: Services,
     pub(crate) live: bool,
     pub(crate) alone: bool,
     /// Whether a node that can keeps its memory in a file, as its process may end and start again.
     pub(crate) keeps: bool,
-    /// Who asks a host to ping others.
-    pub(crate) questions: Option<Box<dyn hosts::pinger::Questions>>,
     pub(crate) seed: u64,
 }
 
@@ -46,6 +45,17 @@ impl Context<'_> {
     /// Whether the run is in the world `live`.
     pub fn is_live(&self) -> bool {
         self.live
+    }
+
+    /// The node's number in the lab, from 0 in the order of the file, and its name; 0 and empty while a node is only checked.
+    pub fn node(&self) -> (usize, &str) {
+        self.node
+    }
+
+    /// A service that an [instrument](crate::Instrument) of the run [provides](crate::Attachments::provide); none while a
+    /// node is only checked, nor where it runs by itself.
+    pub fn service<T: Any>(&self) -> Option<&T> {
+        self.services.get()
     }
 
     /// Seed of the node's random numbers: from the lab's seed and the node's name, whatever else is in the lab.
@@ -85,40 +95,36 @@ pub(crate) type Made = Result<Box<dyn Node>, Fault>;
 /// Reads a section, and checks it: with a folder also what it says of files.
 type Read = dyn Fn(&Value, Option<&Path>) -> Result<Planned, Fault> + Send + Sync;
 
-/// A kind of node.
+/// A kind of node, for [`Registry::with_kind`](crate::Registry::with_kind).
 #[derive(Clone)]
-pub(crate) struct Kind {
-    pub name: String,
+pub struct Kind {
+    pub(crate) name: String,
     /// Whether what it sees is measured, and can be plotted and kept.
-    pub records: bool,
+    pub(crate) records: bool,
     /// Whether it runs a program that its keys name.
-    pub runs_programs: bool,
+    pub(crate) runs_programs: bool,
     /// Whether its control channels may speak TLS, so that its keys may name files for that.
-    pub speaks_tls: bool,
+    pub(crate) speaks_tls: bool,
     /// Whether it measures what other nodes do to its frames.
-    pub measures: bool,
-    /// Whether it estimates what links have to spare, so that simulated time tells what was true.
-    pub estimates: bool,
+    pub(crate) measures: bool,
     /// Whether it sends probes at exact times.
-    pub sends_probes: bool,
-    /// Whether its clock may be set by those of `peers`, so that a network effect can be told.
-    pub has_peers: bool,
+    pub(crate) sends_probes: bool,
     /// Whether it is a host that pings and is pinged, and keeps its congestion windows if its key `windows` says so.
-    pub is_host: bool,
+    pub(crate) is_host: bool,
     /// The same with other engines for programs in P4, if it runs them.
-    pub with_engines: Option<fn(Engines) -> Kind>,
+    pub(crate) with_engines: Option<fn(Engines) -> Kind>,
     /// Keys whose values are names of hosts or addresses, with a dot before a key of a table within.
-    pub hosts: &'static [&'static str],
+    pub(crate) hosts: &'static [&'static str],
     /// Whether it is something real, which only the world `live` has.
-    pub real: Option<Real>,
-    pub read: Arc<Read>,
+    pub(crate) real: Option<Real>,
+    pub(crate) read: Arc<Read>,
     /// What it is, for people: a text as [`Description`](crate::Description) reads it.
-    pub description: Option<Cow<'static, str>>,
+    pub(crate) description: Option<Cow<'static, str>>,
 }
 
 impl Kind {
     /// A kind whose sections `read` reads.
-    pub fn new(
+    pub(crate) fn new(
         name: &str,
         read: impl Fn(&Value, Option<&Path>) -> Result<Planned, Fault> + Send + Sync + 'static,
     ) -> Kind {
@@ -128,9 +134,7 @@ impl Kind {
             runs_programs: false,
             speaks_tls: false,
             measures: false,
-            estimates: false,
             sends_probes: false,
-            has_peers: false,
             is_host: false,
             with_engines: None,
             hosts: &[],
@@ -140,7 +144,8 @@ impl Kind {
         }
     }
 
-    /// A kind whose nodes cost nothing to make, so that one is made for each check.
+    /// A kind whose nodes cost nothing to make, so that one is made for each check: `make` gets the keys of a node's section, read
+    /// into `C`, and what else is at hand. What costs much, or acts on the world outside, is for the node's first call.
     pub fn of<C, N, M>(name: &str, make: M) -> Kind
     where
         C: DeserializeOwned,
@@ -154,7 +159,7 @@ impl Kind {
     }
 
     /// A kind whose nodes take what they draw by lot from the lab's seed, unless their own key `seed` says otherwise.
-    pub fn seeded<C, N>(
+    pub(crate) fn seeded<C, N>(
         name: &str,
         seed: fn(&mut C) -> &mut u64,
         make: fn(C) -> Result<N, ConfigError>,
@@ -174,7 +179,7 @@ impl Kind {
     }
 
     /// A kind whose nodes `make` makes from a section as it stands.
-    pub fn made(
+    pub(crate) fn made(
         name: &str,
         make: impl Fn(&Value, Context<'_>) -> Made + Clone + Send + Sync + 'static,
     ) -> Kind {
@@ -183,11 +188,82 @@ impl Kind {
         })
     }
 
+    /// Each node gives a fixed number of results, which `count` tells by its keys: a run ends when the
+    /// [instruments](crate::Instrument) have all.
+    #[must_use]
+    pub fn with_results<C: DeserializeOwned>(
+        self,
+        count: impl Fn(&C) -> usize + Send + Sync + 'static,
+    ) -> Kind {
+        self.and(move |config: &C, planned| planned.tests = count(config))
+    }
+
+    /// Nodes run the programs that `command` tells by the keys: in simulated time they have to be allowed.
+    #[must_use]
+    pub fn with_command<C: DeserializeOwned>(
+        self,
+        command: impl Fn(&C) -> Option<String> + Send + Sync + 'static,
+    ) -> Kind {
+        Kind {
+            runs_programs: true,
+            ..self.and(move |config: &C, planned| planned.command = command(config))
+        }
+    }
+
+    /// Nodes measure what others do to their frames: a lab that does not say where to measure leaves their links out.
+    #[must_use]
+    pub fn measuring(self) -> Kind {
+        Kind {
+            measures: true,
+            ..self
+        }
+    }
+
+    /// Keys whose values may be names of hosts in place of addresses, with a dot before a key of a table within.
+    #[must_use]
+    pub fn with_host_keys(self, hosts: &'static [&'static str]) -> Kind {
+        Kind { hosts, ..self }
+    }
+
+    /// Nodes send probes at exact times, so that inter-packet delays are reported.
+    #[must_use]
+    pub fn sending_probes(self) -> Kind {
+        Kind {
+            sends_probes: true,
+            ..self
+        }
+    }
+
+    /// With a text for `wire nodes`, as [`Description`](crate::Description) reads it.
+    #[must_use]
+    pub fn described(self, text: impl Into<Cow<'static, str>>) -> Kind {
+        Kind {
+            description: Some(text.into()),
+            ..self
+        }
+    }
+
+    /// With something more that the keys say of a node.
+    fn and<C: DeserializeOwned>(
+        self,
+        more: impl Fn(&C, &mut Planned) + Send + Sync + 'static,
+    ) -> Kind {
+        let read = self.read;
+        Kind {
+            read: Arc::new(move |config, folder| {
+                let mut planned = read(config, folder)?;
+                more(&config.read()?, &mut planned);
+                Ok(planned)
+            }),
+            ..self
+        }
+    }
+
     /// A section's node, checked and not yet made.
     ///
     /// # Errors
     /// What is wrong with it, and where.
-    pub fn plan(&self, config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
+    pub(crate) fn plan(&self, config: &Value, folder: Option<&Path>) -> Result<Planned, Fault> {
         (self.read)(config, folder)
     }
 }

@@ -1,14 +1,12 @@
-//! The kinds of nodes that come with Wireline: each file knows its own.
+//! The kinds of nodes that come with Wireline: each file knows its own. Those of an [instrument](crate::instruments) are with it.
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `bandwidth` | `prober`, `reflector`, `middlebox` |
 //! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
 //! | `filter` | `filter` |
-//! | `flops` | `flops` |
 //! | `generator` | `generator` |
 //! | `host` | `host`, `tcp` |
 //! | `openflow` | `openflow-switch`, `controller` |
@@ -17,13 +15,11 @@
 //! | `live_nodes` | `process`, `openvswitch`, `tap`, and ports of the machine |
 //! | `relay` | `through`, `compress`, `duplicate`, `early-discard`, `split`, `xor`, `paths` |
 
-mod bandwidth;
 mod basic;
 mod capture;
 mod command;
 mod delay;
 mod filter;
-mod flops;
 mod generator;
 mod host;
 mod live_nodes;
@@ -37,18 +33,17 @@ pub(crate) use openflow::controller;
 pub use paxos::group_key;
 
 use crate::fault::Fault;
+use crate::instruments;
 use crate::kind::{Kind, Planned};
 
 /// All of them.
 pub(crate) fn standard() -> Vec<Kind> {
     let all = [
-        bandwidth::kinds(),
         basic::kinds(),
         capture::kinds(),
         command::kinds(),
         delay::kinds(),
         filter::kinds(),
-        flops::kinds(),
         generator::kinds(),
         host::kinds(),
         openflow::kinds(),
@@ -56,6 +51,7 @@ pub(crate) fn standard() -> Vec<Kind> {
         paxos::kinds(),
         live_nodes::kinds(),
         relay::kinds(),
+        instruments::kinds(),
     ];
     all.into_iter().flatten().collect()
 }
@@ -85,7 +81,6 @@ pub(crate) fn descriptions() -> impl IntoIterator<Item = (&'static str, &'static
         "early-discard",
         "echo",
         "filter",
-        "flops",
         "generator",
         "host",
         "huygens",

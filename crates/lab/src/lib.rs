@@ -21,7 +21,6 @@
 //! | `fault` | [`Faults`], and how they are shown |
 //! | `plan` | [`Lab`]: what a file says, as data |
 //! | `run` | [`run`]: a lab in a [`World`]; [`Session`]: one that goes on when it is told to |
-//! | `pings` | what hosts are asked while they run |
 //! | `options`, `error` | how to run it; why it did not run |
 //! | `watch`, `timeline`, `capture_file` | what is seen at one place: statistics, times, capture files |
 //! | `live_nodes` | nodes that are something real: programs, Open vSwitch, ports |
@@ -29,12 +28,12 @@
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single_node`] | one node of the registry by itself |
 //! | [`table`] | tables and figures for people |
-//! | [`flops`] | what OFLOPS measured |
-//! | `bandwidth` | what probers estimated, and what was true |
 //! | [`comparison`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
 //! | `diagram` | a picture of the network |
-//! | `report`, `flows`, `clock_reports`, `plot` | what comes of it |
+//! | [`Instrument`], [`instruments`] | the topics that labs measure, each in one place |
+//! | `services` | what instruments offer to nodes |
+//! | `report`, `flows`, `plot` | what comes of it |
 //!
 //! ```
 //! let lab = lab::parse(r#"
@@ -59,13 +58,11 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
-mod bandwidth;
 mod block_capture;
 mod block_counters;
 mod capture_file;
 mod channel;
 mod check;
-pub mod clock_reports;
 mod clocks;
 pub mod comparison;
 mod datapaths;
@@ -77,21 +74,17 @@ mod expand;
 mod fault;
 mod fields;
 mod file;
-pub mod flops;
 mod flows;
 mod hardware;
 mod host_names;
 mod input;
-mod journeys;
+pub mod instruments;
 mod kind;
 mod kinds;
 mod live_nodes;
-mod network_effect;
-mod offsets;
 mod options;
 mod output_file;
 mod output_paths;
-mod pings;
 mod plan;
 mod plot;
 pub mod program;
@@ -101,6 +94,7 @@ mod registry;
 mod replay;
 mod report;
 mod run;
+mod services;
 mod settings;
 pub mod single_node;
 pub mod sweep;
@@ -113,25 +107,24 @@ mod views;
 mod watch;
 mod world;
 
-pub use bandwidth::{Estimated, Truth};
 pub use description::{Description, Key};
 pub use error::{LabError, ReadError};
+pub use expand::MAX_NODES;
 pub use fault::{Fault, Faults};
-pub use file::{MAX_FILE_LEN, MAX_NODES, parse};
+pub use fields::OneOrMore;
+pub use file::{MAX_FILE_LEN, parse};
 pub use hardware::{Cause, Site};
 pub use input::InputError;
-pub use journeys::{Hop, Journeys, Off, Order};
-pub use kind::Context;
+pub use kind::{Context, Kind};
 pub use kinds::group_key;
 pub use live_nodes::lacks;
-pub use network_effect::{FromTruth, NetworkEffect};
-pub use offsets::{Counter, Offsets, Pair};
 pub use options::{Command, Options, Waves};
-pub use plan::{Lab, Published};
+pub use plan::Lab;
+pub use plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 pub use plot::write_figure;
 pub use realtime::Pace;
 pub use registry::Registry;
 pub use replay::{Notes, Replayed};
-pub use report::{Available, Headline, Report, Row};
+pub use report::{Busiest, Headline, Report, Row};
 pub use run::{Ping, Session, SessionError, check_keys, check_outputs, read, run, worlds};
 pub use world::World;

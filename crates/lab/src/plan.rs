@@ -1,10 +1,12 @@
 //! What a lab file says, as data.
 
-use crate::bandwidth;
+pub(crate) mod instrument;
+
 use crate::hardware::Hardware;
 use crate::kind::{Kind, Planned};
 use crate::tree::Value;
 use crate::world::World;
+use instrument::Instrument;
 use node::outcome::Direction;
 use node::{Link, Oscillator, Rate, Time};
 use nodes::dtp;
@@ -38,15 +40,9 @@ pub struct Lab {
     pub(crate) captures: Vec<CapturePlan>,
     pub(crate) bits: Vec<BitsPlan>,
     pub(crate) plots: Vec<PlotPlan>,
-    /// How the clocks of nodes with DTP are to be compared.
-    pub(crate) offsets: OffsetsPlan,
-    /// The pictures of what probers estimated.
-    pub(crate) bandwidth: bandwidth::Plan,
     pub(crate) views: Vec<View>,
-    /// Ways over those where frames come by one after the other, whose times are compared.
-    pub(crate) journeys: Vec<Vec<usize>>,
-    /// Whether pairs of clocks are held against each other around loops.
-    pub(crate) network_effect: Option<NetworkEffectPlan>,
+    /// The topics that it may measure, with their sections.
+    pub(crate) instruments: Vec<Box<dyn Instrument>>,
     /// Whether the file says where to measure.
     pub(crate) measures: bool,
 }
@@ -77,94 +73,6 @@ pub(crate) enum Rtl {
     None,
     /// Hardware of this rate.
     At(Rate),
-}
-
-/// What was published for such a network, to stand beside what comes of it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct Published {
-    /// The greatest offset of neighbours, ticks.
-    pub greatest: Option<u32>,
-    /// The least and the greatest delay that ports measured, ticks.
-    pub delay: Option<[u32; 2]>,
-    /// How many offsets were over the bound.
-    pub over: Option<u64>,
-}
-
-/// How pairs of clocks are held against each other around loops.
-#[derive(Clone, Debug)]
-pub(crate) struct NetworkEffectPlan {
-    /// The node whose clock the others are held against.
-    pub reference: usize,
-    /// Windows that end before are not counted.
-    pub from: Time,
-}
-
-/// How the counters of nodes with DTP are compared.
-#[derive(Clone, Debug)]
-pub(crate) struct OffsetsPlan {
-    /// From one look to the next.
-    pub every: Time,
-    /// Looks before are not counted: nodes still join.
-    pub from: Time,
-    /// The picture.
-    pub file: Option<String>,
-    /// What was published for such a network.
-    pub published: Published,
-    /// Programs that read the counters.
-    pub daemon: Option<DaemonPlan>,
-}
-
-/// Programs that read nodes' counters behind PCI Express.
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields, default)]
-pub(crate) struct DaemonPlan {
-    /// From one reading to the next.
-    pub every: Time,
-    /// Readings whose mean counts: 1 to 64.
-    pub window: usize,
-    /// The least time to the card, and back from there.
-    pub way: Time,
-    /// What is added to each way in the mean, by an exponential law.
-    pub jitter: Time,
-    /// How likely a way is to wait longer: 0 to 1.
-    pub spikes: f64,
-    /// Up to which time, evenly.
-    pub spike: Time,
-    /// Within so many ticks of the counter it was published to be, as it is read and smoothed.
-    pub within: [u32; 2],
-    /// What is drawn by lot comes from this.
-    pub seed: u64,
-    /// The picture.
-    pub file: Option<String>,
-}
-
-impl Default for DaemonPlan {
-    fn default() -> DaemonPlan {
-        DaemonPlan {
-            every: Time::from_us(50),
-            window: 10,
-            way: Time::from_ns(300),
-            jitter: Time::from_ns(25),
-            spikes: 0.01,
-            spike: Time::from_ns(400),
-            within: [16, 4],
-            seed: 1,
-            file: None,
-        }
-    }
-}
-
-impl Default for OffsetsPlan {
-    fn default() -> OffsetsPlan {
-        OffsetsPlan {
-            every: Time::from_us(1),
-            from: Time::from_us(100),
-            file: None,
-            published: Published::default(),
-            daemon: None,
-        }
-    }
 }
 
 /// A link to be made.

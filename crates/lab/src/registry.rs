@@ -4,8 +4,10 @@ use crate::description::Description;
 use crate::engine::Engines;
 use crate::fault::{Fault, did_you_mean};
 use crate::hardware::{Cause, Hardware, Site};
+use crate::instruments;
 use crate::kind::{Context, Kind};
 use crate::kinds;
+use crate::plan::instrument::Instrument;
 use crate::tree::Value;
 use node::ConfigError;
 use node::Node;
@@ -61,9 +63,17 @@ use std::sync::Arc;
 #[derive(Clone)]
 pub struct Registry {
     kinds: Vec<Arc<Kind>>,
+    /// Each makes an instrument as it is before a lab file is read.
+    instruments: Vec<Arc<MakeInstrument>>,
     /// Ports for the world `cosim`.
     pub(crate) hardware: Option<Hardware>,
     engines: Engines,
+}
+
+type MakeInstrument = dyn Fn() -> Box<dyn Instrument> + Send + Sync;
+
+fn standard_instrument(make: fn() -> Box<dyn Instrument>) -> Arc<MakeInstrument> {
+    Arc::new(make)
 }
 
 impl Default for Registry {
@@ -77,6 +87,7 @@ impl Registry {
     pub fn standard() -> Registry {
         Registry {
             kinds: kinds::standard().into_iter().map(Arc::new).collect(),
+            instruments: instruments::standard().map(standard_instrument).into(),
             hardware: None,
             engines: Engines::default(),
         }
@@ -92,15 +103,38 @@ impl Registry {
     /// into `C`, and what else is at hand. It is also called to check a section, and then its node is not used: what
     /// costs much, or acts on the world outside, is for the node's first call.
     #[must_use]
-    pub fn with<C, N, M>(mut self, name: &str, make: M) -> Registry
+    pub fn with<C, N, M>(self, name: &str, make: M) -> Registry
     where
         C: DeserializeOwned,
         N: Node + 'static,
         M: Fn(C, &Context<'_>) -> Result<N, ConfigError> + Clone + Send + Sync + 'static,
     {
-        self.kinds.retain(|kind| kind.name != name);
-        self.kinds.push(Arc::new(Kind::of(name, make)));
+        self.with_kind(Kind::of(name, make))
+    }
+
+    /// Adds a kind that can more than make nodes, in place of one of the same name if there is one.
+    #[must_use]
+    pub fn with_kind(mut self, kind: Kind) -> Registry {
+        self.kinds.retain(|known| known.name != kind.name);
+        self.kinds.push(Arc::new(kind));
         self
+    }
+
+    /// Adds an instrument: `make` makes one for each lab file that is read. Its section of a report comes after those of
+    /// the instruments that are there already.
+    #[must_use]
+    pub fn with_instrument<I: Instrument + 'static>(
+        mut self,
+        make: impl Fn() -> I + Send + Sync + 'static,
+    ) -> Registry {
+        self.instruments.push(Arc::new(move || Box::new(make())));
+        self
+    }
+
+    /// The instruments for a lab file.
+    pub(crate) fn instruments(&self) -> impl Iterator<Item = Box<dyn Instrument>> + use<> {
+        let makers = self.instruments.clone();
+        makers.into_iter().map(|make| make())
     }
 
     /// Adds the world `cosim`: `make` puts a node behind ports that are hardware.

@@ -2,25 +2,22 @@
 
 mod headline;
 
-pub use headline::{Available, Headline};
+pub use headline::{Busiest, Headline};
 
-use crate::bandwidth::{self, Estimated};
-use crate::journeys::Journeys;
-use crate::network_effect::NetworkEffect;
-use crate::offsets::Offsets;
+use crate::plan::instrument::{self, Section};
 use crate::realtime::Pace;
 use crate::table::{Table, cells, number, time};
 use crate::world::World;
 use live::world::process::JobReport;
-use measure::clock::ClockReport;
 use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;
-use node::outcome::{Finish, NodeOutcome, Spread, Verdict};
+use node::outcome::{Finish, Spread, Verdict};
 use node::{Histogram, Outcome};
 use packet::printable;
 use serde_json::{Map, Value, json};
 use std::fmt::{self, Write as _};
 use std::path::PathBuf;
+use std::sync::Arc;
 
 /// What was measured at one place.
 #[derive(Clone, Debug)]
@@ -62,12 +59,8 @@ pub struct Report {
     pub outcome: Outcome,
     /// What simulated time was worth that was kept to the clock.
     pub pace: Option<Pace>,
-    /// How far the clocks of nodes with DTP were apart.
-    pub offsets: Option<Offsets>,
-    /// How far clocks that are measured against each other pair by pair are off, and what loops make of that, if the lab asks for it.
-    pub network_effect: Option<NetworkEffect>,
-    /// How frames went from place to place by the nodes' clocks, if the lab asks for it.
-    pub journeys: Option<Journeys>,
+    /// What instruments have found, in their order. See [`section`](Report::section).
+    pub sections: Vec<Arc<dyn Section>>,
     /// What came of the programs, where the lab has real ones.
     pub jobs: Vec<JobReport>,
     /// What went wrong on the way without ending the run.
@@ -78,10 +71,6 @@ pub struct Report {
     pub unsent: u64,
     /// Whether a signal ended a replayed file before its end.
     pub stopped: bool,
-    /// What OFLOPS measured.
-    pub flops: Vec<openflow::flops::Report>,
-    /// What probers estimated.
-    pub estimates: Vec<Estimated>,
     /// Captures and plots that were written.
     pub files: Vec<PathBuf>,
     /// Captures and plots that could not be written, or only in part, and why.
@@ -159,21 +148,9 @@ impl Report {
         ps.map(time).into()
     }
 
-    /// The clocks of nodes, and behind them the counters of DTP, each with its node.
-    pub fn clocks(&self) -> Vec<(&NodeOutcome, ClockReport)> {
-        let nodes = &self.outcome.nodes;
-        let own = nodes.iter();
-        let own =
-            own.filter_map(|node| Some((node, node.extensions.get::<ClockReport>()?.clone())));
-        let counters = self
-            .offsets
-            .iter()
-            .flat_map(|offsets| offsets.clocks(nodes));
-        let counters = counters.filter_map(|(name, clock)| {
-            let node = nodes.iter().find(|node| node.name == name)?;
-            Some((node, clock))
-        });
-        own.chain(counters).collect()
+    /// What the instrument has found whose section is of this type; `None` where it has nothing to tell.
+    pub fn section<T: Section>(&self) -> Option<&T> {
+        instrument::section(&self.sections)
     }
 
     /// The figures that one looks at first.
@@ -207,8 +184,8 @@ impl Report {
         losses
     }
 
-    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `flow`, `clock`, `link` and `file` lines.
-    /// Times are picoseconds.
+    /// Writes the report as JSON Lines: one `run`, then `measure`, `node`, `flow` and `link` lines, those of instruments, and
+    /// `note` and `file` lines. Times are picoseconds.
     pub fn json(&self) -> String {
         let mut lines = vec![self.run_line()];
         for Row { at, statistics, .. } in &self.rows {
@@ -235,8 +212,6 @@ impl Report {
                 json!({ "type": "node", "node": name, "counters": counters, "drops": drops }),
             );
             lines.extend(node.flows.iter().map(|flow| crate::flows::json(name, flow)));
-            let clock = node.extensions.get::<ClockReport>();
-            lines.extend(clock.map(|clock| crate::clock_reports::json(name, clock)));
         }
         let busy = self
             .busy
@@ -260,15 +235,8 @@ impl Report {
                 lines.push(line);
             }
         }
-        let counters = self.offsets.iter();
-        let counters = counters.flat_map(|offsets| offsets.clocks(&self.outcome.nodes));
-        lines.extend(counters.map(|(name, clock)| crate::clock_reports::json(&name, &clock)));
-        lines.extend(self.offsets.iter().flat_map(Offsets::json));
-        lines.extend(self.network_effect.iter().flat_map(NetworkEffect::json));
-        lines.extend(self.journeys.iter().flat_map(Journeys::json));
+        lines.extend(self.sections.iter().flat_map(|section| section.json()));
         lines.extend(crate::programs::lines(&self.jobs));
-        lines.extend(crate::flops::lines(&self.flops));
-        lines.extend(self.estimates.iter().map(bandwidth::json));
         for note in &self.notes {
             lines.push(json!({ "type": "note", "note": note }));
         }
@@ -399,10 +367,9 @@ impl Report {
         if !self.about.is_empty() {
             writeln!(f, "{}", self.about)?;
         }
-        if let Some(offsets) = &self.offsets {
-            offsets.write(f, &outcome.nodes)?;
+        for section in &self.sections {
+            section.write(f, verbose)?;
         }
-        self.write_estimates(f, verbose)?;
         self.write_losses(f)?;
         let flows = crate::flows::table(&outcome.nodes);
         let full = outcome
@@ -412,32 +379,6 @@ impl Report {
             .any(|link| link.queue_full > 0);
         if !flows.is_empty() {
             write!(f, "\n{}", Table::new(flows.clone()))?;
-        }
-        let offsets = self.offsets.as_ref();
-        let counters = offsets.map_or(Vec::new(), |offsets| offsets.clocks(&outcome.nodes));
-        let clocks = crate::clock_reports::table(&outcome.nodes, &counters);
-        if !clocks.is_empty() {
-            let mut table = Table::new(clocks);
-            table.groups = crate::clock_reports::groups(match self.world {
-                World::Sim | World::Cosim => "from simulated time",
-                World::Live => "from this machine's counter",
-            });
-            write!(f, "\n{table}")?;
-        }
-        let protocols = crate::clock_reports::protocols(&outcome.nodes, &counters);
-        if !protocols.is_empty() {
-            let mut table = Table::new(protocols);
-            table.groups = crate::clock_reports::protocol_groups(match self.world {
-                World::Sim | World::Cosim => "in truth",
-                World::Live => "by this machine's counter",
-            });
-            write!(f, "\n{table}")?;
-        }
-        if let Some(effect) = &self.network_effect {
-            effect.write(f)?;
-        }
-        if let Some(journeys) = &self.journeys {
-            journeys.write(f)?;
         }
         if !flows.is_empty() || full || verbose {
             let (links, idle) = crate::flows::links(&self.links, &outcome.links, &self.busy);
@@ -453,7 +394,6 @@ impl Report {
             write!(f, "\n{}", Table::new(line))?;
         }
         f.write_str(&crate::programs::text(&self.jobs))?;
-        f.write_str(&crate::flops::text(&self.flops))?;
         if !self.notes.is_empty() || !self.files.is_empty() {
             writeln!(f)?;
         }
@@ -462,21 +402,6 @@ impl Report {
         }
         for file in &self.files {
             writeln!(f, "wrote {}", file.display())?;
-        }
-        Ok(())
-    }
-
-    fn write_estimates(&self, f: &mut String, verbose: bool) -> fmt::Result {
-        let summaries = bandwidth::summaries(&self.estimates);
-        let mut tables = vec![bandwidth::table(&summaries)];
-        if verbose {
-            tables.push(bandwidth::verbose(&self.estimates));
-        }
-        for table in tables.into_iter().filter(|table| !table.is_empty()) {
-            write!(f, "\n{}", Table::new(table))?;
-        }
-        for note in bandwidth::notes(&self.estimates, &summaries) {
-            writeln!(f, "{note}")?;
         }
         Ok(())
     }

@@ -5,14 +5,11 @@ mod stage;
 
 pub use session::{Ping, Session, SessionError};
 
-use crate::bandwidth;
 use crate::capture_file::TimeBase;
 use crate::error::{LabError, ReadError, folder_for};
 use crate::hardware::{GIGABIT, Site};
-use crate::journeys::Journeys;
-use crate::network_effect::NetworkEffect;
-use crate::offsets::Watched;
 use crate::options::{Options, Waves};
+use crate::plan::instrument::Section;
 use crate::plan::{Lab, LinkPlan, Location, NodePlan, Resolution, Rtl};
 use crate::realtime::{self, Pace, PortNodes};
 use crate::registry::Registry;
@@ -24,10 +21,12 @@ use live::file::Bytes;
 use live::world::process::JobReport;
 use measure::probe;
 use node::link::{FCS, LinkCounters, PREAMBLE};
+use node::outcome::Direction;
 use node::{Graph, Level, Node, Oscillator, Outcome, Rate, Time};
 use stage::Stage;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Minimum number of nodes of a lab that runs on all processors by default.
 const MIN_PARALLEL_NODES: usize = 48;
@@ -58,13 +57,13 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
     };
     prepare(lab, world, options)?;
     let realtime = world.is_simulated() && options.realtime;
-    let stage = Stage::new(lab, world, out, options.dry, time_base)?;
+    let mut stage = Stage::new(lab, world, out, options.dry, time_base)?;
     let mut gates = PortNodes::default();
     let graph = stage.graph(lab, options, world, realtime.then_some(&mut gates))?;
     let taps = stage.taps(lab);
     // The last test of OFLOPS, or estimate of a prober, ends the run: what else there is would go on forever.
     let tests: usize = lab.tests();
-    let (done, asked) = (stage.tests_done(tests), options.stop);
+    let (done, asked) = (stage.is_done(), options.stop);
     let stop = move || tests > 0 && done() || asked.is_some_and(|stop| stop());
     let mut pace = None;
     let ran = match world {
@@ -83,7 +82,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                     _ => 0,
                 },
                 passed: stage.passed(),
-                clocks: stage.offsets.as_ref().map(Watched::tap),
+                clocks: stage.clock_tap(),
                 ..sim::Options::default()
             };
             match realtime {
@@ -262,35 +261,13 @@ fn conclude(lab: &Lab, world: World, ran: Ran, stage: &Stage, options: &Options)
             written.push(plot::draw(lab, plan, &stage.watches, outcome, &path).map(|()| path));
         }
     }
-    let offsets = stage.offsets.as_ref().map(Watched::offsets);
-    if let (Some(file), Some(offsets), false) = (&lab.offsets.file, &offsets, options.dry) {
-        let path = out.join(file);
-        let figure = offsets.figure(lab, outcome.ended);
-        written.push(plot::write_figure(&figure, &path).map(|()| path));
-    }
-    let daemon = lab.offsets.daemon.as_ref();
-    let file = daemon.and_then(|plan| plan.file.as_ref());
-    if let (Some(file), Some(offsets), false) = (file, &offsets, options.dry)
-        && let Some(figure) = offsets.daemon_figure(lab, outcome.ended)
-    {
+    let sections = stage.sections(lab, world, outcome);
+    let figures = sections.iter().filter(|_| !options.dry);
+    for (file, figure) in figures.flat_map(|section| section.figures()) {
         let path = out.join(file);
         written.push(plot::write_figure(&figure, &path).map(|()| path));
     }
-    if !options.dry {
-        let all = stage.estimates.all();
-        for (file, figure) in bandwidth::figures(&lab.bandwidth, &all, &lab.name) {
-            let path = out.join(file);
-            written.push(plot::write_figure(&figure, &path).map(|()| path));
-        }
-    }
-    let watched = stage.offsets.as_ref();
-    let journeys = Journeys::of(lab, &stage.watches, &outcome.nodes, watched);
-    let report = report(lab, world, ran, stage, written);
-    Report {
-        offsets,
-        journeys,
-        ..report
-    }
+    report(lab, world, ran, stage, sections, written)
 }
 
 /// On how many threads a lab runs in simulated time. What is kept to the clock, or ends by what its nodes find out, has one.
@@ -346,6 +323,19 @@ impl Lab {
         self.nodes.iter().map(|plan| &plan.name[..])
     }
 
+    /// The link and the direction in which frames come to a port, such as `b.0`: what
+    /// [`Attachments::on_frame`](crate::Attachments::on_frame) wants. `None` if no link ends there.
+    #[must_use]
+    pub fn arriving(&self, port: &str) -> Option<(usize, Direction)> {
+        let links = self.links.iter().enumerate();
+        let mut ends = links.flat_map(|(link, plan)| {
+            let [a, b] = &plan.names;
+            [(b, link, Direction::Forth), (a, link, Direction::Back)]
+        });
+        let found = ends.find(|(name, ..)| *name == port);
+        found.map(|(_, link, direction)| (link, direction))
+    }
+
     /// Programs that nodes of the lab run in any world, each with its node's name.
     pub fn commands(&self) -> impl Iterator<Item = (String, String)> + '_ {
         let nodes = self.nodes.iter();
@@ -368,14 +358,10 @@ pub fn check_outputs(lab: &Lab, world: World, options: &Options) -> Result<(), L
     let captures = lab.captures.iter().map(|plan| &plan.file);
     let bits = lab.bits.iter().map(|plan| &plan.file);
     let plots = lab.plots.iter().map(|plan| &plan.file);
-    let daemon = lab.offsets.daemon.iter();
-    let plots = plots.chain(&lab.offsets.file).chain(lab.bandwidth.files());
-    let plots = plots.chain(daemon.filter_map(|plan| plan.file.as_ref()));
-    let mut outputs: Vec<PathBuf> = captures
-        .chain(bits)
-        .chain(plots)
-        .map(PathBuf::from)
-        .collect();
+    let files = captures.chain(bits).chain(plots).map(PathBuf::from);
+    let instruments = lab.instruments.iter();
+    let figures = instruments.flat_map(|instrument| instrument.files());
+    let mut outputs: Vec<PathBuf> = files.chain(figures.map(PathBuf::from)).collect();
     if world == World::Live {
         let real = lab.nodes.iter().flat_map(crate::live_nodes::outputs);
         outputs.extend(real);
@@ -419,6 +405,7 @@ fn report(
     world: World,
     ran: Ran,
     stage: &Stage,
+    sections: Vec<Arc<dyn Section>>,
     written: Vec<Result<PathBuf, LabError>>,
 ) -> Report {
     let Ran {
@@ -463,14 +450,10 @@ fn report(
             .zip(&outcome.links)
             .map(|(plan, counters)| busy(plan, counters, outcome.ended))
             .collect(),
-        network_effect: NetworkEffect::of(lab, &outcome.nodes),
         outcome,
         pace: None,
-        offsets: None,
-        journeys: None,
+        sections,
         jobs,
-        flops: stage.measured.all(),
-        estimates: stage.estimates.all(),
         notes: lab
             .notes
             .iter()

@@ -24,6 +24,15 @@ pub fn time(ps: f64) -> String {
     format!("{text} {unit}")
 }
 
+/// A length of time in picoseconds, rounded to three digits.
+pub fn three_digits(ps: f64) -> String {
+    if ps < 1.0 {
+        return time(ps);
+    }
+    let scale = 10f64.powi(ps.log10().floor() as i32 - 2).max(1.0);
+    time((ps / scale).round() * scale)
+}
+
 /// A share as people write it.
 pub fn percent(share: f64) -> String {
     match 100.0 * share {

@@ -53,9 +53,16 @@ impl Lab {
         ))
     }
 
-    /// How many tests of OFLOPS its nodes run, and estimates its probers make.
+    /// How many results its nodes give, such as tests of OFLOPS and estimates of probers.
     pub(crate) fn tests(&self) -> usize {
         self.nodes.iter().map(|plan| plan.planned.tests).sum()
+    }
+
+    /// How many results the nodes of a kind [give](crate::Kind::with_results).
+    #[must_use]
+    pub fn results(&self, kind: &str) -> usize {
+        let nodes = self.nodes.iter().filter(|plan| plan.kind.name == kind);
+        nodes.map(|plan| plan.planned.tests).sum()
     }
 }
 

@@ -2,7 +2,6 @@
 
 use crate::capture_file::CaptureFile;
 use crate::timeline::{Queue, Timeline};
-use measure::compare::{Identity, identity};
 use measure::probe;
 use measure::statistics::Statistics;
 use node::{Frame, Port, Time};
@@ -12,8 +11,6 @@ use std::sync::Arc;
 
 /// Maximum number of arrivals kept for a plot. Of more, every second, fourth, ... is kept.
 const MAX_ARRIVALS: usize = 1 << 17;
-/// Bytes of payload by which a frame is known again.
-const IDENTIFYING: usize = 128;
 
 /// One frame in a plot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -65,27 +62,6 @@ impl Arrivals {
     }
 }
 
-/// Frames that are kept of a place whose times are compared with those of others.
-const PASSES: usize = 1 << 17;
-
-/// A frame at a place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Pass {
-    /// By which it is known again.
-    pub identity: Identity,
-    /// Its first bit.
-    pub at: Time,
-    /// What the counter of the node there was then, if it keeps one.
-    pub counter: Option<u128>,
-}
-
-/// The first frames at a place.
-#[derive(Default)]
-pub(crate) struct Passes {
-    pub list: Vec<Pass>,
-    pub left_out: u64,
-}
-
 /// What is seen at one place.
 #[derive(Default)]
 pub(crate) struct Watch {
@@ -96,8 +72,6 @@ pub(crate) struct Watch {
     pub bytes: Option<Timeline>,
     /// What waits for the link, likewise.
     pub queue: Option<Queue>,
-    /// Frames one by one, if their times are compared with those at other places.
-    pub passes: Option<Passes>,
     /// The capture files that the place is in, and as which of their interfaces.
     pub keeps: Vec<(Arc<Mutex<CaptureFile>>, usize)>,
 }
@@ -115,23 +89,6 @@ impl Watch {
         for (keep, interface) in &self.keeps {
             keep.lock().frame(now, *interface, frame);
         }
-    }
-
-    /// Takes down when a frame came, by the node's counter, too, which is read only if that is of use.
-    pub fn pass(&mut self, frame: &Frame, counter: impl FnOnce(Time) -> Option<u128>) {
-        let Some(passes) = &mut self.passes else {
-            return;
-        };
-        if passes.list.len() == PASSES {
-            passes.left_out += 1;
-            return;
-        }
-        let at = frame.arrived();
-        passes.list.push(Pass {
-            identity: identity(frame, IDENTIFYING),
-            at,
-            counter: counter(at),
-        });
     }
 }
 

@@ -1,5 +1,6 @@
 //! Probers in labs: what they estimate, what was true, and what the report says of both.
 
+use lab::instruments::bandwidth::Found;
 use lab::{Options, Report, World};
 
 /// A link of 10 Gb/s between a prober and a reflector, on which others send `cross`.
@@ -39,20 +40,25 @@ fn run(prober: &str, cross: &str) -> Report {
     lab::run(&lab, World::Sim, &Options::default()).unwrap()
 }
 
+/// The estimates.
+fn found(report: &Report) -> &Found {
+    report.section().expect("the lab has a prober")
+}
+
 #[test]
 fn a_prober_finds_what_even_cross_traffic_leaves_and_the_report_has_the_truth() {
     // Table 4.4: 7200 and 200 idle characters are 1.015 and 8.12 Gb/s on the wire.
     for (idles, available) in [(7200, 8.985e9), (200, 1.88e9)] {
         let report = run("samples = 3", &format!("idles = {idles}"));
-        assert_eq!(report.estimates.len(), 3);
-        for one in &report.estimates {
+        assert_eq!(found(&report).all.len(), 3);
+        for one in &found(&report).all {
             let truth = one.truth.as_ref().unwrap();
             assert_eq!(truth.link, "s0.2 -> s1.0");
             assert!((truth.available - available).abs() < 0.02e9, "{truth:?}");
             assert!(one.error().unwrap().abs() < 0.2e9, "{:?}", one.error());
         }
-        let headline = report.headline().available.unwrap();
-        assert_eq!((headline.count, headline.unanswered), (1, [0, 3]));
+        let available = found(&report).available().unwrap();
+        assert_eq!((available.count, available.unanswered), (1, [0, 3]));
         let text = report.to_string();
         assert!(text.starts_with("lab: available bandwidth "), "{text}");
         assert!(text.contains("minprobe"), "{text}");
@@ -78,8 +84,8 @@ fn over_a_token_bucket_pairs_and_chirps_have_no_answer_and_say_why() {
     // One frame of the longest is what any queue holds that sends a frame once it has tokens for it.
     for (burst, is_short) in [(1_538, false), (6_000, true), (30_000, true)] {
         let report = over_a_bucket(short, "rate = \"3 Gb/s\"", burst);
-        assert_eq!(report.estimates.len(), 6);
-        for one in &report.estimates {
+        assert_eq!(found(&report).all.len(), 6);
+        for one in &found(&report).all {
             let answer = &one.estimate.answer;
             println!(
                 "{burst} {:?} {:?}: {}",
@@ -100,7 +106,7 @@ fn over_a_token_bucket_pairs_and_chirps_have_no_answer_and_say_why() {
             "check = true, samples = 2, trains = \"{packets}, 0.1:0.1:9.6 Gb/s, 200 us, 4 ms\""
         );
         let report = over_a_bucket(&train, "rate = \"3 Gb/s\"", burst);
-        for one in &report.estimates {
+        for one in &found(&report).all {
             let answer = &one.estimate.answer;
             assert_eq!(answer.how.contains("at once"), is_short, "{}", answer.how);
             let found = answer.estimate.map(|found| found.value / 5e9 - 1.0);
@@ -155,12 +161,12 @@ fn without_a_turning_point_there_is_no_answer_and_the_run_ends_all_the_same() {
     let below = "trains = \"20, 0.1:0.1:3 Gb/s, 10 us, 4 ms\", samples = 2";
     let report = run(below, "rate = \"5 Gb/s\"");
     assert!(
-        report
-            .estimates
+        found(&report)
+            .all
             .iter()
             .all(|one| one.estimate.answer.estimate.is_none())
     );
-    assert_eq!(report.headline().available.unwrap().unanswered, [2, 2]);
+    assert_eq!(found(&report).available().unwrap().unanswered, [2, 2]);
     let text = report.to_string();
     assert!(text.contains("no answer 2 times"), "{text}");
     assert!(
@@ -243,8 +249,12 @@ fn through_a_middlebox(rate: &str) -> Report {
 #[test]
 fn a_middlebox_estimates_by_packets_of_an_application_with_the_truth_beside() {
     let report = through_a_middlebox("1.5 Gb/s");
-    assert!(report.estimates.len() >= 2, "{}", report.estimates.len());
-    for one in &report.estimates {
+    assert!(
+        found(&report).all.len() >= 2,
+        "{}",
+        found(&report).all.len()
+    );
+    for one in &found(&report).all {
         let truth = one.truth.as_ref().expect("the probes are known on links");
         assert_eq!(truth.link, "s0.2 -> s1.0");
         // 3 Gb/s across.
@@ -259,8 +269,12 @@ fn a_middlebox_estimates_by_packets_of_an_application_with_the_truth_beside() {
 fn what_an_application_sends_beside_its_trains_is_no_traffic_of_others() {
     // The sweep has room for 1.6 Gb/s; what is left leaves behind it, while the link is busy.
     let report = through_a_middlebox("3 Gb/s");
-    assert!(report.estimates.len() >= 2, "{}", report.estimates.len());
-    for one in &report.estimates {
+    assert!(
+        found(&report).all.len() >= 2,
+        "{}",
+        found(&report).all.len()
+    );
+    for one in &found(&report).all {
         let truth = one.truth.as_ref().expect("the probes are known on links");
         assert!((truth.available - 6.96e9).abs() < 0.1e9, "{truth:?}");
     }

@@ -128,7 +128,7 @@ fn shown(registry: &Registry, kind: &str, keys: &str, size: usize) -> String {
 
 #[test]
 fn frames_in_lots_are_dealt_with_as_one_by_one() {
-    let registry = Registry::standard();
+    let registry = flops::add(Registry::standard());
     for (kind, keys) in KINDS {
         let Some(keys) = keys else { continue };
         let [one, many] = [1, 64].map(|size| shown(&registry, kind, keys, size));
@@ -138,7 +138,7 @@ fn frames_in_lots_are_dealt_with_as_one_by_one() {
 
 #[test]
 fn no_kind_is_left_out() {
-    let registry = Registry::standard();
+    let registry = flops::add(Registry::standard());
     let left = registry
         .names()
         .filter(|name| KINDS.iter().all(|(kind, _)| kind != name));

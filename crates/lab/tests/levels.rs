@@ -1,5 +1,6 @@
 //! Links at the level of blocks in a lab.
 
+use lab::instruments::offsets::Offsets;
 use lab::{Options, World};
 
 fn lab(link: &str) -> lab::Lab {
@@ -222,7 +223,7 @@ fn clocks_of_nodes_with_dtp_are_compared_in_the_report() {
         "[offsets]\nevery = '300 ns'",
     );
     let report = lab::run(&lab.unwrap(), World::Sim, &dry()).unwrap();
-    let offsets = report.offsets.as_ref().unwrap();
+    let offsets = report.section::<Offsets>().unwrap();
     let [pair] = &offsets.pairs[..] else {
         panic!("one pair of nodes");
     };
@@ -246,7 +247,7 @@ fn clocks_of_nodes_with_dtp_are_compared_in_the_report() {
 fn without_dtp_there_is_nothing_to_compare() {
     let text = "[lab]\nduration = '1 ms'\n[node.a]\nkind = 'sink'\n[node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 'b.0']\nlevel = 'block'\n";
     let report = lab::run(&lab::parse(text).unwrap(), World::Sim, &dry()).unwrap();
-    assert!(report.offsets.is_none() && !report.to_string().contains("clocks of"));
+    assert!(report.section::<Offsets>().is_none() && !report.to_string().contains("clocks of"));
     let faults = lab::parse(&format!("{text}[offsets]\n")).unwrap_err();
     assert!(faults.to_string().contains("no node has a clock"));
 }

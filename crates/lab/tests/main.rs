@@ -22,7 +22,6 @@ mod real;
 mod reference;
 mod relays;
 mod sdn;
-mod snmp;
 mod streams;
 mod sweeps;
 mod switches;

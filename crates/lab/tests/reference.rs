@@ -1,7 +1,13 @@
 //! The examples in the book's reference of nodes are read by the lab, with every kind of node among them; and what `wire nodes` tells is
 //! what the lab reads, and what the book has.
 
+use lab::Registry;
 use std::collections::BTreeSet;
+
+/// All kinds that the command has.
+fn registry() -> Registry {
+    flops::add(Registry::standard())
+}
 
 #[test]
 fn every_example_in_the_reference_makes_a_node() {
@@ -10,7 +16,7 @@ fn every_example_in_the_reference_makes_a_node() {
     for block in book.split("```toml\n").skip(1) {
         let text = block.split("```").next().unwrap_or_default();
         // The examples have no links, and nothing else may be wrong with them.
-        if let Err(mut faults) = lab::parse(text) {
+        if let Err(mut faults) = registry().parse(text) {
             assert!(faults.list.len() < 40, "some may not have been told");
             faults
                 .list
@@ -20,7 +26,7 @@ fn every_example_in_the_reference_makes_a_node() {
         let named = text.lines().filter_map(|line| line.strip_prefix("kind = "));
         kinds.extend(named.filter_map(|rest| rest.split('"').nth(1)));
     }
-    let registry = lab::Registry::standard();
+    let registry = self::registry();
     assert_eq!(kinds, registry.names().collect());
 }
 
@@ -38,7 +44,9 @@ fn every_lab_on_the_pages_for_users_of_other_tools_is_good() {
             let (text, _) = block.split_once("```").unwrap();
             // Hosts that are namespaces are for the world `live` alone.
             let text = text.replace("kind = \"process\"", "kind = \"host\"");
-            lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults:?}"));
+            registry()
+                .parse(&text)
+                .unwrap_or_else(|faults| panic!("{text}\n{faults:?}"));
         }
     }
 }
@@ -63,7 +71,7 @@ const OF_THE_LAB: [&str; 13] = [
 
 #[test]
 fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
-    let registry = lab::Registry::standard();
+    let registry = self::registry();
     let mut wrong = Vec::new();
     for (name, description) in registry.descriptions() {
         let description = description.unwrap_or_else(|| panic!("{name} has no description"));
@@ -76,7 +84,9 @@ fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
         let kind = format!("kind = \"{name}\"\n");
         let unknown = format!("{kind}qqqqqqqqqqqqqqqqqqqqqqqq = 1\n");
         let text = description.example.replace(&kind, &unknown);
-        let faults = lab::parse(&text).expect_err("an unknown key is refused");
+        let faults = registry
+            .parse(&text)
+            .expect_err("an unknown key is refused");
         let help = faults.list.iter().filter_map(|fault| fault.help.as_deref());
         let taken = help
             .filter_map(|help| help.strip_prefix("there are: "))
@@ -95,10 +105,10 @@ fn what_is_told_of_each_kind_are_the_keys_that_it_takes() {
 
 #[test]
 fn every_example_that_is_told_makes_a_node() {
-    for (name, description) in lab::Registry::standard().descriptions() {
+    for (name, description) in registry().descriptions() {
         let example = &description.expect("a description").example;
         assert!(example.contains(&format!("kind = \"{name}\"")), "{name}");
-        if let Err(mut faults) = lab::parse(example) {
+        if let Err(mut faults) = registry().parse(example) {
             faults
                 .list
                 .retain(|fault| !fault.message.contains("is not connected"));
@@ -110,7 +120,7 @@ fn every_example_that_is_told_makes_a_node() {
 #[test]
 fn the_book_has_what_is_told() {
     let book = include_str!("../../../docs/book/src/nodes.md");
-    let registry = lab::Registry::standard();
+    let registry = self::registry();
     let names: Vec<&str> = registry.names().collect();
     for (name, description) in registry
         .descriptions()

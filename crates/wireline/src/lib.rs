@@ -32,8 +32,8 @@
 #![warn(missing_docs)]
 
 pub use cli::main;
-pub use lab::{Context, Lab, Registry, Report};
+pub use lab::{Context, Instrument, Lab, Registry, Report};
 pub use node::ConfigError;
-pub use serde;
+pub use {serde, serde_json};
 
-pub use {lab, live, measure, node, nodes, packet, sim};
+pub use {lab, live, measure, node, nodes, packet, plot, sim};

@@ -1,10 +1,15 @@
-//! The command `wire` with one more kind of node, `every-nth`.
+//! The command `wire` with one more kind of node, `every-nth`, and one more instrument, `[silence]`.
+
+mod silence;
 
 use wireline::node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use wireline::{ConfigError, Registry};
 
 fn main() -> std::process::ExitCode {
-    wireline::main(Registry::standard().with("every-nth", |config, _| EveryNth::new(config)))
+    let registry = Registry::standard()
+        .with("every-nth", |config, _| EveryNth::new(config))
+        .with_instrument(silence::Silence::default);
+    wireline::main(registry)
 }
 
 /// The keys of a node.

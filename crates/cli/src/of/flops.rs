@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output, picture};
-use lab::flops::{Device as Measured, Runs, figure};
+use flops::{Device as Measured, Runs, Tests, figure};
 use lab::{Options, World};
 use node::{Rate, Time};
 use openflow::version::Version;
@@ -237,8 +237,10 @@ impl Flops {
                 stdout.write(report.json().as_bytes())?;
             }
             losses.add(&report);
-            reports.extend(report.flops.iter().cloned());
-            runs.add(report.flops);
+            let tests = report.section::<Tests>();
+            let tests = tests.map_or(Vec::new(), |tests| tests.0.clone());
+            reports.extend(tests.iter().cloned());
+            runs.add(tests);
             if live::signal::stop_requested() {
                 break;
             }
@@ -247,14 +249,14 @@ impl Flops {
             }
         }
         let lines = match self.runs {
-            1 => lab::flops::lines(&reports),
+            1 => flops::lines(&reports),
             _ => runs.lines(),
         };
         let text = match (self.json, self.runs) {
             (true, 1) => String::new(),
             (true, _) => lines.iter().map(|line| format!("{line}\n")).collect(),
-            (false, 1) => lab::flops::verdict(&reports) + &lab::flops::text(&reports),
-            (false, _) => lab::flops::verdict(&reports) + &runs.text(),
+            (false, 1) => flops::verdict(&reports) + &flops::text(&reports),
+            (false, _) => flops::verdict(&reports) + &runs.text(),
         };
         let mut text = match self.json {
             true => text,

@@ -7,6 +7,7 @@ use super::watch::{News, Sample, Watch};
 use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
+use ::lab::instruments::clocks::Clocks;
 use ::lab::{Options, Registry, Report, Session, World};
 use anyhow::Context;
 use live::signal::stop_requested;
@@ -119,8 +120,14 @@ impl Sync {
         watched: Vec<Watched>,
         file: &Path,
     ) -> anyhow::Result<bool> {
-        let mut all = report.clocks();
-        all.retain(|(node, _)| self.node.as_ref().is_none_or(|only| *only == node.name));
+        let clocks = report.section::<Clocks>();
+        let all = clocks.into_iter().flat_map(Clocks::all);
+        let all = all.filter_map(|(name, clock)| {
+            let mut nodes = report.outcome.nodes.iter();
+            Some((nodes.find(|node| node.name == *name)?, clock))
+        });
+        let is_wanted = |name: &String| self.node.as_ref().is_none_or(|only| only == name);
+        let all: Vec<_> = all.filter(|(node, _)| is_wanted(&node.name)).collect();
         let place = file.display();
         match &self.node {
             _ if !all.is_empty() => {}

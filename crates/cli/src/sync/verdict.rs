@@ -5,7 +5,8 @@ use super::method::{about_bound, about_stamps, count, name};
 use super::report::{Reported, draw, length, machine, signed, signed_64};
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use ::lab::{clock_reports, table};
+use ::lab::instruments::clocks;
+use ::lab::table;
 use live::world::PortsOutcome;
 use measure::clock::{ClockReport, Deviations};
 use node::Time;
@@ -85,7 +86,7 @@ impl Found<'_> {
                 "machine_ps": told.last.map(|it| machine(&it)),
                 "drift_ppt": told.last.map(|it| it.drift_ppt),
                 "truth_known": self.in_lab() || command.master_on.is_some(),
-                "clock": clock_reports::json(&node.name, clock),
+                "clock": clocks::json(&node.name, clock),
             });
             let pairs = node.counters.iter().chain(&node.drops);
             line["counters"] = pairs

@@ -51,3 +51,6 @@ read = p4.ReadRequest(device_id=device)
 read.entities.add().table_entry.table_id = table.preamble.id
 print(sum(len(answer.entities) for answer in stub.Read(read)), "entries")
 messages.put(None)
+# Left open, the channel sometimes keeps grpc from ending with the interpreter.
+for _ in answers:
+    pass

@@ -29,7 +29,8 @@ class Router(BaseTest):
         self.stub = p4runtime_pb2_grpc.P4RuntimeStub(self.channel)
         self.requests, self.answers = queue.Queue(), queue.Queue()
         stream = self.stub.StreamChannel(iter(self.requests.get, None))
-        threading.Thread(target=self.listen, args=(stream,), daemon=True).start()
+        self.listener = threading.Thread(target=self.listen, args=(stream,), daemon=True)
+        self.listener.start()
         offer = p4rt.StreamMessageRequest()
         offer.arbitration.device_id = 1
         offer.arbitration.election_id.low = 1
@@ -43,6 +44,8 @@ class Router(BaseTest):
         for entity in reversed(self.written):
             self.update(p4rt.Update.DELETE, entity)
         self.requests.put(None)
+        # A stream that is open while the interpreter ends sometimes keeps grpc from ending.
+        self.listener.join(10)
         self.channel.close()
         BaseTest.tearDown(self)
 

@@ -26,14 +26,11 @@ pub(super) fn kinds() -> Vec<Kind> {
             |config: &mut ntp::Config| &mut config.seed,
             ntp::Ntp::new,
         ),
-        Kind {
-            has_peers: true,
-            ..Kind::seeded(
-                "huygens",
-                |config: &mut huygens::Config| &mut config.seed,
-                huygens::Huygens::new,
-            )
-        },
+        Kind::seeded(
+            "huygens",
+            |config: &mut huygens::Config| &mut config.seed,
+            huygens::Huygens::new,
+        ),
         Kind::of("covert", |config, context| {
             // Messages that it reads become notes of the report, each once.
             let notes = context.notes().clone();

@@ -1,6 +1,7 @@
 //! Hosts, and the programs that run on them.
 
 use crate::fault::{Fault, did_you_mean};
+use crate::instruments::pings::Pings;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::tree::{Value, What};
 use hosts::pinger::Pinger;
@@ -96,7 +97,8 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let read: hosts::host::Config = config.read()?;
     let refused = |refused| at_key(&config, refused);
     let seed = seed.unwrap_or(context.seed);
-    let Some(questions) = context.questions else {
+    let pings = context.service::<Pings>();
+    let Some(questions) = pings.map(|pings| pings.of(context.node().0)) else {
         return hosts::host::make(read, programs, seed).map_err(refused);
     };
     let host = hosts::host::make(read.clone(), programs, seed).map_err(refused)?;

@@ -1,11 +1,8 @@
 //! What came of a run in one line, and the figures that it is made of.
 
 use super::Report;
-use crate::bandwidth;
 use crate::flows::{rate, short};
-use crate::offsets::{Offsets, given_up};
 use crate::table::{number, percent, time};
-use measure::clock::ClockReport;
 use node::outcome::{Times, Verdict};
 use node::{Flow, Time};
 use serde_json::{Value, json};
@@ -40,16 +37,12 @@ pub struct Headline {
     pub busiest: Option<Busiest>,
     /// Frames that nodes and links gave up.
     pub drops: u64,
-    /// What probers found.
-    pub available: Option<Available>,
-    /// Where counters of DTP are looked at: the greatest offset of neighbours, ticks, and how many offsets were over the bound.
-    pub clocks: Option<(u128, u64)>,
-    /// Peers that ports with DTP gave up.
-    pub given_up: u64,
+    /// What the sections of the report say in a line, in their order.
+    pub sections: Vec<String>,
+    /// The same for programs.
+    pub(crate) figures: Vec<(&'static str, Value)>,
     /// What nodes that watch over something say.
     pub verdicts: Vec<Verdict>,
-    /// Clocks that are set over the network and were compared with the world's time.
-    pub set_clocks: Option<SetClocks>,
     /// Names of programs that failed, and how many programs there were.
     pub failed: (Vec<String>, u64),
     /// Conversations in which no byte of users' data arrived, of hosts' programs that send some.
@@ -60,111 +53,6 @@ pub struct Headline {
     pub questions: Option<[u64; 2]>,
     /// Whether no frame was given to any link.
     pub silent: bool,
-}
-
-/// Clocks that are set over the network, and how far off they were.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SetClocks {
-    /// How many.
-    pub count: u64,
-    /// The most that one was off, ahead or behind.
-    pub worst: Time,
-    /// How often one was farther off than the bound that it knew.
-    pub over_bound: u64,
-}
-
-impl SetClocks {
-    fn of(report: &Report) -> Option<SetClocks> {
-        let clocks = report.outcome.nodes.iter();
-        let clocks = clocks.filter_map(|node| node.extensions.get::<ClockReport>());
-        let clocks: Vec<_> = clocks.filter(|clock| clock.error.count > 0).collect();
-        let worst = clocks.iter().map(|clock| clock.error.greatest()).max()?;
-        Some(SetClocks {
-            count: clocks.len() as u64,
-            worst,
-            over_bound: clocks.iter().map(|clock| clock.over_bound).sum(),
-        })
-    }
-
-    fn text(&self) -> String {
-        let over = match self.over_bound {
-            0 => String::new(),
-            1 => ", over a bound once".into(),
-            over => format!(", over their bounds {} times", number(over)),
-        };
-        let worst = short(self.worst);
-        match self.count {
-            1 => format!("clock at most {worst} off{over}"),
-            count => format!("{} clocks at most {worst} off{over}", number(count)),
-        }
-    }
-}
-
-/// What probers found of available bandwidth.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Available {
-    /// Samples without an answer, and of how many.
-    pub unanswered: [u64; 2],
-    /// Probers and methods with an answer; of each the mean of its answers.
-    pub count: u64,
-    /// The mean of those, bits a second.
-    pub mean: f64,
-    /// Where it is known: the mean of the truth, of by how much the means were off, and the most that one was.
-    pub truth: Option<f64>,
-    /// With its sign.
-    pub error: Option<f64>,
-    /// Without.
-    pub worst: Option<f64>,
-}
-
-impl Available {
-    fn of(report: &Report) -> Option<Available> {
-        let all = bandwidth::summaries(&report.estimates);
-        let samples: u64 = all.iter().map(|one| one.samples).sum();
-        let answers: u64 = all.iter().map(|one| one.answers).sum();
-        let answered = || all.iter().filter(|one| one.answers > 0);
-        let count = answered().count();
-        let mean = |values: Vec<f64>| {
-            let sum: f64 = values.iter().sum();
-            (!values.is_empty()).then(|| sum / values.len() as f64)
-        };
-        let errors = || answered().filter_map(bandwidth::Summary::error);
-        (samples > 0).then(|| Available {
-            unanswered: [samples - answers, samples],
-            count: count as u64,
-            mean: mean(answered().map(|one| one.mean).collect()).unwrap_or(0.0),
-            truth: mean(answered().filter_map(|one| one.truth).collect()),
-            error: mean(errors().collect()),
-            worst: errors().map(f64::abs).reduce(f64::max),
-        })
-    }
-
-    fn text(&self) -> String {
-        let [none, all] = self.unanswered.map(number);
-        let mut text = match (self.count, self.truth, self.worst) {
-            (0, ..) => return format!("no available bandwidth found in {all} samples"),
-            (1, Some(truth), _) => {
-                format!(
-                    "available bandwidth {}, true {}",
-                    rate(self.mean),
-                    rate(truth)
-                )
-            }
-            (1, ..) => format!("available bandwidth {}", rate(self.mean)),
-            (count, Some(_), Some(worst)) => {
-                format!(
-                    "{} available bandwidths, off by {} at most",
-                    number(count),
-                    rate(worst)
-                )
-            }
-            (count, ..) => format!("{} available bandwidths", number(count)),
-        };
-        if self.unanswered[0] > 0 {
-            text += &format!(", {none} of {all} samples without an answer");
-        }
-        text
-    }
 }
 
 /// A direction of a link that was busy.
@@ -189,6 +77,7 @@ impl Headline {
     /// Of a report.
     #[must_use]
     pub fn of(report: &Report) -> Headline {
+        let sections = || report.sections.iter();
         let mut headline = Headline {
             busiest: busiest(report),
             drops: report
@@ -197,13 +86,13 @@ impl Headline {
                 .filter(|(_, what, _)| !NO_DROPS.contains(&what.as_str()))
                 .map(|(.., count)| count)
                 .sum(),
-            available: Available::of(report),
-            clocks: report.offsets.as_ref().and_then(Offsets::greatest),
-            given_up: given_up(&report.outcome.nodes)
-                .map(|(_, peers)| peers)
-                .sum(),
+            sections: sections()
+                .filter_map(|section| section.headline())
+                .collect(),
+            figures: sections()
+                .flat_map(|section| section.headline_json())
+                .collect(),
             verdicts: report.verdicts().cloned().collect(),
-            set_clocks: SetClocks::of(report),
             failed: failed(report),
             unsent: report.unsent,
             silent: (report.outcome.links.iter().flatten())
@@ -339,23 +228,7 @@ impl Headline {
     pub fn text(&self) -> String {
         let mut parts = self.wrong();
         parts.extend(self.verdicts.iter().map(|one| one.told.clone()));
-        parts.extend(self.set_clocks.as_ref().map(SetClocks::text));
-        parts.extend(self.available.as_ref().map(Available::text));
-        if let Some((greatest, over)) = self.clocks {
-            let over = match over {
-                0 => "never over the bound".into(),
-                1 => "over the bound once".into(),
-                over => format!("over the bound {} times", number(over)),
-            };
-            parts.push(format!(
-                "clocks of neighbours at most {greatest} ticks apart, {over}"
-            ));
-        }
-        match self.given_up {
-            0 => {}
-            1 => parts.push("1 DTP peer given up".into()),
-            peers => parts.push(format!("{} DTP peers given up", number(peers))),
-        }
+        parts.extend(self.sections.iter().cloned());
         match (self.arrived, self.sent) {
             (Some(arrived), Some(sent)) => {
                 let place = match self.elsewhere && arrived < sent {
@@ -426,7 +299,7 @@ impl Headline {
     /// The same for programs.
     pub(crate) fn json(&self) -> Value {
         let busiest = self.busiest.as_ref();
-        json!({
+        let mut object = json!({
             "arrived": self.arrived, "sent": self.sent, "in_flight": self.in_flight,
             "delay_min_mean_ps": self.delay_ps.map(|ps| ps[0]),
             "delay_max_mean_ps": self.delay_ps.map(|ps| ps[1]),
@@ -435,18 +308,15 @@ impl Headline {
             "busiest": busiest.map(|link| json!({
                 "link": link.way, "busy": link.share, "bottleneck": link.is_bottleneck,
             })),
-            "available": self.available.as_ref().map(|found| json!({
-                "mean": found.mean, "true": found.truth, "error": found.error, "worst_error": found.worst,
-                "unanswered": found.unanswered[0], "samples": found.unanswered[1],
-            })),
             "drops": self.drops, "nothing_sent": self.silent, "failed_programs": self.failed.0,
             "flows_without_data": self.fruitless, "replayed_packets_not_sent": self.unsent,
             "questions_unanswered": self.questions.map(|questions| questions[0]),
-            "clocks_worst_error_ps": self.set_clocks.map(|clocks| clocks.worst.as_ps()),
             "verdicts": self.verdicts.iter().map(|one| json!({ "holds": one.holds, "told": one.told })).collect::<Vec<_>>(),
-            "clocks_apart_ticks": self.clocks.map(|clocks| clocks.0 as u64), "clocks_over_bound": self.clocks.map(|clocks| clocks.1),
-            "clocks_given_up": self.clocks.map(|_| self.given_up),
-        })
+        });
+        for (key, value) in &self.figures {
+            object[*key] = value.clone();
+        }
+        object
     }
 }
 

@@ -5,9 +5,8 @@ use crate::capture_file::TimeBase;
 use crate::error::LabError;
 use crate::fault::nearest;
 use crate::host_names;
-use crate::offsets::Watched;
+use crate::instruments::pings::{Answer, Pings};
 use crate::options::Options;
-use crate::pings::{Answer, Pings};
 use crate::plan::{Lab, LinkPlan, Resolution};
 use crate::report::Report;
 use crate::table::{Table, cells, number, percent};
@@ -139,7 +138,7 @@ impl<'a> Session<'a> {
         let out = options.out.as_ref().unwrap_or(&options.folder);
         let mut stage = Stage::new(lab, World::Sim, out, options.dry, time_base)?;
         let pings = Pings::default();
-        stage.pings = Some(pings.clone());
+        stage.services.provide(pings.clone());
         let graph = stage.graph(lab, options, World::Sim, None)?;
         let duration = options.duration.or(lab.duration);
         let simulation = sim::Options {
@@ -148,7 +147,7 @@ impl<'a> Session<'a> {
             taps: stage.taps(lab),
             bits: stage.bit_taps(lab),
             queues: stage.queue_taps(lab),
-            clocks: stage.offsets.as_ref().map(Watched::tap),
+            clocks: stage.clock_tap(),
             ..sim::Options::default()
         };
         Ok(Session {
@@ -229,7 +228,7 @@ impl<'a> Session<'a> {
     /// Whether somebody wants it to stop, or the last test of OFLOPS or estimate is done.
     fn is_over(&self) -> bool {
         let tests = self.lab.tests();
-        tests > 0 && self.stage.tests_done(tests)() || self.options.stop.is_some_and(|stop| stop())
+        tests > 0 && self.stage.is_done()() || self.options.stop.is_some_and(|stop| stop())
     }
 
     /// Pings one host from another: a question at this time, and what happens until its answer, or for a second.
@@ -420,13 +419,9 @@ impl<'a> Session<'a> {
 
     /// All that was measured so far.
     pub fn report(&self) -> Report {
-        report(
-            self.lab,
-            World::Sim,
-            Ran::from(&self.sim),
-            &self.stage,
-            Vec::new(),
-        )
+        let ran = Ran::from(&self.sim);
+        let sections = self.stage.sections(self.lab, World::Sim, &ran.outcome);
+        report(self.lab, World::Sim, ran, &self.stage, sections, Vec::new())
     }
 
     /// Ends the run, writes captures and plots, and tells what came of it.

@@ -1,26 +1,26 @@
 //! What stands around the graph of a run: who looks at links, captures, and what nodes tell.
 
 use super::{behind, put_behind};
-use crate::bandwidth::Estimates;
 use crate::block_capture::BlockCapture;
 use crate::capture_file::{CaptureFile, TimeBase};
 use crate::error::LabError;
-use crate::flops::Measured;
 use crate::kind::Context;
-use crate::offsets::{self, Watched};
 use crate::options::Options;
-use crate::pings::Pings;
+use crate::plan::instrument::{Attachments, Finished, Measurement, Section};
 use crate::plan::{Lab, Location};
 use crate::realtime::PortNodes;
 use crate::replay::Notes;
+use crate::services::Services;
 use crate::timeline::{Queue, Timeline};
-use crate::watch::{Arrivals, Passes, Shared, Watch};
+use crate::watch::{Arrivals, Shared, Watch};
 use crate::world::World;
 use measure::statistics::Statistics;
 use node::outcome::Tap;
 use node::random::seed_of;
-use node::{Graph, Time};
+use node::{Graph, NodeId, Outcome, Sublayer, Time};
+use nodes::dtp::Device;
 use parking_lot::Mutex;
+use sim::ClockTap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -34,12 +34,12 @@ pub(super) struct Stage {
     pub(super) keeps: Vec<Arc<Mutex<CaptureFile>>>,
     pub(super) bits: Vec<Arc<Mutex<BlockCapture>>>,
     pub(super) notes: Notes,
-    pub(super) measured: Measured,
-    pub(super) estimates: Estimates,
-    /// Who asks hosts to ping others, if anybody does.
-    pub(super) pings: Option<Pings>,
-    /// Who looks at the clocks, if any are kept.
-    pub(super) offsets: Option<Watched>,
+    /// The services that instruments offer to nodes, and the session its own.
+    pub(super) services: Services,
+    measurements: Arc<[Box<dyn Measurement>]>,
+    /// The instruments' observers, until the world has them.
+    taps: Vec<Tap>,
+    clocks: Option<ClockTap>,
 }
 
 impl Stage {
@@ -55,9 +55,6 @@ impl Stage {
             if let Location::Node(node) = view.location {
                 watch.statistics = Statistics::new(lab.nodes[node].planned.stream);
             }
-        }
-        for view in lab.journeys.iter().flatten() {
-            watches[*view].passes = Some(Passes::default());
         }
         let (mut keeps, mut bits) = (Vec::new(), Vec::new());
         if !dry {
@@ -80,19 +77,20 @@ impl Stage {
                 keeps.push(keep);
             }
         }
-        let estimates = world.is_simulated() && lab.nodes.iter().any(|plan| plan.kind.estimates);
-        let links = lab.links.iter().filter(|_| estimates);
-        let links = links.map(|plan| (&plan.names, &plan.link.channels));
+        let mut attachments = Attachments::new(lab, world);
+        let instruments = lab.instruments.iter();
+        let measurements = instruments.filter_map(|instrument| instrument.attach(&mut attachments));
+        let measurements: Vec<_> = measurements.collect();
         let share = |watch| Shared(Arc::new(Mutex::new(watch)));
         Ok(Stage {
             watches: watches.into_iter().map(share).collect(),
             keeps,
             bits,
-            offsets: Watched::of(lab),
             notes: Notes::default(),
-            measured: Measured::default(),
-            estimates: Estimates::new(links),
-            pings: None,
+            services: attachments.services,
+            measurements: measurements.into(),
+            taps: attachments.taps,
+            clocks: attachments.clocks,
         })
     }
 
@@ -129,12 +127,11 @@ impl Stage {
                 recorder,
                 folder: Some(folder),
                 notes: self.notes.of(index),
-                measured: self.measured.clone(),
-                estimates: self.estimates.of(index, &plan.name),
+                node: (index, &plan.name),
+                services: self.services.clone(),
                 live: world == World::Live,
                 alone: false,
                 keeps: false,
-                questions: self.pings.as_ref().map(|pings| pings.of(index)),
                 seed: seed_of(lab.seed, "node", &[&plan.name]),
             });
             let node = node.map_err(|fault| LabError::Node {
@@ -148,39 +145,60 @@ impl Stage {
             graph.add(plan.name.clone(), node);
         }
         graph.links = lab.links.iter().map(|plan| plan.link.clone()).collect();
-        graph.sublayers = offsets::sublayers(lab);
+        graph.sublayers = sublayers(lab);
         Ok(graph)
     }
 
-    pub(super) fn taps(&self, lab: &Lab) -> Vec<Tap> {
+    /// The observers of frames, those of instruments among them: once.
+    pub(super) fn taps(&mut self, lab: &Lab) -> Vec<Tap> {
         let views = lab.views.iter().zip(&self.watches);
         let taps = views.filter_map(|(view, watch)| {
             let Location::Link(link, direction) = view.location else {
                 return None;
             };
             let watch = watch.clone();
-            // Who it comes to has the counter.
-            let to = lab.links[link].link.ends[1 - direction.index()].node.0;
-            let watched = self.offsets.as_ref();
-            let counter = watched.and_then(|watched| watched.reader(to));
-            let see = Box::new(move |now: Time, frame: &node::Frame| {
-                let mut watch = watch.0.lock();
-                watch.see(now, frame);
-                watch.pass(frame, |at| counter.as_ref().and_then(|read| read(at)));
-            });
+            let see = Box::new(move |now: Time, frame: &node::Frame| watch.see(now, frame));
             Some(Tap {
                 link,
                 direction,
                 see,
             })
         });
-        taps.chain(self.estimates.taps()).collect()
+        let taps: Vec<Tap> = taps.collect();
+        let own = std::mem::take(&mut self.taps);
+        taps.into_iter().chain(own).collect()
     }
 
-    /// Whether there are as many tests and estimates by now as end the run.
-    pub(super) fn tests_done(&self, tests: usize) -> impl Fn() -> bool + Send + use<> {
-        let (measured, estimates) = (self.measured.clone(), self.estimates.clone());
-        move || measured.count() + estimates.count() >= tests && estimates.settled()
+    /// The observer of nodes' counters, if an instrument has one: once.
+    pub(super) fn clock_tap(&mut self) -> Option<ClockTap> {
+        self.clocks.take()
+    }
+
+    /// Whether all instruments have what they were to measure.
+    pub(super) fn is_done(&self) -> impl Fn() -> bool + Send + use<> {
+        let measurements = self.measurements.clone();
+        move || measurements.iter().all(|measurement| measurement.is_done())
+    }
+
+    /// The instruments' sections of the report, as far as the run has come.
+    pub(super) fn sections(
+        &self,
+        lab: &Lab,
+        world: World,
+        outcome: &Outcome,
+    ) -> Vec<Arc<dyn Section>> {
+        let mut sections = Vec::new();
+        for measurement in &*self.measurements {
+            let run = Finished {
+                lab,
+                world,
+                outcome,
+                sections: &sections,
+            };
+            let section = measurement.finish(&run);
+            sections.extend(section);
+        }
+        sections
     }
 
     /// Who looks at the queues of the links that are drawn.
@@ -245,4 +263,16 @@ impl Stage {
             },
         }
     }
+}
+
+/// Sublayers below the nodes of a lab.
+fn sublayers(lab: &Lab) -> Vec<(NodeId, Box<dyn Sublayer>)> {
+    let nodes = lab.nodes.iter().enumerate();
+    let devices = nodes.filter_map(|(node, plan)| {
+        let (config, _) = plan.dtp.as_ref()?;
+        let device = Device::new(config, plan.planned.properties.ports);
+        let device: Box<dyn Sublayer> = Box::new(device.expect("its keys were checked"));
+        Some((NodeId(node), device))
+    });
+    devices.collect()
 }

@@ -1,5 +1,6 @@
 //! What of a run is told in a number.
 
+use crate::instruments::bandwidth::Found;
 use crate::report::{Headline, Report};
 use node::Histogram;
 use std::str::FromStr;
@@ -171,10 +172,10 @@ impl Measure {
             Measure::Fairness => headline.fairness,
             Measure::Duration => Some(report.outcome.ended.as_ps() as f64),
             Measure::Available => {
-                let found = headline.available.as_ref()?;
+                let found = report.section::<Found>()?.available()?;
                 (found.count > 0).then_some(found.mean)
             }
-            Measure::AvailableError => headline.available.as_ref()?.error,
+            Measure::AvailableError => report.section::<Found>()?.available()?.error,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Counters that DTP keeps: as clocks among others, read by programs, and measured by.
 
+use lab::instruments::offsets::Offsets;
 use lab::{Options, Report, World};
 use serde_json::Value;
 
@@ -99,7 +100,7 @@ fn a_counter_that_joins_while_a_long_cable_is_measured_parts_nothing() {
         let kind = "kind = \"sink\"\ndtp = { log = 5000 }";
         let ahead = format!("kind = \"sink\"\ndtp = {{ start = {start} }}");
         let report = report(&row.replace(kind, &ahead));
-        let offsets = report.offsets.as_ref().unwrap();
+        let offsets = report.section::<Offsets>().unwrap();
         for pair in &offsets.pairs {
             assert!(pair.greatest() <= 9, "{start}: {:?}", pair.offsets);
         }

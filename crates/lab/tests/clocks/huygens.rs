@@ -1,6 +1,7 @@
 //! Clocks that coded probes set, in simulated time: what they believe, and what is true.
 
 use super::{clock, counter, is_held, node, run};
+use lab::instruments::mesh::NetworkEffect;
 use lab::{Options, World};
 use node::outcome::NodeOutcome;
 
@@ -215,7 +216,7 @@ fn mesh(peers: Option<&str>) -> lab::Report {
 #[test]
 fn a_mesh_of_noisy_pairs_is_nearer_to_the_truth_by_all_its_loops() {
     let report = mesh(None);
-    let effect = report.network_effect.as_ref().expect("it was asked for");
+    let effect = report.section::<NetworkEffect>().expect("it was asked for");
     assert_eq!((effect.windows, effect.unknown), (10, 0), "{effect:?}");
     let [pairs, pairs_by_all, clocks, clocks_by_all] = &effect.off;
     assert!(pairs.count > 280, "{effect:?}");
@@ -236,9 +237,8 @@ fn a_mesh_of_noisy_pairs_is_nearer_to_the_truth_by_all_its_loops() {
 
 #[test]
 fn a_chain_of_pairs_stays_as_it_was_found() {
-    let effect = mesh(Some("peers = [\"198.18.1.{n+1}\"]"))
-        .network_effect
-        .unwrap();
+    let report = mesh(Some("peers = [\"198.18.1.{n+1}\"]"));
+    let effect = report.section::<NetworkEffect>().unwrap();
     let [pairs, pairs_by_all, clocks, clocks_by_all] = &effect.off;
     assert!(pairs.count > 80 && pairs.rms_ps > 50.0, "{effect:?}");
     assert!(effect.changed_rms_ps < 1.0, "{effect:?}");
@@ -251,7 +251,7 @@ fn a_peer_that_is_not_there_keeps_no_other_waiting() {
     let report = mesh(Some("peers = [\"198.18.1.99\", \"198.18.1.{n+1}\"]"));
     let clock = clock(&report.outcome.nodes, "s0");
     assert_eq!(clock.state, "free running, measured against 1 of 2 peers");
-    let effect = report.network_effect.unwrap();
+    let effect = report.section::<NetworkEffect>().unwrap();
     assert!(effect.off[0].count > 80, "{effect:?}");
 }
 

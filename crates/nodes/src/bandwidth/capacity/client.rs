@@ -17,6 +17,11 @@ use packet::udpstp::{
 
 /// Between requests that nobody answers.
 const AGAIN: Time = Time::from_secs(1);
+/// From a server's answer that it has no room to the next request.
+const FULL_INTERVAL: Time = Time::from_ms(500);
+/// Time for which a client asks a server that has no room. A server may still have the client's test before this one: it ends a
+/// test 3 s after the last datagram, if that which confirmed the end was lost.
+const FULL_TIMEOUT: Time = Time::from_secs(4);
 /// A server that does not end the test so long after its time has gone wrong.
 const OVERTIME: Time = Time::from_ms(3_500);
 
@@ -111,6 +116,8 @@ pub struct Client {
     /// When a request is sent again, and when no more.
     ask: Option<Time>,
     until: Time,
+    /// When an answer that the server has no room is the end.
+    full_until: Time,
     /// When the server will have ended the test at the latest.
     latest: Time,
     /// A request, or what confirms the end.
@@ -142,6 +149,7 @@ impl Client {
             state: State::Setup,
             ask: Some(now),
             until: now + RECEIVE_TIMEOUT,
+            full_until: now + FULL_TIMEOUT,
             latest: Time::MAX,
             ready: None,
             least_round_trip: None,
@@ -384,6 +392,10 @@ impl Client {
             Some(SetupAnswer::BAD_MTU) if !self.changed[1] => {
                 self.settings.traditional_mtu = !self.settings.traditional_mtu;
                 (self.changed[1], self.ask) = (true, Some(now));
+            }
+            Some(SetupAnswer::FULL) if now < self.full_until => {
+                self.ask = Some(now + FULL_INTERVAL);
+                self.until = now + RECEIVE_TIMEOUT;
             }
             Some(answer) => self.over(End::Refused(answer, setup.version)),
         }

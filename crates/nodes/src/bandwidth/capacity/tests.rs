@@ -549,6 +549,42 @@ fn a_refusal_for_jumbo_datagrams_is_answered_by_asking_without() {
     assert_eq!(std::format!("{end}"), told);
 }
 
+/// The server may not know yet that the test before is over.
+#[test]
+fn a_server_without_room_is_asked_again_for_some_seconds() {
+    for free_after in [0, 1, 5, 100] {
+        let mut client = Client::new(Settings::default(), 7, CONTROL, false, CLOCK, Time::ZERO);
+        let (mut now, mut requests) = (Time::ZERO, 0);
+        while client.end().is_none() {
+            client.wake(now);
+            let mut request = Vec::new();
+            if let Some(transmit) = client.poll_transmit(now, &mut request) {
+                // It asks the test that it was granted.
+                if transmit.port == Some(TEST) {
+                    break;
+                }
+                let granted = match requests {
+                    count if count < free_after => Err(SetupAnswer::FULL),
+                    _ => Ok(granted(TEST)),
+                };
+                requests += 1;
+                let mut answer = Vec::new();
+                server::setup(&request, |_| granted, &mut answer).unwrap();
+                client.handle(now, CONTROL, &answer);
+            }
+            now = now + Time::from_ms(10);
+            assert!(now < Time::from_secs(5));
+        }
+        match free_after {
+            100 => {
+                assert_eq!(client.end(), Some(End::Refused(SetupAnswer::FULL, 20)));
+                assert!((4..10).contains(&requests), "{requests}");
+            }
+            _ => assert_eq!((client.end(), requests), (None, free_after + 1)),
+        }
+    }
+}
+
 #[test]
 fn a_server_refuses_what_it_cannot_do() {
     let answer = |change: fn(&mut Setup), granted: Result<server::Grant, SetupAnswer>| {

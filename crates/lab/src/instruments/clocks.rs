@@ -1,33 +1,152 @@
 //! What became of nodes' clocks: a table, a line, and JSON.
 
+use super::offsets::Offsets;
 use crate::flows::short;
-use crate::table::{cells, number};
+use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Section};
+use crate::table::{Table, cells, number};
+use crate::world::World;
 use measure::clock::{ClockReport, Deviations};
 use node::Time;
-use node::outcome::{NodeOutcome, Spread};
+use node::outcome::Spread;
 use serde_json::{Value, json};
+use std::fmt::{self, Write as _};
+use std::sync::Arc;
 
 /// Clocks that people are shown; programs get all.
 const SHOWN: usize = 64;
 
-/// Counters that DTP keeps, by the names of their nodes.
-type Counters = [(String, ClockReport)];
+/// The instrument: the clocks of nodes, which need no section.
+#[derive(Debug, Default)]
+pub(super) struct AllClocks;
 
-/// The table; empty without clocks. Counters of DTP stand there where others do: they have a table of their own.
-pub(crate) fn table(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
-    let own = nodes.iter();
-    let own = own.filter_map(|node| Some((&node.name, node.extensions.get::<ClockReport>()?)));
-    let mut clocks: Vec<_> = own.collect();
-    if clocks.is_empty() {
+impl Instrument for AllClocks {
+    fn attach(&self, _: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {
+        Some(Box::new(AllClocks))
+    }
+}
+
+impl Measurement for AllClocks {
+    fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
+        let nodes = run.outcome.nodes.iter();
+        let own = nodes.filter_map(|node| {
+            let clock = node.extensions.get::<ClockReport>()?;
+            Some((node.name.clone(), clock.clone()))
+        });
+        let counters = run.section::<Offsets>();
+        let clocks = Clocks {
+            own: own.collect(),
+            counters: counters.map_or(Vec::new(), |offsets| offsets.clocks.clone()),
+            world: run.world,
+        };
+        let is_empty = clocks.own.is_empty() && clocks.counters.is_empty();
+        (!is_empty).then(|| Arc::new(clocks) as Arc<dyn Section>)
+    }
+}
+
+/// The clocks of a run's nodes, each with the node's name.
+#[derive(Clone, Debug)]
+pub struct Clocks {
+    /// Clocks that messages set.
+    pub own: Vec<(String, ClockReport)>,
+    /// Counters of DTP.
+    pub counters: Vec<(String, ClockReport)>,
+    world: World,
+}
+
+impl Clocks {
+    /// All of them, counters last.
+    pub fn all(&self) -> impl Iterator<Item = &(String, ClockReport)> + Clone {
+        self.own.iter().chain(&self.counters)
+    }
+}
+
+impl Section for Clocks {
+    fn headline(&self) -> Option<String> {
+        SetClocks::of(self).map(|clocks| clocks.text())
+    }
+
+    fn headline_json(&self) -> Vec<(&'static str, Value)> {
+        let worst = SetClocks::of(self).map(|clocks| clocks.worst.as_ps());
+        vec![("clocks_worst_error_ps", json!(worst))]
+    }
+
+    fn write(&self, f: &mut String, _verbose: bool) -> fmt::Result {
+        let is_simulated = self.world.is_simulated();
+        let mut put = |lines: Vec<Vec<String>>, groups| match lines.is_empty() {
+            true => Ok(()),
+            false => {
+                let mut table = Table::new(lines);
+                table.groups = groups;
+                write!(f, "\n{table}")
+            }
+        };
+        let truth = match is_simulated {
+            true => "from simulated time",
+            false => "from this machine's counter",
+        };
+        put(table(self), groups(truth))?;
+        let truth = match is_simulated {
+            true => "in truth",
+            false => "by this machine's counter",
+        };
+        put(protocols(self), protocol_groups(truth))
+    }
+
+    fn json(&self) -> Vec<Value> {
+        self.all().map(|(node, clock)| json(node, clock)).collect()
+    }
+}
+
+/// Clocks that are set over the network, and how far off they were.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct SetClocks {
+    /// How many.
+    count: u64,
+    /// The most that one was off, ahead or behind.
+    worst: Time,
+    /// How often one was farther off than the bound that it knew.
+    over_bound: u64,
+}
+
+impl SetClocks {
+    fn of(clocks: &Clocks) -> Option<SetClocks> {
+        let clocks = clocks.own.iter().map(|(_, clock)| clock);
+        let clocks: Vec<_> = clocks.filter(|clock| clock.error.count > 0).collect();
+        let worst = clocks.iter().map(|clock| clock.error.greatest()).max()?;
+        Some(SetClocks {
+            count: clocks.len() as u64,
+            worst,
+            over_bound: clocks.iter().map(|clock| clock.over_bound).sum(),
+        })
+    }
+
+    fn text(&self) -> String {
+        let over = match self.over_bound {
+            0 => String::new(),
+            1 => ", over a bound once".into(),
+            over => format!(", over their bounds {} times", number(over)),
+        };
+        let worst = short(self.worst);
+        match self.count {
+            1 => format!("clock at most {worst} off{over}"),
+            count => format!("{} clocks at most {worst} off{over}", number(count)),
+        }
+    }
+}
+
+/// The table; empty without clocks that messages set. Counters of DTP stand there where such are: they have a table of
+/// their own.
+fn table(clocks: &Clocks) -> Vec<Vec<String>> {
+    if clocks.own.is_empty() {
         return Vec::new();
     }
-    clocks.extend(counters.iter().map(|(name, clock)| (name, clock)));
-    let all = clocks.len();
+    let clocks = clocks.all();
+    let all = clocks.clone().count();
     let mut lines = vec![cells(&[
         "clock", "state", "offsets", "last", "rms", "max", "last", "rms", "max", "last", "max",
         "over it", "delay", "steered",
     ])];
-    for (name, clock) in clocks.into_iter().take(SHOWN) {
+    for (name, clock) in clocks.take(SHOWN) {
         let mut line = vec![
             name.clone(),
             format!("{} {}", clock.protocol, clock.state),
@@ -56,7 +175,7 @@ pub(crate) fn table(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<Strin
 }
 
 /// Which columns are offsets from the master, which ones from the world's time, and which ones bounds.
-pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
+fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
     vec![
         (3, 3, "from its master"),
         (6, 3, truth),
@@ -65,14 +184,11 @@ pub(crate) fn groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
 }
 
 /// What each protocol has come to, where there are several: the worst clock of each.
-pub(crate) fn protocols(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<String>> {
-    let own = || {
-        nodes
-            .iter()
-            .filter_map(|node| node.extensions.get::<ClockReport>())
+fn protocols(clocks: &Clocks) -> Vec<Vec<String>> {
+    let clocks = || {
+        let clocks = clocks.all().map(|(_, clock)| clock);
+        clocks.filter(|clock| clock.error.count > 0)
     };
-    let clocks = || own().chain(counters.iter().map(|(_, clock)| clock));
-    let clocks = || clocks().filter(|clock| clock.error.count > 0);
     let mut names: Vec<&str> = clocks().map(|clock| clock.protocol).collect();
     names.sort_unstable();
     names.dedup();
@@ -126,7 +242,7 @@ pub(crate) fn protocols(nodes: &[NodeOutcome], counters: &Counters) -> Vec<Vec<S
 }
 
 /// Which columns of that are what the protocols have found, and which ones the truth.
-pub(crate) fn protocol_groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
+fn protocol_groups(truth: &'static str) -> Vec<(usize, usize, &'static str)> {
     vec![(2, 3, "as it has found"), (5, 3, truth)]
 }
 

@@ -1,5 +1,6 @@
 //! Who probes for available bandwidth, who reflects, and who makes probes of what applications send.
 
+use super::Estimates;
 use crate::fault::Fault;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::tree::Value;
@@ -10,24 +11,18 @@ use nodes::bandwidth::reflector::Reflector;
 use serde::de::DeserializeOwned;
 
 /// The kinds.
-pub(super) fn kinds() -> Vec<Kind> {
+pub(crate) fn kinds() -> Vec<Kind> {
     vec![
-        Kind {
-            estimates: true,
-            ..Kind::new("prober", |config, folder| {
-                let (_, read): (Said, Config) = read(config)?;
-                Ok(Planned {
-                    // Its last estimate ends the run, if all others have theirs.
-                    tests: read.method.0.len().saturating_mul(read.samples as usize),
-                    ..Planned::by(config, folder, make)?
-                })
+        Kind::new("prober", |config, folder| {
+            let (_, read): (Said, Config) = read(config)?;
+            Ok(Planned {
+                // Its last estimate ends the run, if all others have theirs.
+                tests: read.method.0.len().saturating_mul(read.samples as usize),
+                ..Planned::by(config, folder, make)?
             })
-        },
+        }),
         Kind::of("reflector", |config, _| Ok(Reflector::new(&config))),
-        Kind {
-            estimates: true,
-            ..Kind::made("middlebox", middlebox)
-        },
+        Kind::made("middlebox", middlebox),
     ]
 }
 
@@ -51,7 +46,8 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         // Another one for each node, as seeds are.
         read.session = context.seed as u16;
     }
-    let made = Prober::new(read, context.estimates.tell(path, published));
+    let estimates = Estimates::of(&context);
+    let made = Prober::new(read, estimates.tell(path, published));
     Ok(Box::new(made.map_err(|error| at_key(config, error))?))
 }
 
@@ -60,7 +56,8 @@ fn middlebox(config: &Value, context: Context<'_>) -> Made {
     if config.get("seed").is_none() {
         read.seed = context.seed;
     }
-    let tell = context.estimates.tell(path, published);
-    let made = Middlebox::new(read, tell, context.estimates.mark());
+    let estimates = Estimates::of(&context);
+    let tell = estimates.tell(path, published);
+    let made = Middlebox::new(read, tell, estimates.mark());
     Ok(Box::new(made.map_err(|error| at_key(config, error))?))
 }

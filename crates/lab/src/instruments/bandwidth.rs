@@ -5,12 +5,19 @@
 //! too little. The links of a path are those on which the probes were seen.
 
 mod figure;
+mod kinds;
 mod report;
+mod section;
 
-pub(crate) use report::{Summary, json, notes, summaries, table, verbose};
+pub(crate) use kinds::kinds;
+pub use report::Available;
+pub use section::Found;
 
+use crate::fault::Fault;
+use crate::kind::Context;
+use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use node::link::{FCS, MIN_WIRE_FRAME_LEN, PREAMBLE};
-use node::outcome::{Direction, Tap};
+use node::outcome::Direction;
 use node::{Channel, Frame, Rate, Time};
 use nodes::bandwidth::message::Message;
 use nodes::bandwidth::middlebox::{Mark, print};
@@ -58,29 +65,106 @@ pub struct Truth {
     pub to: Time,
 }
 
-/// Pictures of estimates.
+/// The instrument: the section `[bandwidth]`, which asks for pictures of estimates.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct Plan {
+pub(super) struct Bandwidth {
     /// Estimated over true.
-    pub figure: Option<String>,
+    figure: Option<String>,
     /// What the methods looked at, over the rates of trains.
-    pub points: Option<String>,
+    points: Option<String>,
     /// Of which probers; of all, if it does not say.
     #[serde(default)]
-    pub points_of: Vec<String>,
+    points_of: Vec<String>,
 }
 
-impl Plan {
-    /// The files that it writes.
-    pub fn files(&self) -> impl Iterator<Item = &String> {
-        self.figure.iter().chain(&self.points)
+/// Whether nodes of a kind estimate, so that the truth is of use.
+fn estimates(kind: &str) -> bool {
+    ["prober", "middlebox"].contains(&kind)
+}
+
+impl Instrument for Bandwidth {
+    fn sections(&self) -> &'static [&'static str] {
+        &["bandwidth"]
+    }
+
+    fn read(&mut self, reading: &mut Reading<'_>) {
+        let Some(section) = reading.value("bandwidth") else {
+            return;
+        };
+        match section.read() {
+            Ok(read) => *self = read,
+            Err(fault) => return reading.faults.push(fault),
+        }
+        for key in ["figure", "points"] {
+            if let Some(value) = section.get(key) {
+                let file: String = value.read().unwrap_or_default();
+                reading.file_name(&file, value, &["png", "svg"]);
+            }
+        }
+        for name in &self.points_of {
+            let node = reading.names.get(name);
+            if !node.is_some_and(|&node| estimates(&reading.lab.nodes[node].kind.name)) {
+                let message = format!("there is no prober called `{name}`");
+                let fault = Fault::new(section.span.clone(), message);
+                reading.faults.push(fault);
+            }
+        }
+    }
+
+    fn files(&self) -> Vec<String> {
+        self.figure.iter().chain(&self.points).cloned().collect()
+    }
+
+    fn attach(&self, attachments: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {
+        let lab = attachments.lab();
+        let nodes = || lab.nodes.iter().enumerate();
+        if !nodes().any(|(_, plan)| estimates(&plan.kind.name)) {
+            return None;
+        }
+        // On live ports the truth is unknown.
+        let links = lab.links.iter();
+        let links = links.filter(|_| attachments.world().is_simulated());
+        let links = links.map(|plan| (&plan.names, &plan.link.channels));
+        let estimates = Estimates::new(links);
+        estimates.observe(attachments);
+        attachments.provide(estimates.clone());
+        let probers = nodes().filter(|(_, plan)| plan.kind.name == "prober");
+        let wanted = probers.map(|(node, plan)| (node, plan.planned.tests));
+        Some(Box::new(Running {
+            pictures: self.clone(),
+            wanted: wanted.collect(),
+            estimates,
+        }))
+    }
+}
+
+/// The instrument in a run.
+struct Running {
+    pictures: Bandwidth,
+    /// The number of estimates of each node that makes a fixed one.
+    wanted: Vec<(usize, usize)>,
+    estimates: Estimates,
+}
+
+impl Measurement for Running {
+    fn is_done(&self) -> bool {
+        let made = |(node, wanted): &(usize, usize)| self.estimates.count(*node) >= *wanted;
+        self.wanted.iter().all(made) && self.estimates.settled()
+    }
+
+    fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
+        Some(Arc::new(Found {
+            all: self.estimates.all(),
+            pictures: self.pictures.clone(),
+            lab: run.lab.name.clone(),
+        }))
     }
 }
 
 /// The estimates of a run, which nodes and the report share.
 #[derive(Clone, Default)]
-pub(crate) struct Estimates {
+struct Estimates {
     lanes: Arc<Vec<Mutex<Lane>>>,
     /// What packets of applications that are probes are known by.
     marked: Arc<Marked>,
@@ -93,7 +177,7 @@ pub(crate) struct Estimates {
 
 impl Estimates {
     /// With a look at each direction of these links, of which the ends' names are given.
-    pub fn new<'a>(links: impl Iterator<Item = (&'a [String; 2], &'a [Channel; 2])>) -> Estimates {
+    fn new<'a>(links: impl Iterator<Item = (&'a [String; 2], &'a [Channel; 2])>) -> Estimates {
         let lanes = links.enumerate().flat_map(|(link, (names, channels))| {
             let lanes = Direction::BOTH.into_iter().filter_map(move |direction| {
                 let channel = &channels[direction.index()];
@@ -117,16 +201,18 @@ impl Estimates {
         }
     }
 
-    /// The same, for another node to add to.
-    pub fn of(&self, node: usize, name: &str) -> Estimates {
+    /// Those of a run, for a node to add to. A node that is only checked, or has no run around it, has its own.
+    fn of(context: &Context<'_>) -> Estimates {
+        let (node, name) = context.node();
+        let shared = context.service::<Estimates>().cloned();
         Estimates {
             of: (node, name.into()),
-            ..self.clone()
+            ..shared.unwrap_or_default()
         }
     }
 
     /// Who takes down what the node estimates.
-    pub fn tell(&self, path: Option<String>, published: Option<Rate>) -> Box<Tell> {
+    fn tell(&self, path: Option<String>, published: Option<Rate>) -> Box<Tell> {
         let store = self.clone();
         let (node, name) = self.of.clone();
         let path = path.unwrap_or_else(|| name.clone());
@@ -149,7 +235,7 @@ impl Estimates {
     }
 
     /// Who takes down which packets of applications are probes.
-    pub fn mark(&self) -> Box<Mark> {
+    fn mark(&self) -> Box<Mark> {
         let marked = self.marked.clone();
         Box::new(move |print, session, number| {
             marked.any.store(true, Ordering::Relaxed);
@@ -166,31 +252,26 @@ impl Estimates {
         passed.min_by(|one, other| one.available.total_cmp(&other.available))
     }
 
-    /// Who looks at the links.
-    pub fn taps(&self) -> impl Iterator<Item = Tap> + '_ {
-        (0..self.lanes.len()).map(|index| {
+    /// Has the links observed.
+    fn observe(&self, attachments: &mut Attachments<'_>) {
+        for index in 0..self.lanes.len() {
             let lanes = self.lanes.clone();
             let (link, direction) = lanes[index].lock().place;
             let (latest, marked) = (self.now.clone(), self.marked.clone());
-            let see = Box::new(move |now: Time, frame: &Frame| {
+            attachments.on_frame(link, direction, move |now, frame| {
                 latest.fetch_max(now.as_ps(), Ordering::Relaxed);
                 lanes[index].lock().see(frame, marked.probe(frame));
             });
-            Tap {
-                link,
-                direction,
-                see,
-            }
-        })
+        }
     }
 
-    /// How many there are.
-    pub fn count(&self) -> usize {
-        self.all.lock().values().map(Vec::len).sum()
+    /// How many there are of a node.
+    fn count(&self, node: usize) -> usize {
+        self.all.lock().get(&node).map_or(0, Vec::len)
     }
 
     /// Whether the truth is known of all so far: the links have been idle since, or are not about to be.
-    pub fn settled(&self) -> bool {
+    fn settled(&self) -> bool {
         let now = Time::from_ps(self.now.load(Ordering::Relaxed));
         let all = self.all.lock();
         let mut last = all.values().filter_map(|own| own.last());
@@ -201,7 +282,7 @@ impl Estimates {
     }
 
     /// Those so far, node by node.
-    pub fn all(&self) -> Vec<Estimated> {
+    fn all(&self) -> Vec<Estimated> {
         let all = self.all.lock();
         let all = all.values().flatten().cloned();
         all.map(|one| Estimated {
@@ -378,17 +459,4 @@ impl Lane {
 
 fn is_own(estimate: &Estimate, sequence: u32) -> bool {
     u64::from(sequence.wrapping_sub(estimate.first as u32)) < estimate.packets
-}
-
-/// The pictures that a plan asks for, each with its file.
-pub(crate) fn figures<'a>(
-    plan: &'a Plan,
-    all: &[Estimated],
-    name: &str,
-) -> Vec<(&'a str, ::plot::Figure)> {
-    let accuracy = plan.figure.iter();
-    let accuracy = accuracy.map(|file| (file.as_str(), figure::accuracy(all, name)));
-    let points = plan.points.iter();
-    let points = points.map(|file| (file.as_str(), figure::points(all, &plan.points_of, name)));
-    accuracy.chain(points).collect()
 }

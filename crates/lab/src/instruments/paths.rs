@@ -4,20 +4,134 @@
 //! report has of its error, on a straight line between two offsets. The difference of two such times is what these nodes would measure; the world's
 //! own difference is the truth.
 
-use crate::offsets::Watched;
+use super::offsets::Counters;
+use crate::expand::list;
+use crate::fault::Fault;
+use crate::fields::Fields;
+use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use crate::plan::{Lab, Location};
 use crate::table::{Table, cells, number};
-use crate::watch::{Pass, Shared};
 use measure::clock::ClockReport;
-use measure::compare::Identity;
+use measure::compare::{Identity, identity};
 use node::outcome::{Direction, NodeOutcome};
-use node::{Histogram, Time};
+use node::{Frame, Histogram, Time};
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use std::collections::HashMap;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+/// Maximum number of frames kept of a place.
+const MAX_PASSES: usize = 1 << 17;
+/// Bytes of payload by which a frame is recognised at the next place.
+const IDENTIFYING: usize = 128;
 
 /// What a clock's time is counted in: a tick of DTP, picoseconds.
 const TICK_PS: i128 = 6_400;
+
+/// The instrument: the sections `[[journeys]]`.
+#[derive(Debug, Default)]
+pub(super) struct Paths {
+    /// Of each, the views where frames come by one after the other.
+    paths: Vec<Vec<usize>>,
+}
+
+impl Instrument for Paths {
+    fn sections(&self) -> &'static [&'static str] {
+        &["journeys"]
+    }
+
+    fn read(&mut self, reading: &mut Reading<'_>) {
+        for section in list(reading.value("journeys"), "[[journeys]]", reading.faults) {
+            let mut fields = Fields::of(&section, "a table", reading.faults);
+            let views = reading.views(&mut fields);
+            let at_nodes = views.iter().filter(|&&view| {
+                let location = reading.lab.views[view].location;
+                matches!(location, Location::Node(_))
+            });
+            if at_nodes.count() > 0 || views.len() < 2 {
+                let message = "frames go from port to port: name two or more, in their order";
+                let fault = Fault::new(section.span.clone(), message);
+                reading.faults.push(fault.help("at = [\"a.0\", \"b.1\"]"));
+            }
+            fields.finish(reading.faults);
+            self.paths.push(views);
+        }
+    }
+
+    fn attach(&self, attachments: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {
+        let counters = attachments.service::<Counters>().cloned();
+        let lab = attachments.lab();
+        let mut places = Vec::new();
+        for &view in self.paths.iter().flatten() {
+            let Location::Link(link, direction) = lab.views[view].location else {
+                continue;
+            };
+            // The counter is that of the node to which the frame comes.
+            let to = lab.links[link].link.ends[1 - direction.index()].node.0;
+            let counter = counters.as_ref().and_then(|counters| counters.reader(to));
+            let passes = Arc::new(Mutex::new(Passes::default()));
+            places.push(passes.clone());
+            attachments.on_frame(link, direction, move |_, frame| {
+                let at = |time| counter.as_ref().and_then(|read| read(time));
+                passes.lock().add(frame, at);
+            });
+        }
+        let observed = Observed {
+            paths: self.paths.clone(),
+            places,
+            keeps_counters: counters.is_some(),
+        };
+        (!self.paths.is_empty()).then(|| Box::new(observed) as Box<dyn Measurement>)
+    }
+}
+
+/// A frame at a place.
+#[derive(Clone, Copy, Debug)]
+struct Pass {
+    identity: Identity,
+    /// Its first bit.
+    at: Time,
+    /// The counter of the node there at that time, if it keeps one.
+    counter: Option<u128>,
+}
+
+/// The first frames at a place.
+#[derive(Default)]
+struct Passes {
+    list: Vec<Pass>,
+    left_out: u64,
+}
+
+impl Passes {
+    fn add(&mut self, frame: &Frame, counter: impl FnOnce(Time) -> Option<u128>) {
+        if self.list.len() == MAX_PASSES {
+            self.left_out += 1;
+            return;
+        }
+        let at = frame.arrived();
+        self.list.push(Pass {
+            identity: identity(frame, IDENTIFYING),
+            at,
+            counter: counter(at),
+        });
+    }
+}
+
+/// The frames of a run.
+struct Observed {
+    paths: Vec<Vec<usize>>,
+    /// By place, path after path.
+    places: Vec<Arc<Mutex<Passes>>>,
+    /// Whether nodes keep counters of DTP.
+    keeps_counters: bool,
+}
+
+impl Measurement for Observed {
+    fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
+        Some(Arc::new(Journeys::of(self, run.lab, &run.outcome.nodes)))
+    }
+}
 
 /// What came of it.
 #[derive(Clone, Debug)]
@@ -77,17 +191,9 @@ struct Seen {
 }
 
 impl Journeys {
-    /// What the places have seen; `None` if the lab asks for none.
-    pub(crate) fn of(
-        lab: &Lab,
-        watches: &[Shared],
-        nodes: &[NodeOutcome],
-        dtp: Option<&Watched>,
-    ) -> Option<Journeys> {
-        let views: Vec<usize> = lab.journeys.iter().flatten().copied().collect();
-        if views.is_empty() {
-            return None;
-        }
+    /// From the frames at the places.
+    fn of(observed: &Observed, lab: &Lab, nodes: &[NodeOutcome]) -> Journeys {
+        let views: Vec<usize> = observed.paths.iter().flatten().copied().collect();
         let at = |view: usize| match lab.views[view].location {
             Location::Link(link, Direction::Forth) => lab.links[link].link.ends[1].node.0,
             Location::Link(link, Direction::Back) => lab.links[link].link.ends[0].node.0,
@@ -102,7 +208,7 @@ impl Journeys {
         };
         let clocks = places.iter().filter_map(|&node| clock(node));
         let mut protocols: Vec<&'static str> = clocks.map(|clock| clock.protocol).collect();
-        protocols.extend(dtp.map(|_| "dtp"));
+        protocols.extend(observed.keeps_counters.then_some("dtp"));
         protocols.sort_unstable();
         protocols.dedup();
         let shown = |node: usize, pass: &Pass, protocol: &str| match protocol {
@@ -121,13 +227,11 @@ impl Journeys {
         };
         let mut left_out = 0;
         let mut all: Vec<HashMap<Identity, Seen>> = Vec::new();
-        for (&view, &node) in views.iter().zip(&places) {
-            let watch = watches[view].0.lock();
-            let passes = watch.passes.as_ref();
-            left_out += passes.map_or(0, |passes| passes.left_out);
-            let passes = passes.map_or(&[][..], |passes| &passes.list);
+        for (passes, &node) in observed.places.iter().zip(&places) {
+            let passes = passes.lock();
+            left_out += passes.left_out;
             let mut seen = HashMap::new();
-            for pass in passes.iter().rev() {
+            for pass in passes.list.iter().rev() {
                 let by = protocols.iter().map(|protocol| shown(node, pass, protocol));
                 let entry = Seen {
                     at_ps: pass.at.as_ps().into(),
@@ -139,7 +243,7 @@ impl Journeys {
             all.push(seen);
         }
         let mut begin = 0;
-        let ways = lab.journeys.iter().flat_map(|way| {
+        let ways = observed.paths.iter().flat_map(|way| {
             let (first, last) = (begin, begin + way.len() - 1);
             begin += way.len();
             let whole = (way.len() > 2).then_some([first, last]);
@@ -150,11 +254,11 @@ impl Journeys {
             let names = ends.map(|index| lab.views[views[index]].label.clone());
             hop(names, ends.map(|index| &all[index]), &protocols)
         });
-        Some(Journeys {
+        Journeys {
             hops: hops.collect(),
             orders: orders(&all, &places, &protocols),
             left_out,
-        })
+        }
     }
 }
 
@@ -253,9 +357,8 @@ fn orders(
     orders.collect()
 }
 
-impl Journeys {
-    /// For people.
-    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+impl Section for Journeys {
+    fn write(&self, f: &mut String, _verbose: bool) -> fmt::Result {
         let mut lines = vec![cells(&[
             "frames from place to place",
             "by",
@@ -333,7 +436,7 @@ impl Journeys {
     }
 
     /// A line for each hop and protocol, and for each order.
-    pub(crate) fn json(&self) -> Vec<Value> {
+    fn json(&self) -> Vec<Value> {
         let hops = self.hops.iter().flat_map(|hop| {
             let (median, most, count) = hop.truth;
             hop.measured.iter().map(move |off| {

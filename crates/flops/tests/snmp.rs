@@ -1,6 +1,6 @@
 //! The SNMP client against the real snmpd, on loopback, with a configuration of its own.
 
-use lab::flops::agent::Snmp;
+use flops::agent::Snmp;
 use openflow::flops::{Agent, Value};
 use std::net::UdpSocket;
 use std::path::PathBuf;

@@ -1,6 +1,7 @@
 //! Figures 4.17 and 4.18 of paper 002, of what was estimated.
 
-use super::{Estimated, Summary, summaries};
+use super::Estimated;
+use super::report::{Summary, summaries};
 use ::plot::unit::rate_unit;
 use ::plot::{Axis, Figure, Panel, Series};
 

@@ -2,8 +2,10 @@
 //!
 //! Each window is one instant: its end, by the reference's clock. In simulated time it is known what all clocks showed then.
 
+use crate::fault::Fault;
+use crate::fields::Fields;
 use crate::flows::short;
-use crate::plan::Lab;
+use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use crate::table::{Table, cells, number};
 use measure::clock::{ClockReport, Mesh};
 use node::outcome::{NodeOutcome, Spread};
@@ -12,6 +14,82 @@ use nodes::huygens::mesh::{Pair, agree};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::fmt::{self, Write as _};
+use std::sync::Arc;
+
+/// The instrument: the section `[network_effect]`, if the file has one.
+#[derive(Debug, Default)]
+pub(super) struct MeshCorrection(Option<Plan>);
+
+/// How pairs of clocks are compared around loops.
+#[derive(Clone, Debug)]
+struct Plan {
+    /// The node with whose clock the others are compared.
+    reference: usize,
+    /// Windows that end before are not counted.
+    from: Time,
+}
+
+impl Instrument for MeshCorrection {
+    fn sections(&self) -> &'static [&'static str] {
+        &["network_effect"]
+    }
+
+    fn read(&mut self, reading: &mut Reading<'_>) {
+        let Some(section) = reading.value("network_effect") else {
+            return;
+        };
+        let (lab, faults) = (&*reading.lab, &mut *reading.faults);
+        let mut fields = Fields::of(section, "a table", faults);
+        let name: Option<String> = fields.optional("reference", faults);
+        let from = fields.optional("from", faults);
+        let is_one = |node: usize| {
+            let plan = &lab.nodes[node];
+            plan.kind.name == "huygens" && plan.config.get("peers").is_some()
+        };
+        let mut clocks = (0..lab.nodes.len()).filter(|&node| is_one(node));
+        let reference = match &name {
+            None => clocks.next(),
+            Some(name) => reading
+                .names
+                .get(name)
+                .copied()
+                .filter(|&node| is_one(node)),
+        };
+        self.0 = reference.map(|reference| Plan {
+            reference,
+            from: from.unwrap_or_default(),
+        });
+        if reference.is_none() {
+            let value = fields.value("reference");
+            let span = value.map_or(&section.span, |value| &value.span);
+            let message = match &name {
+                Some(name) => format!("`{name}` is no node of kind `huygens` with `peers`"),
+                None => "there is no node of kind `huygens` with `peers`".into(),
+            };
+            let fault = Fault::new(span.clone(), message);
+            faults.push(fault.help(
+                "peers = [\"198.18.0.2\"]: against whom a clock is measured; [] if only others ask",
+            ));
+        }
+        fields.finish(faults);
+    }
+
+    fn attach(&self, _: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {
+        let plan = self.0.clone()?;
+        Some(Box::new(plan))
+    }
+}
+
+impl Measurement for Plan {
+    fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
+        let reference = &run.lab.nodes[self.reference].name;
+        Some(Arc::new(NetworkEffect::of(
+            self,
+            reference,
+            &run.outcome.nodes,
+        )))
+    }
+}
 
 /// What has come of it.
 #[derive(Clone, Debug, Default)]
@@ -70,9 +148,8 @@ impl Sizes {
 }
 
 impl NetworkEffect {
-    /// By the reports of clocks; `None` if the lab does not ask for it.
-    pub(crate) fn of(lab: &Lab, nodes: &[NodeOutcome]) -> Option<NetworkEffect> {
-        let plan = lab.network_effect.as_ref()?;
+    /// By the reports of clocks.
+    fn of(plan: &Plan, reference_name: &str, nodes: &[NodeOutcome]) -> NetworkEffect {
         let mesh = |node: &NodeOutcome| node.extensions.get::<ClockReport>()?.mesh.clone();
         let meshes: Vec<Option<Box<Mesh>>> = nodes.iter().map(mesh).collect();
         let places = meshes.iter().enumerate();
@@ -139,18 +216,19 @@ impl NetworkEffect {
                 }
             }
         }
-        Some(NetworkEffect {
-            reference: lab.nodes[reference].name.clone(),
+        NetworkEffect {
+            reference: reference_name.into(),
             windows,
             unknown,
             left_out: meshes.iter().flatten().map(|mesh| mesh.left_out).sum(),
             changed_rms_ps: (changes.1 / changes.0.max(1) as f64).sqrt(),
             off: sizes.each_ref().map(Sizes::told),
-        })
+        }
     }
+}
 
-    /// For people.
-    pub(crate) fn write(&self, f: &mut String) -> fmt::Result {
+impl Section for NetworkEffect {
+    fn write(&self, f: &mut String, _verbose: bool) -> fmt::Result {
         let head = ["around loops", "offsets", "rms", "median", "99 %", "max"];
         let mut lines = vec![cells(&head)];
         let time = |time: Time| match time {
@@ -195,7 +273,7 @@ impl NetworkEffect {
     }
 
     /// A line for each kind of offsets.
-    pub(crate) fn json(&self) -> Vec<Value> {
+    fn json(&self) -> Vec<Value> {
         let lines = WHAT.into_iter().zip(&self.off);
         let lines = lines.map(|((_, what), off)| {
             json!({

@@ -1,16 +1,82 @@
 //! Estimates as tables, a line and JSON.
 
 use super::Estimated;
-use crate::flows::short;
+use crate::flows::{rate, short};
 use crate::table::{cells, number, time};
 use ::plot::unit::rate_unit;
 use node::Time;
 use nodes::bandwidth::estimate::Method;
 use serde_json::{Value, json};
 
+/// What probers found of available bandwidth.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Available {
+    /// Samples without an answer, and of how many.
+    pub unanswered: [u64; 2],
+    /// Probers and methods with an answer; of each the mean of its answers.
+    pub count: u64,
+    /// The mean of those, bits a second.
+    pub mean: f64,
+    /// Where it is known: the mean of the truth, of by how much the means were off, and the most that one was.
+    pub truth: Option<f64>,
+    /// With its sign.
+    pub error: Option<f64>,
+    /// Without.
+    pub worst: Option<f64>,
+}
+
+impl Available {
+    pub(super) fn of(all: &[Summary]) -> Option<Available> {
+        let samples: u64 = all.iter().map(|one| one.samples).sum();
+        let answers: u64 = all.iter().map(|one| one.answers).sum();
+        let answered = || all.iter().filter(|one| one.answers > 0);
+        let count = answered().count();
+        let mean = |values: Vec<f64>| {
+            let sum: f64 = values.iter().sum();
+            (!values.is_empty()).then(|| sum / values.len() as f64)
+        };
+        let errors = || answered().filter_map(Summary::error);
+        (samples > 0).then(|| Available {
+            unanswered: [samples - answers, samples],
+            count: count as u64,
+            mean: mean(answered().map(|one| one.mean).collect()).unwrap_or(0.0),
+            truth: mean(answered().filter_map(|one| one.truth).collect()),
+            error: mean(errors().collect()),
+            worst: errors().map(f64::abs).reduce(f64::max),
+        })
+    }
+
+    pub(super) fn text(&self) -> String {
+        let [none, all] = self.unanswered.map(number);
+        let mut text = match (self.count, self.truth, self.worst) {
+            (0, ..) => return format!("no available bandwidth found in {all} samples"),
+            (1, Some(truth), _) => {
+                format!(
+                    "available bandwidth {}, true {}",
+                    rate(self.mean),
+                    rate(truth)
+                )
+            }
+            (1, ..) => format!("available bandwidth {}", rate(self.mean)),
+            (count, Some(_), Some(worst)) => {
+                format!(
+                    "{} available bandwidths, off by {} at most",
+                    number(count),
+                    rate(worst)
+                )
+            }
+            (count, ..) => format!("{} available bandwidths", number(count)),
+        };
+        if self.unanswered[0] > 0 {
+            text += &format!(", {none} of {all} samples without an answer");
+        }
+        text
+    }
+}
+
 /// What a prober found by one method.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Summary {
+pub(super) struct Summary {
     /// The prober, and by which method.
     pub node: String,
     pub method: Method,
@@ -35,7 +101,7 @@ pub struct Summary {
 }
 
 /// What the probers found, one after the other, by each method.
-pub(crate) fn summaries(all: &[Estimated]) -> Vec<Summary> {
+pub(super) fn summaries(all: &[Estimated]) -> Vec<Summary> {
     let mut keys: Vec<(&str, Method)> = Vec::new();
     for one in all {
         let key = (&one.node[..], one.estimate.method);
@@ -98,7 +164,7 @@ impl Summary {
 }
 
 /// The table; empty without estimates.
-pub(crate) fn table(summaries: &[Summary]) -> Vec<Vec<String>> {
+pub(super) fn table(summaries: &[Summary]) -> Vec<Vec<String>> {
     if summaries.is_empty() {
         return Vec::new();
     }
@@ -159,7 +225,7 @@ fn size(bytes: f64) -> String {
 }
 
 /// Why there is no answer, each prober's first reason.
-pub(crate) fn notes(all: &[Estimated], summaries: &[Summary]) -> Vec<String> {
+pub(super) fn notes(all: &[Estimated], summaries: &[Summary]) -> Vec<String> {
     let without = summaries.iter().filter(|one| one.answers < one.samples);
     let notes = without.filter_map(|one| {
         let is_one = |other: &&Estimated| {
@@ -178,7 +244,7 @@ pub(crate) fn notes(all: &[Estimated], summaries: &[Summary]) -> Vec<String> {
 }
 
 /// Each estimate.
-pub(crate) fn verbose(all: &[Estimated]) -> Vec<Vec<String>> {
+pub(super) fn verbose(all: &[Estimated]) -> Vec<Vec<String>> {
     if all.is_empty() {
         return Vec::new();
     }
@@ -210,7 +276,7 @@ pub(crate) fn verbose(all: &[Estimated]) -> Vec<Vec<String>> {
 }
 
 /// An estimate.
-pub(crate) fn json(one: &Estimated) -> Value {
+pub(super) fn json(one: &Estimated) -> Value {
     let estimate = &one.estimate;
     let interval = estimate.answer.estimate;
     let truth = one.truth.as_ref();

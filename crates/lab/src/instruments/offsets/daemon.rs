@@ -5,12 +5,15 @@
 //! figures are the lab's: a least time, what is added to it by an exponential law, and now and then a longer wait.
 
 use super::TICK_PS;
-use crate::plan::DaemonPlan;
+use crate::fault::Fault;
+use crate::plan::instrument::Reading;
 use crate::table::{Table, cells};
+use crate::tree;
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
 use node::random::{Random, seed_of};
 use node::timekeeper::Timekeeper;
 use node::{Histogram, Time};
+use serde::Deserialize;
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
 
@@ -22,6 +25,66 @@ const TSC_PPM: f64 = 50.0;
 const POINTS: usize = 4_000;
 /// Parts of a tick of DTP that are told apart.
 const PARTS: f64 = 10.0;
+
+/// Programs that read nodes' counters behind PCI Express.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Config {
+    /// From one reading to the next.
+    pub every: Time,
+    /// Readings whose mean counts: 1 to 64.
+    pub window: usize,
+    /// The least time to the card, and back from there.
+    pub way: Time,
+    /// What is added to each way in the mean, by an exponential law.
+    pub jitter: Time,
+    /// How likely a way is to wait longer: 0 to 1.
+    pub spikes: f64,
+    /// Up to which time, evenly.
+    pub spike: Time,
+    /// Within so many ticks of the counter it was published to be, as it is read and smoothed.
+    pub within: [u32; 2],
+    /// What is drawn by lot comes from this.
+    pub seed: u64,
+    /// The picture.
+    pub file: Option<String>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            every: Time::from_us(50),
+            window: 10,
+            way: Time::from_ns(300),
+            jitter: Time::from_ns(25),
+            spikes: 0.01,
+            spike: Time::from_ns(400),
+            within: [16, 4],
+            seed: 1,
+            file: None,
+        }
+    }
+}
+
+impl Config {
+    /// Adds faults for values out of range in the table `value`.
+    pub fn check(&self, value: &tree::Value, reading: &mut Reading<'_>) {
+        let wrong = match self {
+            config if config.every == Time::ZERO => Some(("every", "more than 0")),
+            config if !(1..=64).contains(&config.window) => Some(("window", "1 to 64 readings")),
+            config if !(0.0..=1.0).contains(&config.spikes) => Some(("spikes", "0 to 1")),
+            _ => None,
+        };
+        if let Some((key, reason)) = wrong {
+            let span = value.get(key).map_or(&value.span, |value| &value.span);
+            let message = format!("`{key}` of a daemon is {reason}");
+            reading.faults.push(Fault::new(span.clone(), message));
+        }
+        if let (Some(file), Some(value)) = (&self.file, value.get("file")) {
+            reading.file_name(file, value, &["png", "svg"]);
+        }
+    }
+}
 
 /// A program beside a node.
 #[derive(Clone, Debug)]
@@ -50,8 +113,8 @@ struct Off {
 
 impl Daemon {
     /// That of a node.
-    pub fn new(plan: &DaemonPlan, node: &str) -> Daemon {
-        let mut random = Random::new(seed_of(plan.seed, "daemon", &[node]));
+    pub fn new(config: &Config, node: &str) -> Daemon {
+        let mut random = Random::new(seed_of(config.seed, "daemon", &[node]));
         let off = Off {
             sizes: Histogram::with_precision(7),
             within: 0,
@@ -63,13 +126,13 @@ impl Daemon {
             next: Time::ZERO,
             fast: (2.0 * random.unit() - 1.0) * TSC_PPM * 1e-6,
             random,
-            keepers: [Timekeeper::new(1), Timekeeper::new(plan.window)],
+            keepers: [Timekeeper::new(1), Timekeeper::new(config.window)],
             off: [off.clone(), off],
         }
     }
 
     /// The counter shows this now.
-    pub fn look(&mut self, plan: &DaemonPlan, now: Time, counter: u128) {
+    pub fn look(&mut self, config: &Config, now: Time, counter: u128) {
         let shown = (counter as i128) * i128::from(TICK_PS);
         // Before there is a clock there is nothing to read.
         if counter == 0 {
@@ -80,12 +143,12 @@ impl Daemon {
             for (which, keeper) in self.keepers.iter().enumerate() {
                 let Some(at) = keeper.at(tsc) else { continue };
                 let ahead = (at - shown) as f64 / TICK_PS as f64;
-                self.off[which].add(now, ahead, f64::from(plan.within[which]));
+                self.off[which].add(now, ahead, f64::from(config.within[which]));
             }
         }
         if now >= self.next {
-            self.next = now + plan.every;
-            let (there, back) = (self.way(plan), self.way(plan));
+            self.next = now + config.every;
+            let (there, back) = (self.way(config), self.way(config));
             let sampled = (there / TICK_PS as f64 + self.random.unit()).floor();
             let middle = now.as_ps() as f64 + (there + back) / 2.0;
             let tsc = self.tsc(middle);
@@ -101,16 +164,16 @@ impl Daemon {
     }
 
     /// How long one way takes, picoseconds.
-    fn way(&mut self, plan: &DaemonPlan) -> f64 {
+    fn way(&mut self, config: &Config) -> f64 {
         let ps = |time: Time| time.as_ps() as f64;
-        let jitter = -(1.0 - self.random.unit()).ln() * ps(plan.jitter);
-        let held = self.random.unit() < plan.spikes;
+        let jitter = -(1.0 - self.random.unit()).ln() * ps(config.jitter);
+        let held = self.random.unit() < config.spikes;
         let spike = if held {
-            self.random.unit() * ps(plan.spike)
+            self.random.unit() * ps(config.spike)
         } else {
             0.0
         };
-        ps(plan.way) + jitter + spike
+        ps(config.way) + jitter + spike
     }
 }
 
@@ -147,7 +210,7 @@ impl Off {
 /// The programs of a lab.
 #[derive(Clone, Debug)]
 pub(super) struct Daemons {
-    pub plan: DaemonPlan,
+    pub config: Config,
     pub all: Vec<Daemon>,
 }
 
@@ -156,7 +219,7 @@ impl Daemons {
     fn names(&self) -> [String; 2] {
         [
             "as it is read".into(),
-            format!("mean of {} readings", self.plan.window),
+            format!("mean of {} readings", self.config.window),
         ]
     }
 
@@ -177,7 +240,7 @@ impl Daemons {
             let share = all.map(Off::share).fold(100.0, f64::min);
             let mut line = vec![name];
             line.extend(worst.map(|ticks| format!("{ticks:.1}")));
-            line.push(self.plan.within[which].to_string());
+            line.push(self.config.within[which].to_string());
             line.push(format!("{share:.2} %"));
             lines.push(line);
         }
@@ -188,8 +251,8 @@ impl Daemons {
     pub fn json(&self, names: &[&str]) -> Vec<Value> {
         let all = self.all.iter().zip(names);
         let lines = all.flat_map(|(daemon, node)| {
-            let windows = [1, self.plan.window];
-            let off = daemon.off.iter().zip(windows).zip(self.plan.within);
+            let windows = [1, self.config.window];
+            let off = daemon.off.iter().zip(windows).zip(self.config.within);
             off.map(move |((off, window), within)| {
                 let [median, p99, most] = off.ticks();
                 json!({
@@ -210,7 +273,7 @@ impl Daemons {
             let points = self.all.first().map(|daemon| &daemon.off[which].points);
             let points = points.into_iter().flatten();
             let points = points.map(|(at, ticks)| (unit.of_ps(at.as_ps()), *ticks));
-            let within = f64::from(self.plan.within[which]);
+            let within = f64::from(self.config.within[which]);
             let panel = Panel::new(time, Axis::new("program ahead of the counter [ticks]"))
                 .title(&name)
                 .series(Series::points("", points))

@@ -1,6 +1,7 @@
 //! Programs as tests, against the switch that comes with Wireline, in simulated time.
 
-use crate::{Options, World};
+use crate::Tests;
+use lab::{Options, Registry, World};
 use openflow::flops::Report;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,15 +20,19 @@ fn run(program: &str) -> Report {
          [[link]]\nends = [\"flops.2\", \"s1.1\"]\n",
         path.display()
     );
-    let lab = crate::parse(&lab).expect("a lab");
+    let registry = crate::add(Registry::standard());
+    let lab = registry.parse(&lab).expect("a lab");
     let options = Options {
         dry: true,
         allow_commands: true,
         ..Options::default()
     };
-    let report = crate::run(&lab, World::Sim, &options).expect("a run");
+    let report = lab::run(&lab, World::Sim, &options).expect("a run");
     let _ = std::fs::remove_file(&path);
-    report.flops.into_iter().next().expect("a report")
+    report
+        .section::<Tests>()
+        .and_then(|tests| tests.0.first().cloned())
+        .expect("a report")
 }
 
 const LOOP: &str = "import json, sys\n\

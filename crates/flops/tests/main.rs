@@ -1,0 +1,3 @@
+//! The behaviour of the crate, one binary.
+
+mod snmp;

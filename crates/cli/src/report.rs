@@ -2,7 +2,7 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
-use lab::table::{bits, number};
+use ::report::text::{bits, number};
 use live::port::Link;
 use live::port::pace::{PaceReport, SendRate};
 use live::world::Notice;

@@ -26,7 +26,7 @@ pub use lines::lines;
 pub use runs::Runs;
 pub use text::text;
 
-use lab::table::{number, three_digits};
+use ::report::text::{number, three_digits};
 use lab::{Attachments, Finished, Instrument, Measurement, Registry, Section};
 use node::Time;
 use openflow::flops::{Report, Row, Series};

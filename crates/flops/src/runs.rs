@@ -2,7 +2,7 @@
 
 use super::text::faults;
 use super::{is_count_of_mods, is_shown, loss, per_second};
-use lab::table::{Table, cells, number, time};
+use ::report::text::{Table, cells, number, time};
 use node::Time;
 use openflow::flops::{Report, Row};
 use serde_json::{Value, json};

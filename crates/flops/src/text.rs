@@ -1,7 +1,7 @@
 //! Results of OFLOPS as tables.
 
 use super::{is_count_of_mods, is_shown, loss, per_second};
-use lab::table::{Table, cells, number, time};
+use ::report::text::{Table, cells, number, time};
 use openflow::flops::{Report, Row, Series};
 use std::fmt::Write;
 

@@ -1,7 +1,7 @@
 //! The same lab in several worlds: what each measured, side by side.
 
 use crate::report::Report;
-use crate::table::{Table, number, three_digits, time};
+use ::report::text::{Table, number, three_digits, time};
 
 /// One figure of each report: what it is, and the value there.
 type Figures = Vec<(String, String)>;

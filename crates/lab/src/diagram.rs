@@ -4,9 +4,9 @@ mod layout;
 
 use crate::error::LabError;
 use crate::plan::{Lab, LinkPlan};
-use crate::table::time;
 use ::plot::drawing::{Anchor, Element, INK};
 use ::plot::{Colour, Drawing, PlotError, Text};
+use ::report::text::time;
 use node::Channel;
 use std::collections::BTreeMap;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! What became of the conversations of hosts: a table, and JSON.
 
-use crate::table::{cells, number, time};
+use ::report::text::{cells, four_digits, number};
 use node::link::LinkCounters;
 use node::outcome::{NodeOutcome, Times};
 use node::{Flow, Time};
@@ -27,8 +27,7 @@ pub(crate) fn short(at: Time) -> String {
     if ps < 1.0 {
         return "-".into();
     }
-    let scale = 10f64.powi(ps.log10().floor() as i32 - 3).max(1.0);
-    time((ps / scale).round() * scale)
+    four_digits(ps)
 }
 
 /// The table; empty without conversations.
@@ -152,7 +151,7 @@ pub(crate) fn links(
             way,
             number(counters.sent),
             number(counters.bytes),
-            busy.map_or("-".into(), crate::table::percent),
+            busy.map_or("-".into(), ::report::text::percent),
             number(counters.longest_queue),
             number(counters.queue_full + counters.lost + counters.bit_errors),
         ]);

@@ -27,7 +27,6 @@
 //! | `replay` | files that generators replay |
 //! | [`program`], [`engine`] | P4 programs from files, and what runs them |
 //! | [`single_node`] | one node of the registry by itself |
-//! | [`table`] | tables and figures for people |
 //! | [`comparison`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
 //! | `diagram` | a picture of the network |
@@ -98,7 +97,6 @@ mod services;
 mod settings;
 pub mod single_node;
 pub mod sweep;
-pub mod table;
 mod termination;
 mod timeline;
 mod topology;

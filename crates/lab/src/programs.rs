@@ -1,6 +1,6 @@
 //! What came of real programs, for people and as JSON Lines.
 
-use crate::table::{number, time};
+use ::report::text::{number, time};
 use live::world::process::{End, JobReport};
 use serde_json::{Value, json};
 use std::fmt::Write;

@@ -6,8 +6,8 @@ pub use headline::{Busiest, Headline};
 
 use crate::plan::instrument::{self, Section};
 use crate::realtime::Pace;
-use crate::table::{Table, cells, number, time};
 use crate::world::World;
+use ::report::text::{Table, cells, number, time};
 use live::world::process::JobReport;
 use measure::statistics::{Statistics, Summary};
 use node::link::LinkCounters;

@@ -36,4 +36,4 @@ pub use lab::{Context, Instrument, Lab, Registry, Report};
 pub use node::ConfigError;
 pub use {serde, serde_json};
 
-pub use {lab, live, measure, node, nodes, packet, plot, sim};
+pub use {lab, live, measure, node, nodes, packet, plot, report, sim};

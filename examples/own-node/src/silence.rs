@@ -1,11 +1,10 @@
 //! An instrument: the longest time in which no frame came to a port, by the section `[silence]` of a lab file.
 
-use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 use wireline::lab::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use wireline::node::{Histogram, Time};
 use wireline::plot::{Axis, Figure, Panel, Series};
-use wireline::serde_json::{Value, json};
+use wireline::report::{Column, Table, Unit};
 
 /// The section `[silence]`.
 #[derive(Clone, Debug, Default, serde::Deserialize)]
@@ -93,19 +92,16 @@ impl Section for Found {
         Some(format!("nothing came to {port} for {time}"))
     }
 
-    fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
-        writeln!(text)?;
+    fn tables(&self) -> Vec<Table> {
+        let columns = [
+            Column::new("at", "port"),
+            Column::new("longest", "longest silence").of(Unit::Time),
+        ];
+        let mut table = Table::new("silence", columns);
         for (port, time) in self.longest() {
-            writeln!(text, "longest silence at {port}: {time}")?;
+            table.push([port.into(), time.into()]);
         }
-        Ok(())
-    }
-
-    fn json(&self) -> Vec<Value> {
-        let lines = self.longest().map(
-            |(port, time)| json!({ "type": "silence", "at": port, "longest_ps": time.as_ps() }),
-        );
-        lines.collect()
+        vec![table]
     }
 
     fn figures(&self) -> Vec<(String, Figure)> {

@@ -6,8 +6,8 @@ use crate::Verdict;
 use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::ping::route;
+use ::report::text;
 use anyhow::{Context, bail, ensure};
-use lab::table;
 use live::clock::now_ns;
 use live::port::{self, Options, Port, PortSpec};
 use live::{interface, signal};
@@ -291,7 +291,7 @@ impl Asker<'_> {
             false => {
                 let mut line = format!("{answered} of {} answered", self.sent);
                 if let (Some(least), Some(median)) = (least, median) {
-                    let time = |ns: u64| table::time(ns as f64 * 1e3);
+                    let time = |ns: u64| text::time(ns as f64 * 1e3);
                     line += &format!(
                         "; round trip {} at least, {} at the median, departures by {departures}, arrivals by {arrivals} stamps",
                         time(*least),
@@ -329,7 +329,7 @@ fn answered(question: &str, answer: &[u8], trip_ns: u64, json: bool) -> String {
         }
         false => format!(
             "{told} after {}, to {question}\n",
-            table::time(trip_ns as f64 * 1e3)
+            text::time(trip_ns as f64 * 1e3)
         ),
     }
 }

@@ -2,7 +2,7 @@
 
 use super::table::{Flow, Table};
 use crate::profile;
-use lab::table::{self, cells, number};
+use ::report::text::{self, cells, number};
 use packet::ipv4::protocol;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -65,7 +65,7 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
     );
     // Writing to a String does not fail.
     if let Some((first, last)) = times {
-        let _ = write!(text, " in {}", table::time((last - first) as f64));
+        let _ = write!(text, " in {}", text::time((last - first) as f64));
     }
     let (others, _) = all.others();
     if others > 0 {
@@ -112,11 +112,11 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
             number(back.packets),
             number(back.bytes),
             format!("{:.6} s", (flow.first - start) as f64 / PS_PER_SECOND),
-            table::time(flow.duration() as f64),
-            rate(flow).map_or("-".into(), lab::table::bits),
+            text::time(flow.duration() as f64),
+            rate(flow).map_or("-".into(), ::report::text::bits),
         ];
         if let Some(tcp) = &flow.tcp {
-            let time = |time: Option<u128>| time.map_or("-".into(), |ps| table::time(ps as f64));
+            let time = |time: Option<u128>| time.map_or("-".into(), |ps| text::time(ps as f64));
             line.push(time(tcp.handshake));
             for trips in tcp.round_trips() {
                 line.push(time(trips.least()));
@@ -130,7 +130,7 @@ pub fn text(all: &Table, flows: &[&Flow]) -> String {
         }
         lines.push(line);
     }
-    let _ = write!(text, "{}", table::Table::new(lines));
+    let _ = write!(text, "{}", text::Table::new(lines));
     text
 }
 

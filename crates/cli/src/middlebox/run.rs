@@ -8,7 +8,7 @@ use crate::output::{Buffering, Output};
 use crate::report::Detail;
 use crate::run::{Opened, drive};
 use crate::time::tick;
-use lab::table::bits;
+use ::report::text::bits;
 use live::port::Options;
 use node::{Rate, Time};
 use nodes::bandwidth::estimate::Method;

@@ -153,10 +153,14 @@ impl Losses {
         }
         let head = ["at", "packets not forwarded", "packets"].map(String::from);
         let lines = self.0.iter().map(|((place, reason), count)| {
-            [place.clone(), reason.clone(), lab::table::number(*count)]
+            [
+                place.clone(),
+                reason.clone(),
+                ::report::text::number(*count),
+            ]
         });
         let lines = [head].into_iter().chain(lines).map(Vec::from);
-        format!("\n{}", lab::table::Table::new(lines))
+        format!("\n{}", ::report::text::Table::new(lines))
     }
 }
 

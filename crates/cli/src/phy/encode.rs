@@ -13,8 +13,8 @@ use crate::packets::{Consumer, Ended, Packets};
 use crate::profile::count;
 use crate::select::Selection;
 use crate::time::tick;
+use ::report::text;
 use anyhow::{bail, ensure};
-use lab::table;
 use live::file::Item;
 use node::random::split_mix;
 use node::{Rate, Time};
@@ -347,7 +347,7 @@ impl Work<'_> {
             // The time of a run ends after 213 days.
             let behind = match u64::try_from(behind_ps) {
                 Ok(ps) => Time::from_ps(ps).to_string(),
-                Err(_) => table::time(behind_ps as f64),
+                Err(_) => text::time(behind_ps as f64),
             };
             text += &format!("; up to {behind} behind its time, {late} for want of room");
         }

@@ -3,7 +3,7 @@
 use super::{Probe, word};
 use crate::output::{Buffering, Output};
 use crate::progress;
-use lab::table::bits;
+use ::report::text::bits;
 use nodes::bandwidth::capacity::{Interval, Traffic};
 use packet::udpstp::{Direction, NO_VALUE};
 use serde_json::Value;

@@ -3,8 +3,8 @@
 use super::intervals::{loss, percent, span};
 use super::line::Line;
 use super::word;
-use ::lab::table::number;
-use lab::table::bits;
+use ::report::text::bits;
+use ::report::text::number;
 use node::Histogram;
 use nodes::bandwidth::capacity::client::{Client, End};
 use nodes::bandwidth::capacity::{Faults, Held, Interval, Settings, Traffic, held_by};

@@ -1,7 +1,7 @@
 //! A profile as a table for people, in no more than a hundred columns.
 
 use super::subject::{Stamps, Subject};
-use lab::table::{Table, bits, cells, figure, number, rate, time};
+use ::report::text::{Table, bits, cells, figure, number, rate, time};
 use measure::durations::Durations;
 use measure::profile::{Octave, Profile, Rates};
 use measure::statistics::Summary;

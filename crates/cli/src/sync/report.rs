@@ -3,7 +3,7 @@
 use super::Sync;
 use super::watch::{News, Sample};
 use crate::output::{Buffering, Output, picture};
-use ::lab::table;
+use ::report::text;
 use node::Time;
 use plot::{Axis, Figure, Panel, Series, TimeUnit};
 use std::path::Path;
@@ -150,7 +150,7 @@ pub fn machine(sample: &Sample) -> i64 {
 pub fn length(ps: u64) -> String {
     let ps = ps as f64;
     let scale = 10f64.powi(ps.max(1.0).log10().floor() as i32 - 3).max(1.0);
-    table::time((ps / scale).round() * scale)
+    text::time((ps / scale).round() * scale)
 }
 
 /// The same with a sign.

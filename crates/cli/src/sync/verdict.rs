@@ -6,7 +6,7 @@ use super::report::{Reported, draw, length, machine, signed, signed_64};
 use crate::Verdict;
 use crate::output::{Buffering, Output};
 use ::lab::instruments::clocks;
-use ::lab::table;
+use ::report::text;
 use live::world::PortsOutcome;
 use measure::clock::{ClockReport, Deviations};
 use node::Time;
@@ -113,7 +113,7 @@ impl Found<'_> {
             }
         }
         if told.missed > 0 {
-            let (count, name) = (table::number(told.missed), &node.name);
+            let (count, name) = (text::number(told.missed), &node.name);
             eprintln!(
                 "wire: {count} offsets of {name} came between two looks at it: the lines of seconds, the drift and the picture are without them"
             );
@@ -204,7 +204,7 @@ impl Found<'_> {
                 length(values.rms_ps),
                 length(values.spread.p99.as_ps()),
                 length(values.greatest().as_ps()),
-                table::number(count),
+                text::number(count),
             ),
         };
         let since = match clock.protocol {
@@ -240,7 +240,7 @@ fn master(node: &NodeOutcome, clock: &ClockReport) -> Option<String> {
     let count = |name| count(node, name);
     let (given, asked) = match clock.state.as_str() {
         "master" => (
-            format!("{} Syncs sent, ", table::number(count("sync_sent"))),
+            format!("{} Syncs sent, ", text::number(count("sync_sent"))),
             count("delay_req_received") + count("pdelay_req_received"),
         ),
         "server" => (String::new(), count("pairs_answered")),
@@ -249,7 +249,7 @@ fn master(node: &NodeOutcome, clock: &ClockReport) -> Option<String> {
     };
     let text = match asked {
         0 => "nobody has asked".into(),
-        asked => format!("{} questions of slaves answered", table::number(asked)),
+        asked => format!("{} questions of slaves answered", text::number(asked)),
     };
     Some(format!("{}: {given}{text}", clock.state))
 }

@@ -3,8 +3,8 @@
 use super::offsets::Offsets;
 use crate::flows::short;
 use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Section};
-use crate::table::{Table, cells, number};
 use crate::world::World;
+use ::report::text::{Table, cells, number};
 use measure::clock::{ClockReport, Deviations};
 use node::Time;
 use node::outcome::Spread;

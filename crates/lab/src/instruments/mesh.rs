@@ -4,16 +4,14 @@
 
 use crate::fault::Fault;
 use crate::fields::Fields;
-use crate::flows::short;
 use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
-use crate::table::{Table, cells, number};
+use ::report::text::{four_digits, number};
+use ::report::{Column, Table, Unit};
 use measure::clock::{ClockReport, Mesh};
 use node::outcome::{NodeOutcome, Spread};
 use node::{Histogram, Time};
 use nodes::huygens::mesh::{Pair, agree};
-use serde_json::{Value, json};
 use std::collections::BTreeMap;
-use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 /// The instrument: the section `[network_effect]`, if the file has one.
@@ -228,61 +226,67 @@ impl NetworkEffect {
 }
 
 impl Section for NetworkEffect {
-    fn write(&self, f: &mut String, _verbose: bool) -> fmt::Result {
-        let head = ["around loops", "offsets", "rms", "median", "99 %", "max"];
-        let mut lines = vec![cells(&head)];
-        let time = |time: Time| match time {
-            Time::ZERO => "0".into(),
-            time => short(time),
-        };
-        for ((what, _), off) in WHAT.into_iter().zip(&self.off) {
-            let mut line = vec![what.to_string(), number(off.count)];
+    fn tables(&self) -> Vec<Table> {
+        const GROUP: &str = "off from the truth by";
+        let off = |key, title| Column::new(key, title).of(Unit::Time).under(GROUP);
+        let mut table = Table::new(
+            "network_effect",
+            [
+                Column::for_people("around loops"),
+                Column::for_programs("of"),
+                Column::new("offsets", "offsets"),
+                off("off_rms", "rms"),
+                off("off_p50", "median"),
+                off("off_p99", "99 %"),
+                off("off_max", "max"),
+                Column::for_programs("reference"),
+                Column::for_programs("windows"),
+                Column::for_programs("unknown"),
+                Column::for_programs("left_out"),
+                Column::for_programs("changed_rms").of(Unit::Time),
+            ],
+        );
+        for ((people, programs), off) in WHAT.into_iter().zip(&self.off) {
             let Spread { p50, p99, max, .. } = off.spread;
-            let rms = Time::from_ps(off.rms_ps as u64);
-            line.extend([rms, p50, p99, max].map(|at| match off.count {
-                0 => "-".into(),
-                _ => time(at),
-            }));
-            lines.push(line);
+            let found = |ps: f64| (off.count > 0).then_some(ps);
+            let at = |time: Time| (off.count > 0).then_some(time).into();
+            table.push([
+                people.into(),
+                programs.into(),
+                off.count.into(),
+                found(off.rms_ps).into(),
+                at(p50),
+                at(p99),
+                at(max),
+                (&self.reference).into(),
+                self.windows.into(),
+                self.unknown.into(),
+                self.left_out.into(),
+                self.changed_rms_ps.into(),
+            ]);
         }
-        let mut table = Table::new(lines);
-        table.groups = vec![(2, 4, "off from the truth by")];
-        write!(f, "\n{table}")?;
-        writeln!(
-            f,
+        vec![table]
+    }
+
+    fn notes(&self) -> Vec<String> {
+        let mut notes = vec![format!(
             "{} windows, clocks by that of {}; so that no loop has a surplus, pairs were changed by {} rms",
             number(self.windows),
             self.reference,
-            time(Time::from_ps(self.changed_rms_ps as u64)),
-        )?;
+            four_digits(self.changed_rms_ps),
+        )];
         if self.unknown > 0 {
             let count = number(self.unknown);
-            writeln!(
-                f,
+            notes.push(format!(
                 "{count} times a clock had no way to it by pairs of that window"
-            )?;
+            ));
         }
         if self.left_out > 0 {
             let count = number(self.left_out);
-            writeln!(
-                f,
+            notes.push(format!(
                 "{count} pairs of later windows are left out: there was no room for them"
-            )?;
+            ));
         }
-        Ok(())
-    }
-
-    /// A line for each kind of offsets.
-    fn json(&self) -> Vec<Value> {
-        let lines = WHAT.into_iter().zip(&self.off);
-        let lines = lines.map(|((_, what), off)| {
-            json!({
-                "type": "network_effect", "of": what, "reference": self.reference, "windows": self.windows,
-                "unknown": self.unknown, "left_out": self.left_out, "changed_rms_ps": self.changed_rms_ps, "offsets": off.count,
-                "off_rms_ps": off.rms_ps, "off_p50_ps": off.spread.p50.as_ps(),
-                "off_p99_ps": off.spread.p99.as_ps(), "off_max_ps": off.spread.max.as_ps(),
-            })
-        });
-        lines.collect()
+        notes
     }
 }

@@ -10,15 +10,14 @@ use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use crate::plan::{Lab, Location};
-use crate::table::{Table, cells, number};
+use ::report::text::number;
+use ::report::{Column, Table, Unit};
 use measure::clock::ClockReport;
 use measure::compare::{Identity, identity};
 use node::outcome::{Direction, NodeOutcome};
 use node::{Frame, Histogram, Time};
 use parking_lot::Mutex;
-use serde_json::{Value, json};
 use std::collections::HashMap;
-use std::fmt::{self, Write as _};
 use std::sync::Arc;
 
 /// Maximum number of frames kept of a place.
@@ -358,102 +357,72 @@ fn orders(
 }
 
 impl Section for Journeys {
-    fn write(&self, f: &mut String, _verbose: bool) -> fmt::Result {
-        let mut lines = vec![cells(&[
-            "frames from place to place",
-            "by",
-            "frames",
-            "median",
-            "most",
-            "median",
-            "most",
-            "negative",
-        ])];
-        let time = |time: Time| match time {
-            Time::ZERO => "0".into(),
-            time => crate::flows::short(time),
-        };
+    fn tables(&self) -> Vec<Table> {
+        let time = |key, title, group| Column::new(key, title).of(Unit::Time).under(group);
+        let mut ways = Table::new(
+            "journey",
+            [
+                Column::for_people("frames from place to place"),
+                Column::for_programs("from"),
+                Column::for_programs("to"),
+                Column::new("protocol", "by"),
+                Column::new("frames", "frames"),
+                Column::for_programs("matched"),
+                time("delay_p50", "median", "delay in truth"),
+                time("delay_max", "most", "delay in truth"),
+                time("off_p50", "median", "measured, off by"),
+                time("off_max", "most", "measured, off by"),
+                Column::new("negative", "negative"),
+            ],
+        );
         for hop in &self.hops {
             let (median, most, count) = hop.truth;
-            for (index, off) in hop.measured.iter().enumerate() {
-                let [from, to] = &hop.names;
-                let mut line = match index {
-                    0 => vec![format!("{from} to {to}")],
-                    _ => vec![String::new()],
-                };
-                line.extend([
-                    off.protocol.into(),
-                    number(off.count),
-                    time(median),
-                    time(most),
+            let [from, to] = &hop.names;
+            let mut way = format!("{from} to {to}");
+            let mut push = |off: Option<&Off>| {
+                ways.push([
+                    std::mem::take(&mut way).into(),
+                    from.into(),
+                    to.into(),
+                    off.map(|off| off.protocol).into(),
+                    off.map_or(count, |off| off.count).into(),
+                    count.into(),
+                    median.into(),
+                    most.into(),
+                    off.map(|off| off.median).into(),
+                    off.map(|off| off.most).into(),
+                    off.map(|off| off.negative).into(),
                 ]);
-                line.extend([time(off.median), time(off.most), number(off.negative)]);
-                lines.push(line);
-            }
+            };
+            hop.measured.iter().for_each(|off| push(Some(off)));
             if hop.measured.is_empty() {
-                let [from, to] = &hop.names;
-                let mut line = vec![format!("{from} to {to}"), "-".into(), number(count)];
-                line.extend([time(median), time(most)]);
-                line.extend(["-", "-", "-"].map(String::from));
-                lines.push(line);
+                push(None);
             }
         }
-        let mut table = Table::new(lines);
-        table.groups = vec![(3, 2, "delay in truth"), (5, 2, "measured, off by")];
-        write!(f, "\n{table}")?;
-        if self.left_out > 0 {
-            let count = number(self.left_out);
-            writeln!(
-                f,
-                "{count} more frames were passed over: there was no room for them"
-            )?;
-        }
-        if self.orders.is_empty() {
-            return Ok(());
-        }
-        let head = [
-            "order of events",
-            "one behind the other",
-            "told wrongly",
-            "apart at most",
-        ];
-        let mut lines = vec![cells(&head)];
+        let mut orders = Table::new(
+            "order",
+            [
+                Column::new("protocol", "order of events"),
+                Column::new("pairs", "one after the other"),
+                Column::new("wrong", "in the wrong order"),
+                Column::new("wrong_apart_max", "apart at most").of(Unit::Time),
+            ],
+        );
         for order in &self.orders {
-            let Order {
-                protocol,
-                pairs,
-                wrong,
-                farthest,
-            } = order;
-            lines.push(vec![
-                protocol.to_string(),
-                number(*pairs),
-                number(*wrong),
-                time(*farthest),
+            orders.push([
+                order.protocol.into(),
+                order.pairs.into(),
+                order.wrong.into(),
+                order.farthest.into(),
             ]);
         }
-        write!(f, "\n{}", Table::new(lines))
+        vec![ways, orders]
     }
 
-    /// A line for each hop and protocol, and for each order.
-    fn json(&self) -> Vec<Value> {
-        let hops = self.hops.iter().flat_map(|hop| {
-            let (median, most, count) = hop.truth;
-            hop.measured.iter().map(move |off| {
-                json!({
-                    "type": "journey", "from": hop.names[0], "to": hop.names[1], "protocol": off.protocol, "frames": off.count,
-                    "matched": count, "delay_p50_ps": median.as_ps(), "delay_max_ps": most.as_ps(),
-                    "off_p50_ps": off.median.as_ps(), "off_max_ps": off.most.as_ps(), "negative": off.negative,
-                })
-            })
-        });
-        let orders = self.orders.iter().map(|order| {
-            json!({
-                "type": "order", "protocol": order.protocol, "pairs": order.pairs, "wrong": order.wrong,
-                "wrong_apart_max_ps": order.farthest.as_ps(),
-            })
-        });
-        hops.chain(orders).collect()
+    fn notes(&self) -> Vec<String> {
+        let count = number(self.left_out);
+        let note = format!("{count} more frames were passed over: there was no room for them");
+        (self.left_out > 0).then_some(note).into_iter().collect()
     }
 }
 

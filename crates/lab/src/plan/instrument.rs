@@ -11,6 +11,7 @@ use crate::services::Services;
 use crate::tree::Value;
 use crate::world::World;
 use ::plot::Figure;
+use ::report::Table;
 use node::outcome::{Direction, Tap};
 use node::{End, Frame, NodeId, Outcome, Time};
 use serde::de::DeserializeOwned;
@@ -18,7 +19,7 @@ use serde_json::Value as Json;
 use sim::ClockTap;
 use std::any::Any;
 use std::collections::BTreeMap;
-use std::fmt::{self, Debug};
+use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
 /// A topic that labs measure. See the [module](self).
@@ -64,17 +65,34 @@ pub trait Section: Any + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Writes it for people, beginning with an empty line; with all detail if it is to be `verbose`.
+    /// Its tables, for people and for programs.
+    fn tables(&self) -> Vec<Table> {
+        Vec::new()
+    }
+
+    /// Sentences for people below the tables.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// Writes it for people, beginning with an empty line; with all detail if it is to be `verbose`. By itself: the tables
+    /// and the notes.
     ///
     /// # Errors
     /// Those of writing to the text, which has none.
-    fn write(&self, _text: &mut String, _verbose: bool) -> fmt::Result {
+    fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
+        for table in self.tables().iter().filter(|table| !table.is_empty()) {
+            write!(text, "\n{table}")?;
+        }
+        for note in self.notes() {
+            writeln!(text, "{note}")?;
+        }
         Ok(())
     }
 
-    /// Its lines of JSON: objects with a key `type`. Times are picoseconds.
+    /// Its lines of JSON: objects with a key `type`. Times are picoseconds. By itself: the tables' lines.
     fn json(&self) -> Vec<Json> {
-        Vec::new()
+        self.tables().iter().flat_map(Table::json).collect()
     }
 
     /// Its pictures, each with the file that the lab file names.

@@ -2,7 +2,7 @@
 
 use super::Report;
 use crate::flows::{rate, short};
-use crate::table::{number, percent, time};
+use ::report::text::{number, percent, time};
 use node::outcome::{Times, Verdict};
 use node::{Flow, Time};
 use serde_json::{Value, json};

@@ -1,9 +1,9 @@
 //! What came of a sweep: a table, JSON Lines, and a picture.
 
 use super::{Counted, Estimate, Measure, Setting, Unit};
-use crate::table::{Table, number};
 use ::plot::unit::rate_unit;
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
+use ::report::text::{Table, number};
 use serde_json::{Map, Value, json};
 use std::fmt::Write;
 

@@ -1,6 +1,6 @@
 //! The commands, and what they answer.
 
-use lab::table::{Table, number};
+use ::report::text::{Table, number};
 use lab::{Ping, Session};
 use node::Time;
 use std::fmt::Write;

@@ -1,6 +1,6 @@
 //! Who sends trains over the kernel's UDP, each probe at its time, and hears when they came.
 
-use ::lab::table::number;
+use ::report::text::number;
 use anyhow::bail;
 use live::clock::now_ns;
 use live::datagram::Datagrams;

@@ -2,8 +2,8 @@
 
 use super::Estimated;
 use crate::flows::{rate, short};
-use crate::table::{cells, number, time};
 use ::plot::unit::rate_unit;
+use ::report::text::{cells, number, time};
 use node::Time;
 use nodes::bandwidth::estimate::Method;
 use serde_json::{Value, json};

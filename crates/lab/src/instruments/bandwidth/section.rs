@@ -3,8 +3,8 @@
 use super::report::{Available, json, notes, summaries, table, verbose};
 use super::{Bandwidth, Estimated, figure};
 use crate::plan::instrument::Section;
-use crate::table::Table;
 use ::plot::Figure;
+use ::report::text::Table;
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
 

@@ -7,9 +7,9 @@
 use super::TICK_PS;
 use crate::fault::Fault;
 use crate::plan::instrument::Reading;
-use crate::table::{Table, cells};
 use crate::tree;
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
+use ::report::text::{Table, cells};
 use node::random::{Random, seed_of};
 use node::timekeeper::Timekeeper;
 use node::{Histogram, Time};

@@ -2,8 +2,8 @@
 
 use super::{BOUND, Offsets, Pair, Published, TICK};
 use crate::plan::instrument::Section;
-use crate::table::{Table, cells, number};
 use ::plot::{Axis, Figure, Panel, Series, TimeUnit};
+use ::report::text::{Table, cells, number};
 use serde_json::{Value, json};
 use std::fmt::{self, Write as _};
 

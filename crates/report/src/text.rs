@@ -1,4 +1,4 @@
-//! Tables and figures for people.
+//! Figures as texts for people, and tables of texts.
 
 use std::fmt::{self, Write};
 
@@ -26,10 +26,19 @@ pub fn time(ps: f64) -> String {
 
 /// A length of time in picoseconds, rounded to three digits.
 pub fn three_digits(ps: f64) -> String {
+    rounded(ps, 3)
+}
+
+/// A length of time in picoseconds, rounded to four digits.
+pub fn four_digits(ps: f64) -> String {
+    rounded(ps, 4)
+}
+
+fn rounded(ps: f64, digits: i32) -> String {
     if ps < 1.0 {
         return time(ps);
     }
-    let scale = 10f64.powi(ps.log10().floor() as i32 - 2).max(1.0);
+    let scale = 10f64.powi(ps.log10().floor() as i32 + 1 - digits).max(1.0);
     time((ps / scale).round() * scale)
 }
 

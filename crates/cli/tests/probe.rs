@@ -219,11 +219,10 @@ fn one_server_serves_several_clients_at_once_and_refuses_one_too_many() {
     let complete = probes.filter(|probe| probe["complete"] == true);
     assert_eq!(complete.count(), 2, "{ended:?}");
     let last = objects(&server).pop().unwrap();
-    assert_eq!(
-        (&last["tests"], &last["refused"]),
-        (&2.into(), &1.into()),
-        "{server}"
-    );
+    // The third asks again for some seconds.
+    let refused = last["refused"].as_u64().unwrap();
+    assert_eq!(last["tests"], 2, "{server}");
+    assert!((2..20).contains(&refused), "{server}");
 }
 
 #[test]

@@ -17,7 +17,7 @@ ip netns exec far ping -q -c 1 -W 20 10.0.0.1 >ping
 relay() {
     wire relay run \"$@\" >report 2>said &
     relay=$!
-    for look in $(seq 1200); do grep -q '^wire: ' said && return; sleep 0.05; done
+    for look in $(seq 1200); do grep -qs '^wire: ' said && return; sleep 0.05; done
     cat said
     exit 1
 }

@@ -1,7 +1,7 @@
 //! The examples are the same on every machine and at every optimisation level: the report is the
 //! example's expected.txt, the capture has the checksum that stands there.
 
-use lab::{Options, World};
+use lab::{Options, Registry, World};
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
@@ -43,7 +43,7 @@ fn every_example_gives_what_it_promises() {
 
 fn gives_what_it_promises(folder: &Path) {
     let name = folder.file_name().unwrap().to_str().unwrap();
-    let lab = match lab::read(&folder.join("lab.toml")) {
+    let lab = match flops::add(Registry::standard()).read(&folder.join("lab.toml"), World::Sim) {
         Ok(lab) => lab,
         Err(error) if error.to_string().contains("needs libpcap") => {
             println!("{name}: skipped: {error}");

@@ -231,9 +231,8 @@ impl Table {
         let object = |row: &Vec<Value>| {
             let columns = self.columns_for(Audience::People);
             let pairs = columns.map(|(place, column)| (key(column), row[place].json()));
-            let mut object: Map<String, Json> = pairs.collect();
-            object.insert("type".to_owned(), self.kind.into());
-            Json::Object(object)
+            let kind = ("type".to_owned(), self.kind.into());
+            Json::Object(std::iter::once(kind).chain(pairs).collect::<Map<_, _>>())
         };
         self.rows.iter().map(object).collect()
     }
@@ -301,6 +300,7 @@ impl fmt::Display for Table {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
 
     fn table() -> Table {
         let mut table = Table::new(
@@ -339,8 +339,8 @@ mod tests {
 
     #[test]
     fn people_see_titles_groups_and_units_that_suit() {
-        let shown = "                     ---- delay -----\n\
-                     from place to place  median      most      rate    busy\n\
+        let shown = "                     ----- delay -----\n\
+                     from place to place  median       most      rate    busy\n\
                      a to b                 5 us  -1.235 us  2.5 Gb/s  50.0 %\n\
                      b to c                    -          0         -       -\n";
         assert_eq!(table().to_string(), shown);
@@ -349,14 +349,15 @@ mod tests {
     #[test]
     fn programs_get_keys_with_units_and_all_digits() {
         let lines = table().json();
-        assert_eq!(
-            lines[0].to_string(),
-            r#"{"busy":0.5,"delay_max_ps":-1234567.0,"delay_p50_ps":5000000,"from":"a, \"b\"","rate_bps":2500000000.0,"type":"way"}"#
-        );
-        assert_eq!(
-            lines[1].to_string(),
-            r#"{"busy":null,"delay_max_ps":0,"delay_p50_ps":null,"from":"b","rate_bps":null,"type":"way"}"#
-        );
+        let first = json!({
+            "type": "way", "from": "a, \"b\"", "delay_p50_ps": 5_000_000, "delay_max_ps": -1_234_567.0,
+            "rate_bps": 2.5e9, "busy": 0.5,
+        });
+        let second = json!({
+            "type": "way", "from": "b", "delay_p50_ps": null, "delay_max_ps": 0, "rate_bps": null,
+            "busy": null,
+        });
+        assert_eq!(lines, [first, second]);
         assert_eq!(
             table().csv(),
             "from,delay_p50_ps,delay_max_ps,rate_bps,busy\n\

@@ -3,7 +3,7 @@
 use crate::Verdict;
 use crate::output::{Buffering, Output, picture};
 use flops::{Device as Measured, Runs, Tests, figure};
-use lab::{Options, World};
+use lab::{Options, Registry, World};
 use node::{Rate, Time};
 use openflow::version::Version;
 use std::collections::BTreeMap;
@@ -177,9 +177,11 @@ impl Flops {
             WorldName::Live => World::Live,
         };
         let (mut devices, mut flops) = (Vec::new(), Vec::new());
+        let registry = ::flops::add(Registry::standard());
         for &switch in &self.switch {
             let text = self.lab(switch);
-            let lab = lab::parse(&text)
+            let lab = registry
+                .parse(&text)
                 .map_err(|faults| anyhow::anyhow!("{}", faults.list[0].message))?;
             let name = self.device(switch);
             if world == World::Live {

@@ -3,8 +3,8 @@
 
 use crate::complaints::Complaints;
 use crate::stream::{self, Source, Stream};
+use ::capture::file::Next;
 use anyhow::Context;
-use live::file::Next;
 use packet::line::MAX_LINE_LEN;
 
 /// Bytes read at a time: large beside a pipe's 64 KiB, small beside a second-level cache.
@@ -87,7 +87,7 @@ impl<R: Source> Blocks<R> {
                 let text = &self.buffer[text];
                 if line == 1 {
                     let first = text.split(|&byte| byte == b'\n').next();
-                    if let Some(what) = first.and_then(live::file::for_people) {
+                    if let Some(what) = first.and_then(::capture::file::for_people) {
                         anyhow::bail!("{}: line 1: {what}", self.name);
                     }
                 }

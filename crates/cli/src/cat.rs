@@ -15,7 +15,7 @@ use crate::select::{Selection, Selector};
 use crate::sources::Sources;
 use crate::stream::{Stream, name};
 use crate::time::tick;
-use live::file::Item;
+use ::capture::file::Item;
 use packet::{Date, Packet, Stamp, Tick};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -85,13 +85,13 @@ impl Cat {
             .run();
         }
         self.written.check_unused()?;
-        live::signal::install();
+        ::capture::signal::install();
         let sources = Sources::of(&self.sources)?;
         let mut out = Writer {
             stdout: Output::reading(&sources.files, &self.buffering)?,
             form: self.form.form(),
             selector: self.selection.selector()?,
-            epoch_ps: u128::from(live::clock::epoch_ns()) * 1_000,
+            epoch_ps: u128::from(::capture::clock::epoch_ns()) * 1_000,
             dates: self.dates,
             fixer: self.fix.fixer(),
         };

@@ -2,9 +2,9 @@
 
 use crate::Verdict;
 use crate::output::{Buffering, Output};
+use ::capture::clock::now_ns;
 use anyhow::Context;
 use jiff::Timestamp;
-use live::clock::now_ns;
 use live::page::{Reader, Reading, State};
 use node::Time;
 use std::path::PathBuf;
@@ -37,7 +37,7 @@ pub struct Clock {
 
 impl Clock {
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let reader = Reader::open(&self.page)?;
         let mut stdout = Output::open(&Buffering::default())?;
         let mut verdict = Verdict::Good;
@@ -70,8 +70,8 @@ fn pause(interval: Time) -> bool {
     let end = now_ns() + interval.as_ns();
     loop {
         let left = end.saturating_sub(now_ns());
-        if left == 0 || live::signal::stop_requested() {
-            return !live::signal::stop_requested();
+        if left == 0 || ::capture::signal::stop_requested() {
+            return !::capture::signal::stop_requested();
         }
         std::thread::park_timeout(Duration::from_nanos(left.min(50_000_000)));
     }

@@ -346,7 +346,7 @@ fn guard(
     if !cfg!(any(target_arch = "x86_64", target_arch = "aarch64")) {
         return Ok(());
     }
-    live::signal::explain_refused_calls();
+    ::capture::signal::explain_refused_calls();
     let made = calls::no_clone3().and_then(|first| Ok([first, filter()?]));
     for filter in made.context("a filter of system calls")? {
         let program = BpfProgram::try_from(filter).context("a filter of system calls")?;

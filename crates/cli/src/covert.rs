@@ -7,8 +7,8 @@ mod encode;
 use crate::Verdict;
 use crate::departures::Departures;
 use crate::time::tick;
+use ::capture::file::Item;
 use anyhow::Context;
-use live::file::Item;
 use node::{Rate, Time};
 use nodes::covert::Config;
 use packet::Tick;
@@ -40,7 +40,7 @@ enum Action {
 impl Covert {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match self.action {
             Action::Encode(command) => command.run(),
             Action::Decode(command) => command.run(),

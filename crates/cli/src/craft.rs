@@ -52,7 +52,7 @@ impl Craft {
     pub fn run(self) -> anyhow::Result<Verdict> {
         let template =
             Template::parse(&self.layers).or_else(|error| bail!(shown(&self.layers, &error)))?;
-        live::signal::install();
+        ::capture::signal::install();
         let count = self.count.map_or(template.count(), u128::from);
         match &self.ask {
             Some(spec) => ask::ask(&self, spec, &template, count),
@@ -66,7 +66,7 @@ impl Craft {
         let mut form = self.form.form();
         let mut frame = Vec::new();
         for number in 0..count {
-            if live::signal::stop_requested() {
+            if ::capture::signal::stop_requested() {
                 break;
             }
             self.build(template, number, &Defaults::default(), &mut frame)?;
@@ -79,7 +79,7 @@ impl Craft {
             stdout.relieve()?;
         }
         stdout.finish()?;
-        Ok(Verdict::if_done(!live::signal::stop_requested()))
+        Ok(Verdict::if_done(!::capture::signal::stop_requested()))
     }
 
     fn build(

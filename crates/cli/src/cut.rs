@@ -14,9 +14,9 @@ use crate::output::{Buffering, Output};
 use crate::select::{Selection, Selector};
 use crate::sources::Sources;
 use crate::time::TimeForm;
+use ::capture::file::Next;
 use extract::Extract;
 use filter::Filter;
-use live::file::Next;
 use packet::Tick;
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -103,7 +103,7 @@ impl Cut {
             }
         };
         let mut selector = self.selection.selector()?;
-        live::signal::install();
+        ::capture::signal::install();
         let sources = Sources::of(&self.sources)?;
         let mut stdout = Output::reading(&sources.files, &self.buffering)?;
         let complaints = self.strictness.complaints();

@@ -8,8 +8,8 @@ use crate::complaints::Leniency;
 use crate::confine;
 use crate::report::{Detail, begin, link_notice};
 use crate::time::tick;
+use ::capture::clock;
 use anyhow::Context;
-use live::clock;
 use live::port::{self, Options};
 use live::world::{self, PortsOptions};
 use node::Time;
@@ -62,7 +62,7 @@ pub struct Delay {
 
 impl Delay {
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         // Behind `--on A,B` the first word of a SPEC looks like a second port.
         let mut names = crate::on::names(&self.on);
         let words = names.split_off(names.len().min(2));

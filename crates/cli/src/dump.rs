@@ -20,9 +20,9 @@ use crate::sources::Sources;
 use crate::stream::{self, Stream};
 use crate::time::Shift;
 use crate::time::tick;
+use ::capture::file::{Item, Unkept};
 use anyhow::{Context, bail, ensure};
 use file::{Dated, File, Form, Losses};
-use live::file::{Item, Unkept};
 use measure::profile::Config;
 use merge::MergeConsumer;
 use node::{Size, Time};
@@ -157,7 +157,7 @@ struct Writer<'a> {
 impl Dump {
     /// Writes every packet of every file, and what ports receive.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let standard = self.output == Path::new("-");
         let splits = self.written.splits();
         ensure!(
@@ -187,7 +187,7 @@ impl Dump {
             pcap: self.written.pcap,
             rounds: complaints.lenient(),
             tick: self.tick,
-            epoch_ns: self.epoch.unwrap_or_else(live::clock::epoch_ns),
+            epoch_ns: self.epoch.unwrap_or_else(::capture::clock::epoch_ns),
         };
         let splitter = match splits.is_empty() {
             true => None,
@@ -215,7 +215,7 @@ impl Dump {
                 .then(|| Subjects::new(Config::default(), self.tick)),
         };
         // Inputs that are not there are found before an output is touched.
-        live::output::apart(&self.output, files.iter().map(PathBuf::as_path))?;
+        ::capture::output::apart(&self.output, files.iter().map(PathBuf::as_path))?;
         let mut listener = Listener::open(ports, self.tick, self.directions)?.verbatim();
         if writer.splitter.is_none() {
             let file = writer.create(&self.output)?;

@@ -5,8 +5,8 @@
 //! description where that zero was. For others the last whole second before the first packet is
 //! taken.
 
+use ::capture::file::Item;
 use anyhow::ensure;
-use live::file::Item;
 use packet::{Packet, Stamp, Tick};
 
 const PS_PER_SECOND: u128 = 1_000_000_000_000;

@@ -14,8 +14,8 @@ use crate::packets::{Consumer, Ended, Packets};
 use crate::select::{Selection, Selector};
 use crate::sources::Sources;
 use crate::time::tick;
-use live::clock;
-use live::file::Item;
+use ::capture::clock;
+use ::capture::file::Item;
 use packet::Tick;
 use std::ffi::OsString;
 use table::{By, Table};
@@ -103,7 +103,7 @@ impl Consumer for Reader {
 impl Flows {
     /// Reads everything, files before ports, and tells.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let sources = Sources::of(&self.sources)?;
         let mut stdout = Output::reading(&sources.files, &Buffering::default())?;
         let mut feed = Reader {

@@ -2,7 +2,7 @@
 
 use crate::fields::has_ports;
 use crate::time::{Time, TimeForm, Times};
-use live::file::Item;
+use ::capture::file::Item;
 use packet::capture::Direction;
 use packet::describe::Payload;
 use packet::json::Head;

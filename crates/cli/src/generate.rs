@@ -11,9 +11,9 @@ use crate::ports::spec;
 use crate::report::{self, Detail};
 use crate::select::{Filter, Network};
 use crate::time::tick;
+use ::capture::clock;
 use anyhow::Context;
 use lab::{Notes, Replayed};
-use live::clock;
 use live::port::pace::{Pacer, SendRate};
 use live::port::{self, Options, PortSpec};
 use node::{Node, Out, Rate, Time};
@@ -190,7 +190,7 @@ impl Lot {
 impl Generate {
     /// Makes them all.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let complaints = self.strictness.complaints();
         let verdict = match &self.port {
             None if self.dry => self.rehearse(&complaints),
@@ -415,7 +415,7 @@ impl Generate {
         let mut left = Vec::new();
         let mut stopped = false;
         while let Some(at) = generator.next_wake() {
-            stopped = live::signal::stop_requested();
+            stopped = ::capture::signal::stop_requested();
             if stopped {
                 // What never ends by itself is ended by a signal.
                 if !self.is_endless() {

@@ -3,9 +3,9 @@
 use crate::packets::{Consumer, Ended};
 use crate::stream::{Pausing, Stream};
 use crate::time::Moment;
+use ::capture::file::{Item, Raw};
+use ::capture::signal::{self, Stopped};
 use anyhow::{Context, bail, ensure};
-use live::file::{Item, Raw};
-use live::signal::{self, Stopped};
 use packet::hexdump::Hexdump;
 use packet::{Date, MAX_FRAME_LEN, MIN_FRAME_LEN};
 use serde::Deserialize;

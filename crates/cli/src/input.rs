@@ -7,8 +7,8 @@ use crate::listen::Listener;
 use crate::packets::{Consumer, Ended, Packets, Selecting};
 use crate::select::Selector;
 use crate::stream::{Content, Stream, name};
-use live::clock;
-use live::file::{Item, Next};
+use ::capture::clock;
+use ::capture::file::{Item, Next};
 use packet::{Tick, line};
 use std::path::{Path, PathBuf};
 

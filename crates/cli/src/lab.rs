@@ -203,9 +203,9 @@ impl Lab {
         );
         let commands = self.commands()?;
         if commands.is_some() {
-            live::signal::leave_to_others();
+            ::capture::signal::leave_to_others();
         }
-        live::signal::install();
+        ::capture::signal::install();
         let worlds = match self.world {
             Some(WorldName::Sim) => vec![World::Sim],
             Some(WorldName::Live) => vec![World::Live],
@@ -217,7 +217,7 @@ impl Lab {
         }
         let first = self.read(registry, worlds[0])?;
         if let Some(path) = &self.topology {
-            live::output::apart(path, [self.file()])?;
+            ::capture::output::apart(path, [self.file()])?;
             first.draw_topology(path)?;
             return Ok(Verdict::Good);
         }
@@ -339,7 +339,7 @@ impl Lab {
             let has_end = asked || world.is_simulated() && lab.endless().is_empty();
             verdict = verdict.max(Verdict::if_done(!has_end || whole));
             reports.push(report);
-            if live::signal::stop_requested() {
+            if ::capture::signal::stop_requested() {
                 break;
             }
         }
@@ -429,7 +429,7 @@ impl Lab {
             realtime: self.realtime,
             threads: self.threads.map(usize::from),
             allow_commands: self.allow_commands,
-            stop: Some(live::signal::stop_requested),
+            stop: Some(::capture::signal::stop_requested),
             commands: commands.clone(),
             waves: self.waves.clone().filter(|_| world == World::Cosim),
             progress: progress::teller(self.json, self.progress),
@@ -490,7 +490,7 @@ impl Lab {
             "no node `{node}` that a command could run in; there are: {}",
             names.join(", ")
         );
-        live::signal::leave_to_others();
+        ::capture::signal::leave_to_others();
         let complaints = self.leniency.complaints();
         let (ended, lacking) = live::world::process::join(folder, node, command)?;
         for what in &lacking {

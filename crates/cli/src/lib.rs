@@ -244,7 +244,7 @@ impl Verdict {
     /// Of a command that a signal may have ended: `done` says whether it had no end of its own, or had
     /// reached it.
     pub fn if_done(done: bool) -> Verdict {
-        match done || !live::signal::stop_requested() {
+        match done || !::capture::signal::stop_requested() {
             true => Verdict::Good,
             false => Verdict::Stopped,
         }
@@ -262,7 +262,7 @@ impl Verdict {
         ExitCode::from(match self {
             Verdict::Good => 0,
             Verdict::Failed => 1,
-            Verdict::Stopped => 128 + live::signal::number().map_or(0, |number| number as u8),
+            Verdict::Stopped => 128 + ::capture::signal::number().map_or(0, |number| number as u8),
         })
     }
 }
@@ -270,8 +270,8 @@ impl Verdict {
 /// Runs the command with the arguments of the process, and with these kinds of nodes and OFLOPS; its exit code is as the book has it.
 pub fn main(registry: Registry) -> ExitCode {
     let registry = ::flops::add(registry);
-    live::signal::take_int_and_term();
-    live::signal::fail_at_file_limit();
+    ::capture::signal::take_int_and_term();
+    ::capture::signal::fail_at_file_limit();
     // Errors in the arguments end here, with exit code 2.
     let arguments = multicall::arguments(std::env::args_os().collect());
     let matches = help::command(&arguments).get_matches_from(arguments);
@@ -281,7 +281,7 @@ pub fn main(registry: Registry) -> ExitCode {
     }
     let code = match command.run(&registry) {
         Ok(verdict) => verdict.code(),
-        Err(error) if live::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
+        Err(error) if ::capture::signal::is_stop(error.as_ref()) => Verdict::Stopped.code(),
         // A reader that has seen enough, as `head` does, is a normal end.
         Err(error) if error.is::<output::ReaderGone>() => ExitCode::SUCCESS,
         Err(error) => {

@@ -4,8 +4,8 @@ use crate::complaints::Complaints;
 use crate::packets::Consumer;
 use crate::report::{self, put_link};
 use crate::select::Selection;
-use live::clock;
-use live::file::{Captured, IPV4_ADDRESS, Item, Raw};
+use ::capture::clock;
+use ::capture::file::{Captured, IPV4_ADDRESS, Item, Raw};
 use live::port::raw::any::{Any, Metadata};
 use live::port::{self, Options, Port, PortError, PortInfo, PortSpec, Received, RxCounters};
 use packet::Tick;
@@ -204,7 +204,7 @@ impl Listener {
     pub fn poll(&mut self, consumer: &mut impl Consumer) -> anyhow::Result<bool> {
         let now_ps = self.epoch_ps + u128::from(clock::now_ns()) * 1_000;
         if !self.sources.iter().any(|source| source.open)
-            || live::signal::stop_requested()
+            || ::capture::signal::stop_requested()
             || consumer.is_over(now_ps)
         {
             return Ok(false);

@@ -34,7 +34,7 @@ impl Man {
         man.render(&mut page)?;
         page.extend_from_slice(EXIT_STATUS.as_bytes());
         let path = self.directory.join(man.get_filename());
-        Ok(live::output::replace(&path, &page)?)
+        Ok(::capture::output::replace(&path, &page)?)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::confine::{self, Permissions};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
 use crate::select::{Filter, Network, Selector, Span};
-use live::file::Next;
+use ::capture::file::Next;
 use rules::{Rule, Rules};
 use std::path::PathBuf;
 
@@ -53,7 +53,7 @@ pub struct Match {
 impl Match {
     /// Goes through every file in turn.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let mut stdout = Output::reading(&self.file, &self.buffering)?;
         let complaints = self.strictness.complaints();
         let rules = Rules::new(self.rules.clone(), self.all, self.invert);

@@ -41,7 +41,7 @@ enum Action {
 impl Of {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match self.action {
             Action::Flops(command) => command.run(),
             Action::Switch(command) => command.run(),

@@ -1,9 +1,9 @@
 //! Where commands write. Standard output as `cat` and `grep` have it: blocks in a pipe, lines on a terminal, a reader
-//! that goes away is a normal end, and an error says how much had been written. Files as [`live::output`] makes them:
+//! that goes away is a normal end, and an error says how much had been written. Files as [`capture::output`] makes them:
 //! whole under their name, or beside it.
 
 use crate::progress;
-use live::output::{ApartError, Kept, OutputFile, apart, stdout_was_closed};
+use ::capture::output::{ApartError, Kept, OutputFile, apart, stdout_was_closed};
 use packet::printable;
 use rustix::pipe::fcntl_setpipe_size;
 use std::fs::File;

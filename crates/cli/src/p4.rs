@@ -86,7 +86,7 @@ impl P4 {
     pub fn run(self, engines: &Engines) -> anyhow::Result<Verdict> {
         // The others have nothing to finish: a signal ends them at once, in the middle of a long compilation too.
         if matches!(self.action, Action::Run(_) | Action::Trace(_)) {
-            live::signal::install();
+            ::capture::signal::install();
         }
         match self.action {
             Action::Check(command) => command.run(),

@@ -3,8 +3,8 @@
 use crate::complaints::Complaints;
 use crate::select::Selector;
 use crate::stream::{self, Pausing, Stream};
-use live::file::{Captured, FileError, Item, Next, Source};
-use live::{clock, signal};
+use ::capture::file::{Captured, FileError, Item, Next, Source};
+use ::capture::{clock, signal};
 use packet::Tick;
 use std::io::ErrorKind;
 use std::path::Path;

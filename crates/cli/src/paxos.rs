@@ -245,7 +245,7 @@ impl Asking {
 impl Paxos {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match self.action {
             Action::Propose(command) => command.run(),
             Action::Learn(command) => command.run(),
@@ -361,7 +361,7 @@ impl Learn {
             eprintln!("wire: {conflicts} instances were decided twice, and not the same");
         }
         let done = count.is_none() || enough.load(Ordering::SeqCst);
-        let good = skipped + conflicts == 0 && (done || live::signal::stop_requested());
+        let good = skipped + conflicts == 0 && (done || ::capture::signal::stop_requested());
         Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
     }
 }
@@ -382,7 +382,7 @@ impl Load {
             interval: self.interval.unwrap_or(Time::ZERO),
             timeout: self.asking.timeout,
             start: Time::ZERO,
-            seed: live::clock::now_ns(),
+            seed: ::capture::clock::now_ns(),
             ..Default::default()
         };
         let over = Arc::new(AtomicBool::new(false));
@@ -414,7 +414,7 @@ impl Load {
         if !verdict.holds {
             eprintln!("wire: {}", verdict.told);
         }
-        let good = verdict.holds && (done || live::signal::stop_requested());
+        let good = verdict.holds && (done || ::capture::signal::stop_requested());
         Ok(Verdict::if_good(good).max(Verdict::if_done(done)))
     }
 }
@@ -456,7 +456,7 @@ impl Membership {
             if change.add != 0 {
                 eprintln!("wire: an acceptor is added once it runs and answers: start it first");
             }
-            let stopped = live::signal::stop_requested();
+            let stopped = ::capture::signal::stop_requested();
             return Ok(Verdict::if_good(stopped).max(Verdict::if_done(false)));
         };
         show(instance, members, json);
@@ -583,7 +583,7 @@ impl Group {
             eprintln!("wire: {left} of {all} values were not answered");
         }
         asking.report_closed(&ended);
-        let stopped = live::signal::stop_requested();
+        let stopped = ::capture::signal::stop_requested();
         Ok(Verdict::if_good(left == 0 || stopped).max(Verdict::if_done(left == 0)))
     }
 
@@ -597,10 +597,10 @@ impl Group {
         confine::member([&self.on], false)?;
         let stop = over.clone();
         let heard = Arc::new(AtomicBool::new(false));
-        let (hears, begun) = (heard.clone(), live::clock::now_ns());
+        let (hears, begun) = (heard.clone(), ::capture::clock::now_ns());
         let (on, noted) = (self.on.to_string(), AtomicBool::new(false));
         let look = move || {
-            let waits = live::clock::now_ns().saturating_sub(begun) > SILENCE.as_ps() / 1000;
+            let waits = ::capture::clock::now_ns().saturating_sub(begun) > SILENCE.as_ps() / 1000;
             if waits && !heard.load(Ordering::SeqCst) && !noted.swap(true, Ordering::SeqCst) {
                 eprintln!(
                     "wire: no replies from the group on {on}: run its acceptors, a coordinator and a replica; if they run, check the interface's address behind @, and --key"

@@ -43,7 +43,7 @@ enum Action {
 impl Phy {
     /// Does what was asked for.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match self.action {
             Action::Encode(command) => command.run(),
             Action::Decode(command) => command.run(),

@@ -7,11 +7,11 @@ use crate::Verdict;
 use crate::confine;
 use crate::ports::spec;
 use crate::time::tick;
+use ::capture::clock::now_ns;
+use ::capture::signal::stop_requested;
 use anyhow::{Context, bail};
-use live::clock::now_ns;
 use live::port::pace::{Pacer, Watch};
 use live::port::{self, Options, PortSpec, Receive};
-use live::signal::stop_requested;
 use node::Size;
 use node::{Node, Out, Port, Time};
 use nodes::ping::{Answer, Config, Method, Ping as Pinger};
@@ -89,7 +89,7 @@ pub struct Ping {
 
 impl Ping {
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let options = Options {
             tick: self.tick,
             ..Options::default()

@@ -149,7 +149,7 @@ impl Plot {
             self.output.display()
         );
         let inputs = self.files.iter().map(PathBuf::as_path);
-        live::output::apart(&self.output, inputs)?;
+        ::capture::output::apart(&self.output, inputs)?;
         confine::reader(Permissions {
             writes: true,
             ..Permissions::default()

@@ -2,7 +2,7 @@
 //! nobody reads, or that is a file on a full disk, ends no command in the middle of its work; and that no name or message
 //! from outside acts on a terminal.
 
-use live::output::stdout_was_closed;
+use ::capture::output::stdout_was_closed;
 use packet::printable;
 use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};

@@ -152,7 +152,7 @@ pub struct Probe {
 
 impl Probe {
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match &self.host {
             Some(host) => {
                 let server = address::server(host, PORT, self.version())?;

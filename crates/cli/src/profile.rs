@@ -98,7 +98,7 @@ fn window(text: &str) -> Result<Time, String> {
 impl ProfileCommand {
     /// Reads everything, and tells.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         picture::check(&self.plot)?;
         if !self.compare.is_empty() {
             let task = compare::Task {

@@ -42,7 +42,10 @@ impl Reading {
         let form = "{bar:24} {decimal_bytes} of {decimal_total_bytes} read, {decimal_bytes_per_sec}, {eta} to go";
         let mut shown = BAR.lock();
         let all = shown.get_or_insert_with(|| {
-            DUE_NS.store(live::clock::now_ns() + PROGRESS_DELAY_NS, Ordering::Relaxed);
+            DUE_NS.store(
+                ::capture::clock::now_ns() + PROGRESS_DELAY_NS,
+                Ordering::Relaxed,
+            );
             let all = bar(0, form);
             all.set_draw_target(ProgressDrawTarget::hidden());
             all
@@ -57,7 +60,7 @@ impl Reading {
         self.left -= bytes;
         if let Some(bar) = &*BAR.lock() {
             let due = DUE_NS.load(Ordering::Relaxed);
-            if due != 0 && live::clock::now_ns() >= due {
+            if due != 0 && ::capture::clock::now_ns() >= due {
                 DUE_NS.store(0, Ordering::Relaxed);
                 bar.set_draw_target(ProgressDrawTarget::stderr());
             }

@@ -37,7 +37,7 @@ enum Action {
 impl Relay {
     /// Does what was asked for.
     pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         match self.action {
             Action::Run(command) => command.run(registry),
             Action::Bench(command) => command.run(registry),

@@ -60,7 +60,7 @@ pub struct Run {
 
 impl Run {
     pub fn run(mut self, registry: &Registry) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let kind = self.on.word(self.node.take())?;
         let kind = kind.to_string_lossy().into_owned();
         let on = self.on.ports()?;
@@ -114,7 +114,7 @@ impl Run {
         let relay = Runner::on_queues(queues, &Config::default(), node)?;
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
-        let done = duration.is_none() || !live::signal::stop_requested();
+        let done = duration.is_none() || !::capture::signal::stop_requested();
         crate::relay::report::report(kind, &ended, self.json, self.detail)?;
         match ended.trouble {
             Some(error) => Err(error.into()),

@@ -1,8 +1,8 @@
 //! Which packets of a stream are wanted: by what they are, when they came, and how many.
 
 use crate::time::Moment;
+use ::capture::file::Item;
 use live::bpf::{BpfError, Target};
-use live::file::Item;
 use live::filter::FilterError;
 use node::Time;
 use packet::MAX_FRAME_LEN;

@@ -11,8 +11,8 @@ use crate::ports::spec;
 use crate::report::{self, Detail};
 use crate::select::{Selection, Selector};
 use crate::time::tick;
+use ::capture::file::Item;
 use anyhow::{bail, ensure};
-use live::file::Item;
 use live::port::pace::{Pacer, Stopped};
 use live::port::{self, Options, PortSpec};
 use node::{Rate, Time};
@@ -83,7 +83,7 @@ impl Send {
             self.loops == 1 || self.file != Path::new("-"),
             "standard input can be sent only once; --loop needs a file"
         );
-        live::signal::install();
+        ::capture::signal::install();
         let complaints = self.strictness.complaints();
         let schedule = Schedule::new(self.pace()?, self.replay);
         // A file that cannot be read is found out before anything happens on the wire.
@@ -142,7 +142,9 @@ impl Send {
     fn pace(&self) -> anyhow::Result<Pace> {
         Ok(match self {
             Send { at_once: true, .. } => Pace::AtOnce,
-            Send { at_date: true, .. } => Pace::AtDate(u128::from(live::clock::epoch_ns()) * 1_000),
+            Send { at_date: true, .. } => {
+                Pace::AtDate(u128::from(::capture::clock::epoch_ns()) * 1_000)
+            }
             Send {
                 rate: Some(rate), ..
             } => Pace::Rate(*rate, 0),
@@ -196,7 +198,7 @@ impl Consumer for Sender {
         };
         self.pacer.submit(departure, self.fixer.frame(item.bytes))?;
         self.sent += 1;
-        Ok(!live::signal::stop_requested())
+        Ok(!::capture::signal::stop_requested())
     }
 
     fn idle(&mut self) -> anyhow::Result<()> {

@@ -1,9 +1,9 @@
 //! Bytes of a file, pipe or terminal, decompressed if need be, and a look at the first of them.
 
 use crate::progress::Reading;
+use ::capture::file::{Bytes, Next};
+use ::capture::signal::Stopped;
 use anyhow::Context;
-use live::file::{Bytes, Next};
-use live::signal::Stopped;
 use packet::sniff::{CAPTURES, foreign, may_be_foreign};
 use std::fs::File;
 use std::io::{self, Read};

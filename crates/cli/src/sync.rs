@@ -12,8 +12,8 @@ use crate::ports::spec;
 use crate::report::{link_notice, until};
 use crate::run::Opened;
 use crate::set::setting;
+use ::capture::clock;
 use ::lab::Registry;
-use live::clock;
 use live::page::Publisher;
 use live::port::{Options, Port, PortSpec};
 use live::world::{self, PortsOptions, PortsOutcome};
@@ -114,7 +114,7 @@ pub struct Sync {
 
 impl Sync {
     pub fn run(self, registry: &Registry) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         if let Some(file) = &self.lab {
             return self.over_lab(registry, file);
         }

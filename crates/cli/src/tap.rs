@@ -8,7 +8,7 @@ use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use crate::report::begin_watched;
 use crate::select::Selection;
-use live::file::Item;
+use ::capture::file::Item;
 use live::port::{self, Options, Port, PortError, PortSpec, Transmit};
 use packet::{Packet, Stamp, Tick};
 use std::path::Path;
@@ -49,7 +49,7 @@ pub struct Tap {
 impl Tap {
     /// Carries packets both ways until one side ends.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         // A name that the kernel would cut short is refused.
         let spec: PortSpec = format!("tap:{}", self.name).parse()?;
         let Port { info, rx, tx } = port::open(&spec, &Options::default())?;
@@ -82,15 +82,15 @@ impl Tap {
     ) -> anyhow::Result<()> {
         let mut form = self.form.form();
         let mut selector = self.selection.selector()?;
-        let epoch_ps = u128::from(live::clock::epoch_ns()) * 1_000;
-        let now = || epoch_ps + u128::from(live::clock::now_ns()) * 1_000;
+        let epoch_ps = u128::from(::capture::clock::epoch_ns()) * 1_000;
+        let now = || epoch_ps + u128::from(::capture::clock::now_ns()) * 1_000;
         let mut ended = false;
         let mut rest = None;
         while rest != Some(0) {
             if !selector.wants_more() || selector.is_over(now()) {
                 return Ok(());
             }
-            if rest.is_none() && live::signal::stop_requested() {
+            if rest.is_none() && ::capture::signal::stop_requested() {
                 if !ended && let Ok(result) = input.recv_timeout(INPUT_TIMEOUT) {
                     result?;
                 }

@@ -74,7 +74,7 @@ impl Times {
                 _ => TimeZone::UTC,
             },
             second: Second::default(),
-            epoch: i128::from(live::clock::epoch_ns()) * 1_000,
+            epoch: i128::from(::capture::clock::epoch_ns()) * 1_000,
             first: None,
             last: None,
         }

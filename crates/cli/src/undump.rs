@@ -48,7 +48,7 @@ pub struct Undump {
 impl Undump {
     /// Writes every packet.
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let mut out = Writer {
             stdout: Output::reading(std::slice::from_ref(&self.file), &self.buffering)?,
             form: self.form.form(),

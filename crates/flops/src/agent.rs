@@ -1,6 +1,6 @@
 //! Where the processor's load of a switch comes from: its SNMP agent, or this machine's kernel.
 
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use openflow::flops::{Agent, Value};
 use openflow::snmp::{Oid, PduType, request, response};
 use std::collections::VecDeque;

@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::output_file::BufferedFile;
 use crate::plan::{BitsPlan, Lab};
-use live::output::OutputError;
+use ::capture::output::OutputError;
 use node::{Channel, Level};
 use parking_lot::Mutex;
 use phy::file::{Header, LINE_RATE, Writer};

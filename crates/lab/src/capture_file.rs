@@ -3,7 +3,7 @@
 use crate::error::LabError;
 use crate::output_file::BufferedFile;
 use crate::plan::{CapturePlan, Lab, Resolution};
-use live::output::OutputError;
+use ::capture::output::OutputError;
 use node::{Frame, Time};
 use packet::capture::{self, Interface, PcapWriter, PcapngWriter};
 use std::ops::Range;

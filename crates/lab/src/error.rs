@@ -2,7 +2,7 @@
 
 use crate::Fault;
 use crate::world::World;
-use live::output::OutputError;
+use ::capture::output::OutputError;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 pub enum LabError {
     /// A signal came before anything had begun or was written.
     #[error("{0}")]
-    Stopped(#[source] live::signal::Stopped),
+    Stopped(#[source] ::capture::signal::Stopped),
     /// A node could not be made after all.
     #[error("node `{node}`: {}", .fault.message)]
     Node {

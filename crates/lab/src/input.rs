@@ -1,6 +1,6 @@
 //! Files that the nodes of a lab read whole. A lab names them, so that they are regular files.
 
-use live::file::{MAX_TEXT, open_named};
+use ::capture::file::{MAX_TEXT, open_named};
 use std::io::{self, Read};
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn text(path: &Path) -> Result<String, InputError> {
 /// # Errors
 /// Those of [`text`].
 pub(crate) fn text_of_user(path: &Path) -> Result<String, InputError> {
-    let file = live::file::Bytes::open(path)?;
+    let file = ::capture::file::Bytes::open(path)?;
     Ok(String::from_utf8(read(file, MAX_TEXT)?)?)
 }
 

@@ -1,7 +1,7 @@
 //! A file that is written in large pieces while a run goes, and tells of its first error in the end.
 
 use crate::error::{LabError, folder_for};
-use live::output::{OutputError, OutputFile};
+use ::capture::output::{OutputError, OutputFile};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 

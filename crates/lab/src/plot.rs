@@ -99,7 +99,7 @@ pub fn write_figure(figure: &Figure, path: &Path) -> Result<(), LabError> {
 /// Writes the content of a picture likewise.
 pub(crate) fn write_image(image: &[u8], path: &Path) -> Result<(), LabError> {
     folder_for(path)?;
-    Ok(live::output::replace(path, image)?)
+    Ok(::capture::output::replace(path, image)?)
 }
 
 /// The congestion windows of connections from the nodes at the places.

@@ -1,6 +1,6 @@
 //! P4 programs from files.
 
-use live::file::text_named;
+use ::capture::file::text_named;
 use p4::compile::{Compiled, Options, compile};
 use p4::source::{IncludeError, Includes};
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 /// # Errors
 /// When the file cannot be read, with its name. What is wrong with the program is in [`Compiled::diagnostics`].
 pub fn load(path: &Path, folders: &[PathBuf], options: &Options) -> io::Result<Compiled> {
-    compiled(path, live::file::text(path), folders, options)
+    compiled(path, ::capture::file::text(path), folders, options)
 }
 
 /// The same of a file that another file names, as a lab does: a regular file only.
@@ -30,7 +30,7 @@ fn compiled(
     options: &Options,
 ) -> io::Result<Compiled> {
     let name = path.display().to_string();
-    let text = text.map_err(|error| match live::signal::is_stop(&error) {
+    let text = text.map_err(|error| match ::capture::signal::is_stop(&error) {
         true => error,
         false => io::Error::new(error.kind(), format!("{name}: {error}")),
     })?;

@@ -3,7 +3,7 @@
 //! not is when the machine gets round to it, and that is measured.
 
 use crate::error::LabError;
-use live::clock;
+use ::capture::clock;
 use live::port::{Options, Port, PortError, Receive, Transmit};
 use live::thread;
 use live::world::{Outside, WorldError};

@@ -1,6 +1,6 @@
 //! Files that generators replay, read as they are sent.
 
-use live::file::{Counters, FileError, Item, Next};
+use ::capture::file::{Counters, FileError, Item, Next};
 use live::filter::Filter;
 use node::Frame;
 use nodes::generator::Source;
@@ -100,7 +100,7 @@ impl Notes {
 /// A capture, lines or records, from its first frame on.
 pub struct Replayed {
     path: PathBuf,
-    source: live::file::Source,
+    source: ::capture::file::Source,
     /// The unit of timestamps that are words.
     tick: Tick,
     first_ps: Option<u128>,
@@ -119,8 +119,8 @@ pub struct Replayed {
 }
 
 /// Frames that are shorter than an Ethernet header are replayed, too; a port that cannot send them counts them.
-fn source(path: &Path) -> Result<live::file::Source, FileError> {
-    live::file::Source::open(path).map(live::file::Source::any_length)
+fn source(path: &Path) -> Result<::capture::file::Source, FileError> {
+    ::capture::file::Source::open(path).map(::capture::file::Source::any_length)
 }
 
 impl Replayed {
@@ -132,7 +132,7 @@ impl Replayed {
         let source = source(&path)?;
         // A file of another kind altogether is refused here, and not in the middle of a run; a pipe can be read only once.
         if path.is_file()
-            && let Ok(mut first) = live::file::Source::open(&path)
+            && let Ok(mut first) = ::capture::file::Source::open(&path)
             && let Err(error @ FileError::ForPeople { .. }) = first.next()
         {
             return Err(error);

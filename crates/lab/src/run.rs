@@ -16,8 +16,8 @@ use crate::registry::Registry;
 use crate::report::{Report, Row};
 use crate::world::World;
 use crate::{output_paths, plot};
-use live::clock;
-use live::file::Bytes;
+use ::capture::clock;
+use ::capture::file::Bytes;
 use live::world::process::JobReport;
 use measure::probe;
 use node::link::{FCS, LinkCounters, PREAMBLE};
@@ -38,7 +38,7 @@ const WHOLE_FOR: u64 = 1 << 18;
 ///
 /// # Errors
 /// When a node or a file cannot be made, or the world cannot run the graph; then the files of an earlier run
-/// stand, and what was captured is [beside them](live::output). A file that could not be written to its end is
+/// stand, and what was captured is [beside them](capture::output). A file that could not be written to its end is
 /// no error of the run: it is among the report's [`failures`](Report::failures).
 pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabError> {
     let time_base = TimeBase {
@@ -189,7 +189,7 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
         check_outputs(lab, world, options)?;
         // From here on old outputs are replaced.
         if options.stop.is_some_and(|stop| stop()) {
-            return Err(LabError::Stopped(live::signal::Stopped));
+            return Err(LabError::Stopped(::capture::signal::Stopped));
         }
     }
     Ok(())

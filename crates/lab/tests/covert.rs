@@ -2,7 +2,7 @@
 //! and by what its stamps are worth. `--nocapture` shows the table.
 
 use lab::{Options, World};
-use live::file::{Next, Source};
+use ::capture::file::{Next, Source};
 use node::random::Random;
 use node::{Rate, Time};
 use nodes::covert::detect::{Gaps, Watch, compare};

@@ -138,9 +138,9 @@ file = 'out.pcapng'
     assert!(report.failures.is_empty(), "{:?}", report.failures);
     assert_eq!(report.rows[0].statistics.packets(), 5);
     // Links carry 60 bytes at least, as Ethernet does; what is filled up is zero.
-    let mut captured = live::file::Source::open(out.join("out.pcapng")).unwrap();
+    let mut captured = ::capture::file::Source::open(out.join("out.pcapng")).unwrap();
     for length in lengths {
-        let live::file::Next::Item(item) = captured.next().unwrap() else {
+        let ::capture::file::Next::Item(item) = captured.next().unwrap() else {
             panic!("there are five packets");
         };
         let mut whole = vec![7; length];

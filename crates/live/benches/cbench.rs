@@ -49,7 +49,7 @@ fn main() {
 
 /// Our learning switch.
 fn control(at: &str) {
-    live::signal::install();
+    ::capture::signal::install();
     let learning = Learning::new(learning::Config::default());
     let controller = Controller::new(Speaks::default(), vec![Box::new(learning)]);
     let spec = at.parse().expect("a channel");
@@ -78,7 +78,7 @@ fn ask(at: &str, version: &str, mode: &str, ms: &str) {
             let last = matches!(one, Progress::Finished | Progress::Failed(_));
             let _ = tell.send(one);
             if last {
-                live::signal::request_stop();
+                ::capture::signal::request_stop();
             }
         }),
     );

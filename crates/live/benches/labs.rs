@@ -4,7 +4,7 @@
 //! Up is the time until the first command in a host runs, gone is the end of the call. Of Mininet it is `start()` and `stop()`, without
 //! the start of its interpreter. `benches/peers/mininet-measure.sh` says what it needs. Needs root.
 
-use live::clock::{epoch_ns, now_ns};
+use ::capture::clock::{epoch_ns, now_ns};
 use live::world::process::{Job, Programs};
 use live::world::{self, Interface, Options, Real, Slot, Stack};
 use node::{Channel, Graph, NodeId, Rate, Time};

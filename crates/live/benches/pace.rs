@@ -6,7 +6,7 @@
 //! taken inside the call that sends. A peer that is not there is left out with a word. `BENCH_SECONDS`
 //! (default 2) is the time of each row; the figures are percentiles in us.
 
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::netns::{Namespace, VethEnd, veth};
 use live::port::pace::{Floor, PaceReport, Pacer};
 use live::port::{self, Options, Port, Transmit};

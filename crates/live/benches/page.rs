@@ -4,7 +4,7 @@
 
 #![allow(clippy::disallowed_methods, reason = "a benchmark measures time")]
 
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::page::{Publisher, Reader};
 use measure::clock::ClockReading;
 use std::hint::black_box;

@@ -17,7 +17,7 @@ mod remote;
 
 use bed::{Bed, pause, processor};
 use flows::{Shape, Traffic, entry, fill, sequence, template};
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::netns::Namespace;
 use live::port::{self, Options, Port};
 use openflow::message::FlowCommand;
@@ -128,7 +128,7 @@ fn switch(count: u32, control: &str) {
         let spec = name.parse().expect("a port's name");
         port::open(&spec, &Options::of_nodes(2)).expect("a port")
     };
-    live::signal::install();
+    ::capture::signal::install();
     let ports = vec![open("b"), open("out"), open(control)];
     live::world::on_ports("switch", Box::new(remote.switch), ports, None).expect("a run");
 }

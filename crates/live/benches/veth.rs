@@ -9,7 +9,7 @@
 mod bed;
 
 use bed::{Bed, counter, open, pause, rate};
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::netns::Namespace;
 use live::port::pace::Pacer;
 use live::port::{Options, Port, Received};

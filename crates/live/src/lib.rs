@@ -1,6 +1,6 @@
 //! World 2: Linux ports, their clock, and whole graphs on real interfaces.
 //!
-//! Everything that makes a system call is here. A port's stamps are CLOCK_MONOTONIC, the counter
+//! Everything that needs Linux is here; files, the clock and signals are in the crate `capture`. A port's stamps are CLOCK_MONOTONIC, the counter
 //! that all ports of a machine share (FORMATS section 3); what they are worth stands in
 //! [`PortInfo`](port::PortInfo).
 //!
@@ -15,20 +15,16 @@
 //! | module | what is in it |
 //! |---|---|
 //! | [`bpf`] | filter expressions, compiled by libpcap |
-//! | [`clock`] | the counter, and the wall-clock time of its zero |
 //! | [`datagram`] | UDP in bulk, with stamps of arrival |
 //! | [`ebpf`] | programs that run in the kernel, and their maps |
-//! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
 //! | [`filter`] | filter expressions at work on packets of any link type |
 //! | [`interface`] | what the kernel tells about an interface |
 //! | [`netlink`] | the messages of rtnetlink, nf_tables and netfilter queues |
 //! | [`netns`] | network namespaces and veth pairs |
 //! | [`nfqueue`] | queues of netfilter: packets that the kernel holds until they are answered |
-//! | [`output`] | files that are written: whole under their name, or not at all |
 //! | [`page`] | a clock for programs: its time without a system call |
 //! | [`remover`] | a process that removes files in the end |
 //! | [`scheduling`] | real-time priority and cores |
-//! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
 //! | [`statistics`] | interface statistics, queues, routes and neighbours, for nodes |
 //! | [`thread`] | starting threads |
 //! | [`user`] | giving up root |
@@ -49,6 +45,6 @@ pub mod port;
 pub mod world;
 
 pub use kernel::{
-    bpf, clock, datagram, ebpf, file, filter, interface, netlink, netns, nfqueue, output, page,
-    remover, scheduling, signal, statistics, thread, user,
+    bpf, datagram, ebpf, filter, interface, netlink, netns, nfqueue, page, remover, scheduling,
+    statistics, thread, user,
 };

@@ -30,8 +30,8 @@ pub use open::open;
 pub(crate) use open::open_plain;
 pub use spec::{ChannelSpec, Copying, Endpoint, Line, Medium, PortSpec, SpecError};
 
-use crate::kernel::clock;
 use crate::kernel::interface::Interface;
+use ::capture::clock;
 use packet::{Departure, MAX_WIRE_FRAME_LEN, Tick};
 use std::os::fd::RawFd;
 use std::time::Duration;

@@ -162,7 +162,7 @@ pub type Observe = Box<dyn FnMut(&Driver, Time) + Send>;
 pub struct PortsOptions {
     /// What happens later than this does not happen; default none.
     pub until: Option<Time>,
-    /// What [`clock::now_ns`](crate::clock::now_ns) is at the world's time zero; default shortly after the threads have begun.
+    /// What [`clock::now_ns`](capture::clock::now_ns) is at the world's time zero; default shortly after the threads have begun.
     pub start_ns: Option<u64>,
     /// Who is told of the ports' links.
     pub notice: Option<Notice>,

@@ -4,7 +4,7 @@
 mod packets;
 
 use live::bpf::BpfError;
-use live::file::{Next, Source};
+use ::capture::file::{Next, Source};
 use live::filter::{Filter, FilterError};
 use packets::{LINKS, Link, payloads};
 use std::fmt::Write as _;

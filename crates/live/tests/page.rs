@@ -1,6 +1,6 @@
 //! A clock for programs: one writes, others read.
 
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::page::{PageError, Publisher, Reader, State};
 use measure::clock::ClockReading;
 use node::Time;

@@ -3,8 +3,8 @@
 //! behind too, and all of them together: what they do among themselves is as exact as ever.
 
 use crate::nic::{Cable, Nic, Traffic, ns_of, steps_of};
+use ::capture::clock;
 use cosim::Speed;
-use live::clock;
 use live::thread::{self, lock};
 use node::Histogram;
 use std::io;

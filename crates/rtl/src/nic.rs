@@ -1,9 +1,9 @@
 //! A port in Verilog with its cable.
 
 use crate::rings::{Down, Rings};
+use ::capture::clock;
 use cosim::Speed;
 use cosim::port::{Leaving, PHY, Port as Hardware};
-use live::clock;
 use live::port::Transmit;
 use node::{Histogram, Time};
 use packet::{Packet, Stamp, record};

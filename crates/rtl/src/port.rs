@@ -3,13 +3,14 @@
 use crate::card::card;
 use crate::nic::{Cable, Nic};
 use crate::rings::{Down, Rings};
+use ::capture::clock;
 use cosim::Speed;
 use cosim::port::Port as Hardware;
 use live::port::{
     self, Line, Medium, Options, Port, PortError, PortInfo, PortSpec, Receive, Received,
     RxCounters, Stamps, Timekeeper, Transmit, TxCounters,
 };
-use live::{clock, thread};
+use live::thread;
 use packet::{Departure, MIN_FRAME_LEN, Tick, record};
 use std::collections::VecDeque;
 use std::os::fd::RawFd;

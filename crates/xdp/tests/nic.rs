@@ -3,7 +3,7 @@
 use crate::corpus::{allowed, environment};
 use crate::interfaces::{arrivals, as_generic, datagram, hosts};
 use crate::random::Choices;
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::port::{self, Options};
 use node::Time;
 use p4::ir::{ObjectId, TableId};

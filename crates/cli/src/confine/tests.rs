@@ -68,7 +68,7 @@ fn who_reads_has_threads_files_and_clocks() {
         let thread = std::thread::spawn(|| std::fs::read("/proc/self/status").unwrap().len());
         assert!(thread.join().unwrap() > 0);
         assert!(std::fs::read_dir("/").unwrap().count() > 0);
-        live::clock::now_ns();
+        ::capture::clock::now_ns();
         drop(vec![1u8; 50 << 20]);
     });
     if let Some(output) = output {
@@ -231,7 +231,7 @@ fn a_server_serves_connections_with_threads_files_and_clocks() {
             std::thread::spawn(serve).join().unwrap();
             far.read_exact(&mut [0]).unwrap();
             assert!(!std::fs::read("/proc/self/status").unwrap().is_empty());
-            live::clock::now_ns();
+            ::capture::clock::now_ns();
             drop(vec![1u8; 50 << 20]);
         },
     );

@@ -138,7 +138,7 @@ impl Filter {
         match status.code() {
             Some(0 | 1) => Ok(passed),
             // Ctrl-C reaches the filter too.
-            None if live::signal::stop_requested() => Ok(passed),
+            None if ::capture::signal::stop_requested() => Ok(passed),
             _ => bail!("the filter `{}` failed: {status}", self.command),
         }
     }

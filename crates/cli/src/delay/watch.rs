@@ -107,9 +107,9 @@ impl Drop for Watch {
 fn every_second(counters: &Counters, names: &[String]) {
     let mut last = [(0, 0); 2];
     for second in 1u64.. {
-        let end = live::clock::now_ns() + 1_000_000_000;
+        let end = ::capture::clock::now_ns() + 1_000_000_000;
         loop {
-            let left = end.saturating_sub(live::clock::now_ns());
+            let left = end.saturating_sub(::capture::clock::now_ns());
             if counters.ended.load(Relaxed) {
                 return;
             }

@@ -2,8 +2,8 @@
 
 use crate::epoch;
 use crate::output::{Buffering, Output};
+use ::capture::file::{Captured, Item};
 use anyhow::{bail, ensure};
-use live::file::{Captured, Item};
 use packet::capture::{Interface, Other, PcapWriter, PcapngWriter, Resolution, Statistics};
 use packet::{MAX_FRAME_LEN, Tick};
 use std::collections::BTreeMap;
@@ -414,7 +414,7 @@ impl File {
     /// # Errors
     /// Those of writing.
     pub fn end(&mut self) -> anyhow::Result<()> {
-        let now_ps = u128::from(live::clock::epoch_ns() + live::clock::now_ns()) * 1_000;
+        let now_ps = u128::from(::capture::clock::epoch_ns() + ::capture::clock::now_ns()) * 1_000;
         if self.link_type.is_none() {
             self.begin(&[], &self.unnamed(true))?;
         }

@@ -1,7 +1,7 @@
 //! Packets of several files, in the order of their times.
 
 use crate::packets::{Consumer, Ended, Packets};
-use live::file::{Item, Raw};
+use ::capture::file::{Item, Raw};
 use packet::capture::Options;
 
 /// A packet that waits for its turn.

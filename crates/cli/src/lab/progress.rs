@@ -27,7 +27,7 @@ pub fn teller(json: bool, asked: bool) -> Option<fn(Time, Option<Time>)> {
     if !asked && !bar {
         return None;
     }
-    let now = live::clock::now_ns();
+    let now = ::capture::clock::now_ns();
     SHOWN.get_or_init(|| Shown {
         begun_ns: now,
         next_ns: AtomicU64::new(now + EVERY_NS / 5),
@@ -39,13 +39,16 @@ pub fn teller(json: bool, asked: bool) -> Option<fn(Time, Option<Time>)> {
 
 /// Simulated seconds to a real one.
 fn ratio(shown: &Shown, at: Time) -> f64 {
-    let real = live::clock::now_ns().saturating_sub(shown.begun_ns) as f64 / 1e9;
+    let real = ::capture::clock::now_ns().saturating_sub(shown.begun_ns) as f64 / 1e9;
     at.as_secs_f64() / real.max(1e-9)
 }
 
 /// Whether it is time to tell something.
 fn is_due(shown: &Shown) -> bool {
-    let (now, next) = (live::clock::now_ns(), shown.next_ns.load(Ordering::Relaxed));
+    let (now, next) = (
+        ::capture::clock::now_ns(),
+        shown.next_ns.load(Ordering::Relaxed),
+    );
     let every = if shown.lines { EVERY_NS } else { EVERY_NS / 10 };
     let due = now >= next;
     if due {

@@ -7,11 +7,11 @@ use super::Lab;
 use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
+use ::capture::signal;
 use ::lab::{Options, Registry, Session, World};
 use anyhow::Context;
 use command::Command;
 use editor::Editor;
-use live::signal;
 use std::io::{BufRead, IsTerminal, Read};
 
 /// Maximum length of a line that is read from a pipe, bytes; a command takes far fewer.

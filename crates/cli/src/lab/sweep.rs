@@ -14,7 +14,7 @@ use std::io::IsTerminal;
 impl Lab {
     /// Runs it with all values and seeds.
     pub(super) fn sweep(&self, registry: &Registry) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         anyhow::ensure!(
             !matches!(self.world, Some(super::WorldName::Live)),
             "many runs are for simulated time, where they are exact: leave --world live out"
@@ -39,7 +39,7 @@ impl Lab {
                 duration: self.duration,
                 allow_commands: self.allow_commands,
                 allow_paths: self.allow_paths,
-                stop: Some(live::signal::stop_requested),
+                stop: Some(::capture::signal::stop_requested),
                 ..Options::default()
             },
         };

@@ -92,7 +92,7 @@ fn method(text: &str) -> Result<Method, &'static str> {
 
 impl Run {
     pub fn run(self) -> anyhow::Result<Verdict> {
-        live::signal::install();
+        ::capture::signal::install();
         let on = crate::on::ports(&self.on)?;
         anyhow::ensure!(on.len() == 2, "a middlebox is between two ports: --on A B");
         let config = Config {

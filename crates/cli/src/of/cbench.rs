@@ -115,7 +115,7 @@ impl Cbench {
                 // The listener lives as long as the run.
                 let _ = tell.send(one);
                 if last {
-                    live::signal::request_stop();
+                    ::capture::signal::request_stop();
                 }
             }),
         );

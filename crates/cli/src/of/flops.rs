@@ -193,7 +193,7 @@ impl Flops {
             let done = self.measure(&lab, world, name, &mut stdout)?;
             devices.push(done.measured);
             flops.extend(done.reports);
-            if live::signal::stop_requested() {
+            if ::capture::signal::stop_requested() {
                 break;
             }
         }
@@ -233,7 +233,7 @@ impl Flops {
             dry: true,
             // Programs are those of the command line.
             allow_commands: true,
-            stop: Some(live::signal::stop_requested),
+            stop: Some(::capture::signal::stop_requested),
             ..Options::default()
         };
         let (mut runs, mut reports, mut losses) = (Runs::default(), Vec::new(), Losses::default());
@@ -247,7 +247,7 @@ impl Flops {
             let tests = tests.map_or(Vec::new(), |tests| tests.0.clone());
             reports.extend(tests.iter().cloned());
             runs.add(tests);
-            if live::signal::stop_requested() {
+            if ::capture::signal::stop_requested() {
                 break;
             }
             if self.runs > 1 && world == World::Live {

@@ -138,7 +138,7 @@ impl Compile {
         if let Target::Xdp = self.target {
             let object = super::kernel::program(&environment, &compiled)?;
             let file = folder.join(options.name).with_extension("ebpf.txt");
-            live::output::replace(&file, object.to_string().as_bytes())?;
+            ::capture::output::replace(&file, object.to_string().as_bytes())?;
             eprintln!(
                 "wire: {}: {}, {}",
                 file.display(),
@@ -162,7 +162,7 @@ impl Compile {
         let (map, c) = (design.map.json(), design.map.c_header(&design.name));
         let maps = [(json.as_str(), map.as_str()), (header.as_str(), c.as_str())];
         for (name, text) in own.chain(LIBRARY).chain(maps) {
-            live::output::replace(&folder.join(name), text.as_bytes())?;
+            ::capture::output::replace(&folder.join(name), text.as_bytes())?;
         }
         eprintln!(
             "wire: {}: module {}, streams of {} bits, {} in the pipeline, a window of {} bytes, {} and {}",

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// All lines that make no sense, before anything is done; or the first that is refused.
 pub fn carry_out(control: &Control, path: &Path) -> anyhow::Result<()> {
     let name = path.display().to_string();
-    let text = live::file::text(path).with_context(|| name.clone())?;
+    let text = ::capture::file::text(path).with_context(|| name.clone())?;
     let commands = parse_file(control.program(), &name, &text).map_err(|errors| {
         let errors: Vec<String> = errors.iter().map(ToString::to_string).collect();
         anyhow!(errors.join("\n"))

@@ -45,7 +45,7 @@ impl Counters {
         let program = program.ok_or_else(|| anyhow!("{shown} has no `main`"))?;
         let test = self.test.clone();
         let test = test.unwrap_or_else(|| self.program.with_extension("stf"));
-        let text = live::file::text(&test).with_context(|| test.display().to_string())?;
+        let text = ::capture::file::text(&test).with_context(|| test.display().to_string())?;
         let script = stf::parse(&text).map_err(|faults| {
             let faults = faults.iter();
             let lines = faults.map(|f| format!("{}:{}: {}", test.display(), f.line, f.message));

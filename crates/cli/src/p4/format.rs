@@ -42,7 +42,7 @@ impl Format {
         for path in &self.files {
             let name = path.display().to_string();
             let is_stdin = path == Path::new("-");
-            let text = live::file::text(path).with_context(|| name.clone())?;
+            let text = ::capture::file::text(path).with_context(|| name.clone())?;
             let laid_out = match p4::fmt::format(&text) {
                 Ok(laid_out) => laid_out,
                 Err(diagnostics) => {
@@ -65,7 +65,7 @@ impl Format {
                 verdict = Verdict::Failed;
             }
             if self.write && changes && !is_stdin {
-                live::output::replace(path, laid_out.as_bytes())?;
+                ::capture::output::replace(path, laid_out.as_bytes())?;
             }
             if self.json {
                 let mut line = json_line!("p4", "fmt", { "file": name, "changes": changes });

@@ -41,7 +41,7 @@ impl Graph {
             ..Permissions::default()
         })?;
         let name = self.file.display().to_string();
-        let text = live::file::text(&self.file).with_context(|| name.clone())?;
+        let text = ::capture::file::text(&self.file).with_context(|| name.clone())?;
         let mut compiled = Compiled::default();
         let program = read(
             &name,
@@ -96,8 +96,8 @@ impl Graph {
         };
         match &self.output {
             Some(path) => {
-                live::output::apart(path, [self.file.as_path()])?;
-                live::output::replace(path, picture.as_bytes())?;
+                ::capture::output::apart(path, [self.file.as_path()])?;
+                ::capture::output::replace(path, picture.as_bytes())?;
             }
             None => {
                 let mut stdout = Output::open(&Buffering::default())?;

@@ -4,7 +4,7 @@ use super::source::Reading;
 use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
-use live::output::apart;
+use ::capture::output::apart;
 use p4::ir::{Program, SectionId, Terminator};
 use p4::passes;
 use p4runtime::p4info;
@@ -56,7 +56,7 @@ impl Info {
                 false => p4info::text(&info),
             };
             apart(path, [self.program.as_path()])?;
-            live::output::replace(path, text.as_bytes())?;
+            ::capture::output::replace(path, text.as_bytes())?;
             return Ok(Verdict::Good);
         }
         let passes = Passes::of(program);

@@ -157,7 +157,8 @@ impl Test {
             };
             let program = Arc::new(program.clone());
             for (index, test) in tests.iter().enumerate() {
-                let text = live::file::text(test).with_context(|| test.display().to_string())?;
+                let text =
+                    ::capture::file::text(test).with_context(|| test.display().to_string())?;
                 let outcome = match stf::parse(&text) {
                     Err(faults) => faults.into(),
                     Ok(script) => {

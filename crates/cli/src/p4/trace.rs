@@ -120,7 +120,7 @@ impl Trace {
         };
         if let Some(path) = &self.stf {
             let name = path.display().to_string();
-            let text = live::file::text(path).with_context(|| name.clone())?;
+            let text = ::capture::file::text(path).with_context(|| name.clone())?;
             let script = stf::parse(&text).map_err(|faults| {
                 let faults: Vec<String> = faults
                     .iter()
@@ -163,7 +163,7 @@ impl Trace {
             "no packets: name a file of them, or give some by --packet or --stf"
         );
         for (time, port, bytes) in &packets {
-            if live::signal::stop_requested() {
+            if ::capture::signal::stop_requested() {
                 complaints.stopped();
                 break;
             }

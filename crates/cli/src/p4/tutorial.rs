@@ -227,8 +227,8 @@ impl Tutorial {
             let info = p4info::message(&p4::info::describe(checked, program));
             let info = p4info::text(&info);
             let p4info = build.join(format!("{stem}.p4.p4info.txtpb"));
-            live::output::replace(&p4info, info.as_bytes())?;
-            live::output::replace(&build.join(format!("{stem}.json")), source.as_bytes())?;
+            ::capture::output::replace(&p4info, info.as_bytes())?;
+            ::capture::output::replace(&build.join(format!("{stem}.json")), source.as_bytes())?;
         }
         let Some(target) = target else {
             let mut stdout = Output::open(&Buffering::default())?;
@@ -236,14 +236,14 @@ impl Tutorial {
             stdout.finish()?;
             return Ok(Verdict::Good);
         };
-        if let Ok(old) = live::file::text(&target) {
+        if let Ok(old) = ::capture::file::text(&target) {
             ensure!(
                 old.starts_with(lab::HEAD),
                 "{} is not of this command's making: it stays; -o writes elsewhere",
                 target.display()
             );
         }
-        live::output::replace(&target, text.as_bytes())?;
+        ::capture::output::replace(&target, text.as_bytes())?;
         let lab = target.display();
         eprintln!("wire: wrote {lab}; as root `wire lab {lab}` brings it up");
         Ok(Verdict::Good)
@@ -264,7 +264,8 @@ impl Programs {
                 "{}: without a `main` there is nothing to run",
                 path.display()
             );
-            let text = live::file::text_named(&path).with_context(|| path.display().to_string())?;
+            let text =
+                ::capture::file::text_named(&path).with_context(|| path.display().to_string())?;
             self.0.insert(file.into(), (compiled, text));
         }
         Ok(&self.0[file].0)
@@ -277,7 +278,7 @@ struct Makefile(Vec<(String, String)>);
 impl Makefile {
     /// An exercise may have none.
     fn read(path: &Path) -> Makefile {
-        let text = live::file::text_named(path).unwrap_or_default();
+        let text = ::capture::file::text_named(path).unwrap_or_default();
         let lines = text.lines().filter_map(|line| {
             let (name, value) = line.split_once('=')?;
             Some((name.trim().to_string(), value.trim().to_string()))
@@ -293,7 +294,7 @@ impl Makefile {
 
 /// A file of JSON.
 fn read<T: serde::de::DeserializeOwned>(path: &Path) -> anyhow::Result<T> {
-    let text = live::file::text_named(path).with_context(|| path.display().to_string())?;
+    let text = ::capture::file::text_named(path).with_context(|| path.display().to_string())?;
     serde_json::from_str(&text).map_err(|error| anyhow!("{}: {error}", path.display()))
 }
 

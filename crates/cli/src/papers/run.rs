@@ -66,7 +66,7 @@ pub fn run(
             Some(reason) => Outcome::Skipped(reason),
             None => execute(command, &examples, &path)?,
         };
-        if live::signal::stop_requested() {
+        if ::capture::signal::stop_requested() {
             return Ok(Verdict::Stopped);
         }
         let name = format!("{} {}", system.name, row.label);

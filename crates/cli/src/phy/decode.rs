@@ -10,8 +10,8 @@ use crate::epoch;
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::profile::signed_count;
+use ::capture::file::Next;
 use anyhow::{Context, bail};
-use live::file::Next;
 use packet::capture::{Interface, PcapngWriter, Resolution, Statistics};
 use packet::{MAX_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, Tick};
 use phy::file::{Feed, Header};
@@ -187,7 +187,7 @@ impl Writer {
                     Unit::Bit => Tick::EIGHT_NS,
                 };
                 if self.header.epoch_ns == 0 {
-                    self.header.epoch_ns = live::clock::epoch_ns();
+                    self.header.epoch_ns = ::capture::clock::epoch_ns();
                 }
                 let epoch_ns = self.header.epoch_ns;
                 self.interface = Interface {

@@ -7,7 +7,7 @@ use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
-use live::file::Next;
+use ::capture::file::Next;
 use phy::block::Kind;
 use phy::file::{BLOCK, CONTROL, Header, IDLE, Reader, Recorder, Run, Segment, Step, Writer};
 use phy::xgmii::Code;

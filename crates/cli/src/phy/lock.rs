@@ -6,7 +6,7 @@ use crate::Verdict;
 use crate::complaints::Strictness;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
-use live::file::Next;
+use ::capture::file::Next;
 use phy::file::{Feed, Recorder, Run, Segment, Writer};
 use phy::{Event, Item};
 use serde_json::json;

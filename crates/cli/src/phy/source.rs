@@ -3,9 +3,9 @@
 use super::order::Order;
 use crate::complaints::Complaints;
 use crate::stream::{self, Stream, fill};
+use ::capture::file::Next;
+use ::capture::signal::Stopped;
 use anyhow::{Context, bail, ensure};
-use live::file::Next;
-use live::signal::Stopped;
 use phy::Item;
 use phy::file::{Entry, Feed, Header, MAGIC, Reader, Segment, Step, TRAILER, last_index};
 use phy::lock::Lock;

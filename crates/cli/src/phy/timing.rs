@@ -2,8 +2,8 @@
 
 use crate::departures::Departures;
 use crate::epoch;
+use ::capture::file::Item;
 use anyhow::Context;
-use live::file::Item;
 use node::{Rate, Time};
 use packet::Tick;
 use phy::Start;

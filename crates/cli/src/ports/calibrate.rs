@@ -18,7 +18,7 @@ pub fn run(
     keep: bool,
     as_json: bool,
 ) -> anyhow::Result<Verdict> {
-    live::signal::install();
+    ::capture::signal::install();
     let directions = calibrate::measure(a, b, plan)?;
     let mut text = String::new();
     for direction in &directions {

@@ -8,10 +8,10 @@ use super::report::tell;
 use super::{Probe, word};
 use crate::Verdict;
 use crate::confine;
+use ::capture::signal::stop_requested;
 use anyhow::{Context, bail};
 use live::datagram::Datagrams;
 use live::port::PortSpec;
-use live::signal::stop_requested;
 use node::Time;
 use nodes::bandwidth::capacity::client::{Client, End};
 use packet::udpstp::{PORT, SetupAnswer};
@@ -56,7 +56,7 @@ pub fn run(command: &Probe, host: &str, server: SocketAddr) -> anyhow::Result<Ve
             );
         }
         let teller = Teller::start(command, settings.direction, settings.test_time)?;
-        let identifier = std::process::id() as u16 ^ (live::clock::now_ns() >> 10) as u16;
+        let identifier = std::process::id() as u16 ^ (::capture::clock::now_ns() >> 10) as u16;
         let mut client = Client::new(
             settings,
             identifier.max(1),

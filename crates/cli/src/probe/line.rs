@@ -1,6 +1,6 @@
 //! One end of a test at a socket: what has come goes in, what it gives goes out, at the time that it says.
 
-use live::clock;
+use ::capture::clock;
 use live::datagram::Datagrams;
 use node::Time;
 use nodes::bandwidth::capacity::client::Client;

@@ -6,7 +6,7 @@ use crate::departures::Departures;
 use crate::listen::Listener;
 use crate::packets::{Consumer, Ended, Packets};
 use crate::stream;
-use live::file::Item;
+use ::capture::file::Item;
 use std::path::Path;
 
 struct Reader<'a> {

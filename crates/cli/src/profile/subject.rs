@@ -1,8 +1,8 @@
 //! What is profiled: each interface of a file, each port; and where its stamps come from.
 
 use crate::select::Selector;
+use ::capture::file::Item;
 use anyhow::ensure;
-use live::file::Item;
 use live::port::{PortInfo, RxCounters};
 use measure::profile::{Config, Profile};
 use node::Rate;
@@ -63,7 +63,7 @@ impl Subjects {
             last: None,
             heard: BTreeMap::new(),
             selector: Selector::default(),
-            epoch_ps: u128::from(live::clock::epoch_ns()) * 1_000,
+            epoch_ps: u128::from(::capture::clock::epoch_ns()) * 1_000,
         }
     }
 
@@ -77,7 +77,7 @@ impl Subjects {
 
     /// Whether what ports receive from now on comes too late.
     pub fn is_over(&mut self) -> bool {
-        let now = u128::from(live::clock::now_ns()) * 1_000;
+        let now = u128::from(::capture::clock::now_ns()) * 1_000;
         self.selector.is_over(self.epoch_ps + now)
     }
 

@@ -83,7 +83,7 @@ impl Bench {
         for length in lengths {
             let mut alone = 0.0;
             for path in &paths {
-                if live::signal::stop_requested() {
+                if ::capture::signal::stop_requested() {
                     return Ok(Verdict::Stopped);
                 }
                 let rate = self.measure(registry, &trial, path, length, time)?;

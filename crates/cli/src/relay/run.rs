@@ -173,7 +173,7 @@ impl Run {
         }
         let duration = self.duration.map(|time| Duration::from_nanos(time.as_ns()));
         let ended = relay.wait(duration);
-        let done = duration.is_none() || !live::signal::stop_requested();
+        let done = duration.is_none() || !::capture::signal::stop_requested();
         drop(server);
         report(&node, &ended, self.json, self.detail)?;
         match ended.trouble {

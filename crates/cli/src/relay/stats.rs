@@ -77,7 +77,7 @@ impl Stats {
             before = relays;
             let mut left = Duration::from_nanos(self.interval.as_ns());
             while !left.is_zero() {
-                if live::signal::stop_requested() {
+                if ::capture::signal::stop_requested() {
                     stdout.finish()?;
                     return Ok(Verdict::Good);
                 }

@@ -139,7 +139,7 @@ impl Source {
             feed: Feed::open(&names).ok(),
             description,
             monitor,
-            start: live::clock::now_ns(),
+            start: ::capture::clock::now_ns(),
             queues: BTreeMap::new(),
         }
     }
@@ -189,7 +189,7 @@ impl Source {
             ..
         } = self;
         if let Some(feed) = feed {
-            let now = Time::from_ns(live::clock::now_ns());
+            let now = Time::from_ns(::capture::clock::now_ns());
             // An interface that has gone shows by the age of what is known.
             let _ = feed.read(now, &mut |event| {
                 let What::Queue(queue) = event.what else {

@@ -5,7 +5,7 @@ use crate::complaints::Strictness;
 use crate::confine::{self, Permissions};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::select::Selection;
-use live::file::Item;
+use ::capture::file::Item;
 use node::Size;
 use packet::Tick;
 use relay::codec::{Algorithm, Codec};
@@ -80,7 +80,7 @@ impl Train {
             "--size is from 256 bytes to 1 MiB"
         );
         let inputs = self.files.iter().map(|path| path.as_path());
-        live::output::apart(&self.output, inputs)?;
+        ::capture::output::apart(&self.output, inputs)?;
         let mut selector = self.selection.selector()?;
         confine::reader(Permissions {
             writes: true,
@@ -106,7 +106,7 @@ impl Train {
             Err(reason) => anyhow::bail!("no dictionary: {reason}"),
         };
         let mut codec = Codec::new(self.level, &dictionary)?;
-        live::output::replace(&self.output, &dictionary)?;
+        ::capture::output::replace(&self.output, &dictionary)?;
         let before = sorted.tried.bytes();
         let mut after = |algorithm| -> usize {
             let compressed = sorted.tried.iter().map(|bytes| {

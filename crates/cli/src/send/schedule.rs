@@ -1,7 +1,7 @@
 //! When each packet of a file is to leave.
 
-use live::clock;
-use live::file::Item;
+use ::capture::clock;
+use ::capture::file::Item;
 use node::{Rate, Time};
 use packet::{BadWord, Departure, Tick};
 

@@ -2,7 +2,7 @@
 
 use super::inject::{self, Fault, Run, Setting};
 use crate::shell::Place;
-use live::file::{Next, Source};
+use ::capture::file::{Next, Source};
 use std::collections::BTreeMap;
 use std::io::Cursor;
 use std::path::Path;

@@ -55,7 +55,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
                         Fault::new(replay.value.span.clone(), error.to_string())
                     };
                     // A FIFO would keep everything waiting.
-                    if let Err(error) = live::file::open_named(&path)
+                    if let Err(error) = ::capture::file::open_named(&path)
                         && error.kind() == ErrorKind::InvalidInput
                     {
                         return Err(fault(&format_args!("{}: {error}", path.display())));

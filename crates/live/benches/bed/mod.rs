@@ -2,7 +2,7 @@
 //! from there `out` to `c`.
 #![allow(dead_code, reason = "each benchmark uses a part of it")]
 
-use live::clock::now_ns;
+use ::capture::clock::now_ns;
 use live::netns::{Namespace, VethEnd, veth};
 use live::port::{self, Options, Port};
 use std::path::PathBuf;

@@ -2,8 +2,8 @@
 
 mod receive;
 
-use super::clock::Converter;
 use super::wait;
+use ::capture::clock::Converter;
 use receive::Buffers;
 pub use receive::Datagram;
 use socket2::{Domain, SockAddr, Socket, Type};

@@ -11,7 +11,7 @@
 mod names;
 
 use crate::kernel::bpf::{self, BpfError, Target};
-use crate::kernel::file::Item;
+use ::capture::file::Item;
 use packet::MAX_FRAME_LEN;
 use packet::bpf::{Observed, Program, ProgramError};
 use packet::capture::{Direction, ETHERNET, LINUX_SLL, LINUX_SLL2, LOOP, NULL, RAW};

@@ -18,7 +18,7 @@ impl User {
     /// A user number that no other process has. The user `nobody` is shared by many services.
     #[must_use]
     pub fn dynamic() -> User {
-        let number = FIRST_DYNAMIC + (super::random::number() % u64::from(DYNAMIC)) as u32;
+        let number = FIRST_DYNAMIC + (::capture::random::number() % u64::from(DYNAMIC)) as u32;
         User {
             user: number,
             group: number,

@@ -1,7 +1,7 @@
 //! Sending into a queue that is full: waits grow, and end.
 
 use super::{PortError, TxCounters};
-use crate::kernel::clock::now_ns;
+use ::capture::clock::now_ns;
 use std::time::Duration;
 
 /// Minimum pause before a retry.

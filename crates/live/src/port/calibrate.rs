@@ -8,7 +8,7 @@ mod trial;
 
 use super::calibration::{self, Calibration};
 use super::{Method, Options, PortError, PortSpec, Stamps, open_plain};
-use crate::kernel::signal::Stopped;
+use ::capture::signal::Stopped;
 use node::Time;
 use node::outcome::{Spread, TimingError};
 use std::io;

@@ -1,7 +1,8 @@
 //! What was measured of ports, in a file of the user's: a line a port, `key=value` each.
 
 use super::{Method, PortError, PortSpec, Transmit, TxCounters};
-use crate::kernel::{interface, output};
+use crate::kernel::interface;
+use ::capture::output;
 use std::path::{Path, PathBuf};
 use std::{fs, io};
 

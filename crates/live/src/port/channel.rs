@@ -23,12 +23,12 @@ mod tls;
 
 pub use tls::Tls;
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::thread::lock;
 use crate::port::{
     ChannelSpec, Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit,
     TxCounters,
 };
+use ::capture::clock::now_ns;
 use hub::Hub;
 use packet::segment::{BadSegment, Segment};
 use std::os::fd::RawFd;

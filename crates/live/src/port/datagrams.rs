@@ -2,9 +2,9 @@
 //!
 //! What a datagram is to a frame each kind of port says for itself, by [`Wire`].
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::wait;
 use crate::port::{PortError, Receive, Received, RxCounters, Transmit, TxCounters};
+use ::capture::clock::now_ns;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};

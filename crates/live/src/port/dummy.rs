@@ -3,7 +3,7 @@
 
 use super::TxCounters;
 use super::{Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit};
-use crate::kernel::clock;
+use ::capture::clock;
 use packet::MAX_FRAME_LEN;
 use std::time::Duration;
 

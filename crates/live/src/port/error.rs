@@ -107,7 +107,7 @@ pub enum PortError {
         /// The port.
         name: String,
         /// What is wrong with it.
-        source: crate::kernel::file::FileError,
+        source: ::capture::file::FileError,
     },
     /// A file that cannot be written, or not to its end.
     #[error("`{name}`: {source}")]
@@ -115,7 +115,7 @@ pub enum PortError {
         /// The port.
         name: String,
         /// What is wrong with it, and where what was written is.
-        source: crate::kernel::output::OutputError,
+        source: ::capture::output::OutputError,
     },
     /// A key or a certificate that does not do.
     #[error("`{name}`: {source}; give private-key, certificate and ca-cert as files in PEM form")]

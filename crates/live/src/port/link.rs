@@ -1,6 +1,6 @@
 //! A port's link: there or not, how often it was lost, and for how long.
 
-use crate::kernel::clock::now_ns;
+use ::capture::clock::now_ns;
 use std::time::Duration;
 
 /// Interval at which a link that is down is polled for its return.

@@ -6,7 +6,6 @@
 use super::{
     Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit, TxCounters,
 };
-use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::inject::{Injected, Injector};
 use crate::kernel::nfqueue::message::{self, Incoming};
 use crate::kernel::nfqueue::packets::{self, ETHERNET};
@@ -14,6 +13,7 @@ use crate::kernel::nfqueue::pending::{Numbers, Pending};
 use crate::kernel::nfqueue::verdicts::{Answer, Verdicts};
 use crate::kernel::nfqueue::{self, Fail, Inbox, MARK, Mode, Queue, QueueError};
 use crate::kernel::wait;
+use ::capture::clock::now_ns;
 use node::Pool;
 use packet::MAX_WIRE_FRAME_LEN;
 use std::os::fd::RawFd;

@@ -45,9 +45,9 @@ pub use lead::{Lead, MAX_LEAD_NS};
 pub use rate::SendRate;
 pub use waiter::{Idle, Waiter};
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::thread;
 use crate::port::{PortError, Transmit, TxCounters};
+use ::capture::clock::now_ns;
 use node::outcome::TimingError;
 use packet::{Departure, Tick};
 use queue::Queue;

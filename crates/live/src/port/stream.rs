@@ -1,15 +1,15 @@
 //! Ports over files and pipes: `pcap:FILE`, a path, and `-`.
 //!
-//! Frames come from anything that [`file`](crate::kernel::file) reads, as fast as they are asked for, with
+//! Frames come from anything that [`file`](capture::file) reads, as fast as they are asked for, with
 //! the stamps that they have there. Frames go to pcapng (`pcap:FILE`), records (a path such as `r0`)
 //! or lines, with the time of sending. A file is made when the first frame is sent, and not before.
 
 mod receive;
 mod send;
 
-use crate::kernel::file::{FileError, Source};
-use crate::kernel::{clock, file_system};
 use crate::port::{Options, Port, PortError, PortInfo, Receive, Transmit};
+use ::capture::file::{FileError, Source};
+use ::capture::{clock, file_system};
 use packet::MAX_FRAME_LEN;
 use receive::{Files, Piped};
 use send::{Format, Writer};

@@ -4,13 +4,13 @@
 //! (`ip tuntap add NAME mode tap`). It may be set down and up. Removed by somebody else it does not return: who removes what
 //! this port has made wants its end.
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::interface::{self, Ask, Interface};
 use crate::kernel::wait;
 use crate::port::{
     Link, LinkWatch, Options, Port, PortError, PortInfo, Receive, Received, RxCounters, Transmit,
     TxCounters,
 };
+use ::capture::clock::now_ns;
 use packet::{MAX_WIRE_FRAME_LEN, MIN_FRAME_LEN};
 use std::fs::File;
 use std::io::{self, Read, Write};

@@ -31,10 +31,11 @@ pub use counters::{Counters, Monitor, Snapshot};
 pub use rules::Rules;
 
 use crate::kernel::bpf::{self, BpfError, Target};
-use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::{MARK, Mode, Queue};
 use crate::kernel::statistics::StatisticsError;
-use crate::kernel::{signal, wait};
+use crate::kernel::wait;
+use ::capture::clock::now_ns;
+use ::capture::signal;
 use interfaces::Interfaces;
 use node::Node;
 use packet::bpf::{Instruction, Program, ProgramError};

@@ -40,9 +40,10 @@ pub mod writer;
 
 pub use kernel::MountError;
 
-use crate::kernel::{clock, signal, thread, wait};
+use crate::kernel::{thread, wait};
 use crate::port::pace::PaceReport;
 use crate::port::{Port, RxCounters};
+use ::capture::{clock, signal};
 use kernel::{Device, Mounted};
 use links::Links;
 use served::Served;

@@ -172,7 +172,7 @@ impl Folder {
         use std::os::unix::fs::DirBuilderExt;
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let random = crate::kernel::random::number();
+        let random = ::capture::random::number();
         let name = format!("{PREFIX}{}-{count}-{random:016x}", std::process::id());
         let path = std::env::temp_dir().join(name);
         let made = std::fs::DirBuilder::new().mode(0o700).create(&path);

@@ -3,10 +3,10 @@
 mod hand_over;
 
 use super::lane::{Lane, Refused};
-use crate::kernel::clock::now_ns;
 use crate::kernel::thread::lock;
 use crate::port::pace::{BATCH, Call, Departures, Idle, Lead, Wanted};
 use crate::port::{PortError, Transmit, TxCounters};
+use ::capture::clock::now_ns;
 use hand_over::Kept;
 use node::outcome::TimingError;
 use node::{Frame, StampId, Time};

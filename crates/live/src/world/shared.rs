@@ -1,8 +1,8 @@
 //! What all threads of a world know.
 
 use super::schedule::Schedule;
-use crate::kernel::clock::now_ns;
 use crate::kernel::wake::Wake;
+use ::capture::clock::now_ns;
 use node::Time;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};

@@ -132,10 +132,10 @@ fn an_interface_that_returns_under_its_name_is_used_again() {
                 .is_ok_and(|shown| String::from_utf8_lossy(&shown.stdout).contains("promiscuity 1"))
         };
         assert!(promiscuous("b") || pair.b.command("ip").output().is_err());
-        let before = live::clock::now_ns();
+        let before = ::capture::clock::now_ns();
         a.tx.send(&[&frame(30)]).unwrap();
         let (at, _) = receive(&mut b, 1)[0];
-        assert!(at + 2_000 > before && at < live::clock::now_ns());
+        assert!(at + 2_000 > before && at < ::capture::clock::now_ns());
         // And once more, with nobody who looks meanwhile.
         pair.replace();
         wait_for_link(&mut a, true);

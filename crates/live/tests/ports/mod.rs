@@ -95,10 +95,10 @@ fn what_goes_in_at_one_end_comes_out_at_the_other_in_order_and_stamped() {
         let (mut a, mut b) = pair.open_by(ring);
         let frames: Vec<_> = (0..200).map(frame).collect();
         let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
-        let before = live::clock::now_ns();
+        let before = ::capture::clock::now_ns();
         assert_eq!(a.tx.send(&slices).unwrap(), 200);
         let got = receive(&mut b, 200);
-        let after = live::clock::now_ns();
+        let after = ::capture::clock::now_ns();
         assert!(got.iter().map(|(_, bytes)| bytes).eq(&frames));
         assert!(got.is_sorted_by_key(|(at, _)| *at));
         // The offset between the clocks is read to within some 100 ns.
@@ -243,10 +243,10 @@ fn both_ways_of_sending_refuse_the_same_and_send_the_rest_in_order() {
         a.tx.prepare(slices[7]);
         a.tx.warm();
         assert!(a.tx.ask_for_stamp());
-        let began = live::clock::now_ns();
+        let began = ::capture::clock::now_ns();
         assert_eq!(a.tx.send(&[slices[7]]).unwrap(), 1);
         let stamp = a.tx.take_stamp().expect("veth stamps inside the call");
-        assert!(stamp + 1_000 >= began && stamp <= live::clock::now_ns());
+        assert!(stamp + 1_000 >= began && stamp <= ::capture::clock::now_ns());
         a.tx.prepare(slices[8]);
         assert_eq!(a.tx.send(&[slices[9]]).unwrap(), 1);
         let got = receive(&mut b, 303);

@@ -1,12 +1,12 @@
 //! Who sends trains over the kernel's UDP, each probe at its time, and hears when they came.
 
+use ::capture::clock::now_ns;
+use ::capture::signal::stop_requested;
 use ::report::text::number;
 use anyhow::bail;
-use live::clock::now_ns;
 use live::datagram::Datagrams;
 use live::port::pace::{Idle, Waiter};
 use live::scheduling::real_time;
-use live::signal::stop_requested;
 use node::random::Random;
 use node::{Histogram, Rate, Time};
 use nodes::bandwidth::estimate::{Estimator, Observed, Packet};

@@ -1,7 +1,7 @@
 //! Receiving by recvmmsg, of datagrams that the kernel may have put together.
 
-use crate::kernel::clock::{Converter, now_ns};
 use crate::kernel::control::ControlMessages;
+use ::capture::clock::{Converter, now_ns};
 use socket2::{SockAddr, SockAddrStorage};
 use std::io;
 use std::net::{IpAddr, SocketAddr};

@@ -47,7 +47,7 @@ fn what_fills_the_mtu_is_left_to_offload() {
 #[test]
 fn who_sends_and_when_is_told_and_an_empty_datagram_is_one() {
     let [mut here, mut there] = pair("127.0.0.1:0");
-    let before = crate::clock::now_ns();
+    let before = ::capture::clock::now_ns();
     let sender = there.local().unwrap();
     there.socket.send(&[]).unwrap();
     there.send(&[7; 100], 100, None).unwrap();
@@ -62,7 +62,7 @@ fn who_sends_and_when_is_told_and_an_empty_datagram_is_one() {
     for (from, _, at) in got {
         assert_eq!(from, sender);
         assert!(
-            at >= before && at <= crate::clock::now_ns(),
+            at >= before && at <= ::capture::clock::now_ns(),
             "{at} {before}"
         );
     }

@@ -1,8 +1,8 @@
 //! Packets of a node's own, and answers to senders of packets that are too big.
 
 use super::packets::{self, IPV4};
-use crate::kernel::clock::now_ns;
 use crate::kernel::interface;
+use ::capture::clock::now_ns;
 use node::Port;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;

@@ -54,7 +54,7 @@ impl Counter {
                     core::arch::x86_64::_rdtsc()
                 }
             }
-            _ => crate::kernel::clock::raw_ns(),
+            _ => ::capture::clock::raw_ns(),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::counter::Counter;
 use super::map::{Map, SIZE};
 use super::reader::State;
 use super::{GROWTH_PPB, MAGIC, PageError, VERSION};
-use crate::kernel::clock::now_ns;
+use ::capture::clock::now_ns;
 use measure::clock::ClockReading;
 use node::Time;
 use node::timekeeper::Timekeeper;

@@ -3,7 +3,7 @@
 use super::counter::Counter;
 use super::map::{Map, SIZE};
 use super::{MAGIC, PageError, VERSION};
-use crate::kernel::file::open_named;
+use ::capture::file::open_named;
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};

@@ -1,13 +1,13 @@
 //! One way of sending, measured.
 
 use super::{CalibrateError, Plan, Trial};
-use crate::kernel::clock::now_ns;
 use crate::kernel::scheduling::real_time;
-use crate::kernel::signal::{self, Stopped};
 use crate::kernel::thread;
 use crate::port::calibration::with_latency;
 use crate::port::pace::{Idle, MAX_LEAD_NS, PaceReport, Pacer, Waiter};
 use crate::port::{Method, Port, PortError, Receive, Transmit};
+use ::capture::clock::now_ns;
+use ::capture::signal::{self, Stopped};
 use node::outcome::Spread;
 use node::{Histogram, Time};
 use packet::{Departure, Tick};

@@ -3,8 +3,8 @@
 //! A certificate is good when the authority has signed it; names do not count, since switches and controllers have
 //! none that a certificate could hold.
 
-use crate::kernel::file::Bytes;
 use crate::port::{PortError, TlsError};
+use ::capture::file::Bytes;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::{CryptoProvider, ring};

@@ -2,9 +2,9 @@
 //! what that was worth.
 
 use super::{ErrorMeter, Idle, Lead, Waiter};
-use crate::kernel::clock::now_ns;
 use crate::kernel::scheduling::real_time;
 use crate::port::{PortError, Transmit};
+use ::capture::clock::now_ns;
 use node::Time;
 use node::outcome::TimingError;
 

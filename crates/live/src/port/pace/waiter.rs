@@ -2,8 +2,8 @@
 
 use super::floor::Floor;
 use super::sleep::SleepWindow;
-use crate::kernel::clock::now_ns;
 use crate::kernel::scheduling::Priority;
+use ::capture::clock::now_ns;
 use node::outcome::Spread;
 use std::time::Duration;
 

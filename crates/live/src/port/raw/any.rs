@@ -6,9 +6,9 @@
 use super::deliver::Delivery;
 use super::messages::{BATCH, Buffers, CALLS};
 use super::socket::Socket;
-use crate::kernel::clock::{self, Converter};
 use crate::kernel::interface::{self, Ask, Interface};
 use crate::port::{Options, PortError, Received, RxCounters};
+use ::capture::clock::{self, Converter};
 use packet::capture::{self, Cooked, Flags, LINUX_SLL2};
 use std::time::Duration;
 

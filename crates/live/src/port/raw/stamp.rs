@@ -1,7 +1,7 @@
 //! The kernel's stamps of frames that are sent: when it gave them to the driver.
 
 use super::socket::Socket;
-use crate::kernel::clock::Converter;
+use ::capture::clock::Converter;
 use std::os::fd::RawFd;
 
 const TX_SOFTWARE: u32 = 1 << 1;

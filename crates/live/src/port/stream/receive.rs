@@ -1,10 +1,10 @@
 //! Frames from a file or pipe.
 
 use super::fault;
-use crate::kernel::clock::now_ns;
-use crate::kernel::file::{FileError, Item, Next, Source};
 use crate::kernel::thread;
 use crate::port::{PortError, Receive, Received, RxCounters};
+use ::capture::clock::now_ns;
+use ::capture::file::{FileError, Item, Next, Source};
 use packet::Tick;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, SyncSender, channel, sync_channel};
 use std::time::Duration;

@@ -1,9 +1,9 @@
 //! Frames into a file or pipe.
 
-use crate::kernel::clock::{epoch_ns, now_ns};
-use crate::kernel::file_system::is_fuse;
-use crate::kernel::output::{OutputError, OutputFile};
 use crate::port::{PortError, Transmit, TxCounters};
+use ::capture::clock::{epoch_ns, now_ns};
+use ::capture::file_system::is_fuse;
+use ::capture::output::{OutputError, OutputFile};
 use packet::capture::{Interface, PcapngWriter};
 use packet::line::{self, Form};
 use packet::{MAX_FRAME_LEN, MIN_FRAME_LEN, Packet, Stamp, Tick, record};

@@ -2,9 +2,9 @@
 
 use super::socket::{Lane, PLACE, XDP_STATISTICS};
 use super::{BATCH, CAPABILITY, Program, has_link};
-use crate::kernel::clock::now_ns;
 use crate::kernel::wait;
 use crate::port::{Link, LinkWatch, PortError, Receive, Received, RxCounters};
+use ::capture::clock::now_ns;
 use packet::MIN_FRAME_LEN;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};

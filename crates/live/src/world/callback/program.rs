@@ -2,7 +2,7 @@
 
 use super::answer::Answers;
 use super::idle::{self, Asleep};
-use crate::kernel::clock::now_ns;
+use ::capture::clock::now_ns;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::fcntl_setpipe_size;
 use rustix::pty::{OpenptFlags, ioctl_tiocgptpeer, openpt, unlockpt};

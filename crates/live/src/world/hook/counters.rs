@@ -151,7 +151,7 @@ impl Monitor {
     /// All counts together, as they are now.
     pub fn snapshot(&self) -> Snapshot {
         let mut sum = Snapshot {
-            at_ns: crate::kernel::clock::now_ns(),
+            at_ns: ::capture::clock::now_ns(),
             ..Snapshot::default()
         };
         for thread in self.threads.iter() {

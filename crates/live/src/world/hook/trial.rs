@@ -3,10 +3,10 @@
 //!
 //! What is behind the router is counted by the kernel, at the far host's interface.
 
-use crate::kernel::clock::now_ns;
 use crate::kernel::netns::{Namespace, NetnsError, Route, VethEnd, forward_here, veth};
 use crate::kernel::thread;
 use crate::port::{self, Options, PortError};
+use ::capture::clock::now_ns;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::ipv4::{Ipv4, protocol};

@@ -3,7 +3,6 @@
 use super::counters::{Counters, ThreadCounters};
 use super::interfaces::{self, Interfaces};
 use super::{Fail, HookError, QueueError};
-use crate::kernel::clock::now_ns;
 use crate::kernel::nfqueue::inject::{Injected, Injector};
 use crate::kernel::nfqueue::message::{self, Incoming, Packet};
 use crate::kernel::nfqueue::packets::{self, ETHERNET};
@@ -12,6 +11,7 @@ use crate::kernel::nfqueue::verdicts::{Answer, Verdicts};
 use crate::kernel::nfqueue::{self, Inbox, Queue};
 use crate::kernel::statistics::Feed;
 use crate::kernel::{scheduling, wait};
+use ::capture::clock::now_ns;
 use node::{Departure, Driver, Frame, Member, Node, Port, Time, When};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};

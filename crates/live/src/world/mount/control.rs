@@ -2,8 +2,8 @@
 
 use super::served::Served;
 use super::tree::Text;
-use crate::kernel::clock;
 use crate::kernel::thread::lock;
+use ::capture::clock;
 use std::fmt::Write;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -3,12 +3,12 @@
 use super::join;
 use super::launch::{Init, Process, launch};
 use super::{End, Job, JobReport, ProcessError, Ready};
-use crate::kernel::clock::now_ns;
 use crate::kernel::netns::Namespace;
-use crate::kernel::output::OutputFile;
 use crate::kernel::thread::lock;
 use crate::kernel::wait;
 use crate::kernel::wake::Wake;
+use ::capture::clock::now_ns;
+use ::capture::output::OutputFile;
 use node::Time;
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
@@ -89,7 +89,7 @@ impl Shared {
                 return Err(trouble);
             }
             let left = Duration::from_nanos(end.saturating_sub(now_ns()));
-            if state.unready == 0 || crate::kernel::signal::stop_requested() {
+            if state.unready == 0 || ::capture::signal::stop_requested() {
                 return Ok(());
             }
             if left.is_zero() {

@@ -1,10 +1,10 @@
 //! Departures by ports that keep the time themselves: frames are handed over ahead of it, and the port tells when they left.
 
 use super::{Item, Refused, Schedule, Stamp};
-use crate::kernel::clock::now_ns;
 use crate::kernel::thread::lock;
 use crate::port::PortError;
 use crate::port::pace::{Departures, Wanted};
+use ::capture::clock::now_ns;
 use node::{StampId, Time};
 use packet::Departure;
 use std::collections::VecDeque;

@@ -1,8 +1,8 @@
 //! Departures of a port that keeps the time itself: frames are handed over ahead of it, and the port tells when they left.
 
 use super::{Chunk, Wanted, Worker};
-use crate::kernel::clock::now_ns;
-use crate::kernel::signal;
+use ::capture::clock::now_ns;
+use ::capture::signal;
 use packet::Departure;
 use packet::word::Timer;
 use std::sync::atomic::Ordering;

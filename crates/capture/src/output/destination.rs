@@ -1,6 +1,6 @@
 //! Where a file's bytes go until it is whole, and how it then gets its name.
 
-use crate::kernel::signal;
+use crate::signal;
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io;
@@ -58,9 +58,7 @@ impl Destination {
             return match beside(&target, Some(old)) {
                 Ok((file, partial)) => Ok((file, Destination::Beside { target, partial })),
                 // Ports that `wire mount` serves look like regular files, in a folder where none can be made.
-                Err(_) if crate::kernel::file_system::is_fuse(&target) => {
-                    Ok((file, Destination::Itself))
-                }
+                Err(_) if crate::file_system::is_fuse(&target) => Ok((file, Destination::Itself)),
                 Err(fault) => Err(fault),
             };
         }
@@ -181,7 +179,7 @@ fn open_old(path: &Path, old: &Metadata) -> io::Result<File> {
 /// Whether the kernel makes up the file, so that there is nothing to replace.
 fn is_kernels(path: &Path) -> bool {
     matches!(
-        crate::kernel::file_system::kind(path),
+        crate::file_system::kind(path),
         Some(
             libc::PROC_SUPER_MAGIC | libc::SYSFS_MAGIC | libc::DEBUGFS_MAGIC | libc::TRACEFS_MAGIC
         )
@@ -220,7 +218,7 @@ fn beside(target: &Path, old: Option<&Metadata>) -> Result<(File, PathBuf), Faul
 
 /// `NAME.RANDOM.partial`; a name that would be too long is cut. No other process knows it beforehand.
 fn partial_name(name: &OsStr) -> OsString {
-    let ending = format!(".{:016x}.partial", crate::kernel::random::number());
+    let ending = format!(".{:016x}.partial", crate::random::number());
     let name = name.as_bytes();
     let name = &name[..name.len().min(MAX_NAME_LEN - ending.len())];
     OsString::from_vec([name, ending.as_bytes()].concat())

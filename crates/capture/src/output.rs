@@ -40,7 +40,7 @@ use std::path::{Path, PathBuf};
 pub fn replace(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
     // A signal that ends the process comes when the partial file is gone. At a FIFO, which may wait for ever, it comes at once.
     let is_file = path.metadata().map_or(true, |found| found.is_file());
-    let _held = is_file.then(crate::kernel::signal::Held::new);
+    let _held = is_file.then(crate::signal::Held::new);
     let mut file = OutputFile::create(path)?;
     let written = file.write_all(bytes).map_err(|source| file.fault(source));
     match written.and_then(|()| file.put()) {
@@ -111,7 +111,7 @@ impl fmt::Display for Kept<'_> {
 
 impl OutputFile {
     /// Begins a file. What is no regular file is opened as it is; a FIFO waits for its reader, until somebody
-    /// [asks to stop](crate::kernel::signal).
+    /// [asks to stop](crate::signal).
     ///
     /// # Errors
     /// When the name is a directory, the file must not be written, or none can be made beside it.

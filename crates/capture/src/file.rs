@@ -22,7 +22,7 @@ pub use bytes::{Bytes, Next, text};
 pub use captured::{Captured, Described, IPV4_ADDRESS, Unkept};
 pub use named::{MAX_TEXT, bytes_named, open_named, text_named};
 
-use crate::kernel::signal;
+use crate::signal;
 use input::Input;
 use packet::capture;
 use packet::line::{self, Lines};

@@ -1,6 +1,6 @@
 //! Bytes of a file, pipe, socket or terminal, until it ends or a signal asks to stop.
 
-use crate::kernel::{clock, signal};
+use crate::{clock, signal};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, AsRawFd};

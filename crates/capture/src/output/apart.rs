@@ -1,6 +1,6 @@
 //! Whether what is read and what is written are the same file.
 
-use crate::kernel::file::FileError;
+use crate::file::FileError;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd;

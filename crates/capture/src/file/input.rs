@@ -1,7 +1,7 @@
 //! Bytes of a file, pipe or terminal, decompressed as their first bytes ask for.
 
 use super::bytes::Bytes;
-use crate::kernel::signal::{self, Stopped};
+use crate::signal::{self, Stopped};
 use flate2::bufread::MultiGzDecoder;
 use packet::sniff::{FOREIGN_HEAD, foreign, may_be_foreign};
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};

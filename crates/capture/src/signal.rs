@@ -14,7 +14,7 @@ static FIRST: AtomicU64 = AtomicU64::new(0);
 const ONE_NS: u64 = 300_000_000;
 
 extern "C" fn note(signal: libc::c_int) {
-    let now = crate::kernel::clock::now_ns();
+    let now = crate::clock::now_ns();
     if ASKED.fetch_add(1, Ordering::SeqCst) == 0 {
         FIRST.store(now, Ordering::SeqCst);
         NUMBER.store(signal, Ordering::SeqCst);

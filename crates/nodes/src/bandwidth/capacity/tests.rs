@@ -572,7 +572,7 @@ fn a_server_without_room_is_asked_again_for_some_seconds() {
                 server::setup(&request, |_| granted, &mut answer).unwrap();
                 client.handle(now, CONTROL, &answer);
             }
-            now = now + Time::from_ms(10);
+            now += Time::from_ms(10);
             assert!(now < Time::from_secs(5));
         }
         match free_after {

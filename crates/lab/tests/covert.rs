@@ -1,8 +1,8 @@
 //! How often a covert channel is found, and how often clean traffic is called one, by the source of the traffic
 //! and by what its stamps are worth. `--nocapture` shows the table.
 
-use lab::{Options, World};
 use ::capture::file::{Next, Source};
+use lab::{Options, World};
 use node::random::Random;
 use node::{Rate, Time};
 use nodes::covert::detect::{Gaps, Watch, compare};

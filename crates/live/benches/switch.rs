@@ -15,9 +15,9 @@ mod flows;
 #[allow(dead_code, reason = "the switch's benchmark in memory needs the rest")]
 mod remote;
 
+use ::capture::clock::now_ns;
 use bed::{Bed, pause, processor};
 use flows::{Shape, Traffic, entry, fill, sequence, template};
-use ::capture::clock::now_ns;
 use live::netns::Namespace;
 use live::port::{self, Options, Port};
 use openflow::message::FlowCommand;

@@ -8,8 +8,8 @@
 #[path = "bed/mod.rs"]
 mod bed;
 
-use bed::{Bed, counter, open, pause, rate};
 use ::capture::clock::now_ns;
+use bed::{Bed, counter, open, pause, rate};
 use live::netns::Namespace;
 use live::port::pace::Pacer;
 use live::port::{Options, Port, Received};

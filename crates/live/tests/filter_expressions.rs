@@ -3,8 +3,8 @@
 
 mod packets;
 
-use live::bpf::BpfError;
 use ::capture::file::{Next, Source};
+use live::bpf::BpfError;
 use live::filter::{Filter, FilterError};
 use packets::{LINKS, Link, payloads};
 use std::fmt::Write as _;

@@ -22,7 +22,9 @@ use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write as _};
 use std::sync::Arc;
 
-/// A topic that labs measure. See the [module](self).
+/// A topic that labs measure: its sections of a lab file, what it observes during a run, and what it reports of it.
+///
+/// A [`Registry`](crate::Registry) makes the instruments of each lab that it reads, in the order in which they were added.
 pub trait Instrument: Debug + Send + Sync {
     /// The names of its sections at the top of a lab file, as `offsets` for `[offsets]`. No two instruments have the same.
     fn sections(&self) -> &'static [&'static str] {

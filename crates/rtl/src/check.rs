@@ -2,6 +2,7 @@
 
 mod bound;
 mod dtp;
+mod externs;
 mod replay;
 mod switch;
 
@@ -35,6 +36,8 @@ enum Block {
     Dtp(Random),
     /// Four ports of 10 Gb/s around a program, with a shared packet buffer: random traffic, each frame of which must be accounted for
     Switch(Random),
+    /// Externs of the user around a program's pipeline: random packets, against the externs in Rust
+    Externs(Random),
     /// The packet generator and capturer: random traces, departures to the cycle, captures and losses
     Replay(Random),
     /// Two DTP devices that come to be 5 ticks apart: each beacon that the slower one hears
@@ -100,6 +103,9 @@ impl Check {
             Block::Switch(Random { seed, runs }) => {
                 let module = Module::new(p4_switch4::LAYOUT)?;
                 switch::check(module, seed, runs).map(|seen| table(&seen))
+            }
+            Block::Externs(Random { seed, runs }) => {
+                externs::check(seed, runs).map(|seen| table(&seen))
             }
             Block::Replay(Random { seed, runs }) => {
                 let module = Module::new(p4_replay::LAYOUT)?;

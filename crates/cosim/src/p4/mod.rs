@@ -500,7 +500,7 @@ impl Engine for Rtl {
                 Outcome::Sent(port, bytes) => End::Sent(u32::from(*port), bytes),
                 Outcome::Dropped(reason::ASSERT) => End::Stopped(Stop::Assert),
                 Outcome::Dropped(reason::ASSUME) => End::Stopped(Stop::Assume),
-                Outcome::Dropped(reason::STEPS) => End::Stopped(Stop::Steps),
+                Outcome::Dropped(reason::STEPS | reason::NO_RESPONSE) => End::Stopped(Stop::Steps),
                 Outcome::Dropped(reason::NO_GROUP) => End::NoGroup,
                 Outcome::Dropped(reason::PASSES | reason::QUEUE_FULL) => End::Passes,
                 Outcome::Dropped(step) => End::Dropped(usize::from(*step) - 1),

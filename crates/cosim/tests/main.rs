@@ -24,6 +24,10 @@ mod versa;
 #[path = "../../jit/tests/random/mod.rs"]
 mod random;
 
+/// Programs in software, the expectation of checks.
+#[path = "../../rtl/src/check/software.rs"]
+mod software;
+
 /// A module, or a word on why its test is skipped.
 fn module(layout: cosim::module::Layout) -> Option<cosim::Module> {
     let made = cosim::Module::new(layout);

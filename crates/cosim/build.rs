@@ -10,7 +10,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 12] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
@@ -22,6 +22,7 @@ const MODULES: [(&str, &str); 11] = [
     ("dtp", "dtp_pcs10g"),
     ("p4_switch", "p4_switch4"),
     ("p4_replay", "p4_replay"),
+    ("p4_host", "p4_host_device"),
 ];
 
 struct Module {

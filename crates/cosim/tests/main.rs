@@ -9,6 +9,7 @@ mod line_rate;
 mod mac10g;
 mod p4;
 mod p4_externs;
+mod p4_host;
 mod p4_lengths;
 mod p4_performance;
 mod p4_random;

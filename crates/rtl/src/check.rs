@@ -3,6 +3,7 @@
 mod bound;
 mod dtp;
 mod externs;
+mod host;
 mod replay;
 mod software;
 mod switch;
@@ -43,6 +44,8 @@ enum Block {
     Switch(Switch),
     /// Externs of the user around a program's pipeline: random packets, against the externs in Rust
     Externs(Random),
+    /// A host's channel to a program: random packets of host and network, against the program in software
+    Host(Host),
     /// The packet generator and capturer: random traces, departures to the cycle, captures and losses
     Replay(Random),
     /// Two DTP devices that come to be 5 ticks apart: each beacon that the slower one hears
@@ -64,6 +67,19 @@ struct Switch {
     program: Option<PathBuf>,
     /// Table entries and packets for the program, in the format of STF [default: FILE.stf next to the program]
     #[arg(long, value_name = "FILE", requires = "program")]
+    test: Option<PathBuf>,
+}
+
+/// A host.
+#[derive(Args)]
+struct Host {
+    #[command(flatten)]
+    random: Random,
+    /// The program in P4, for which the host is port 3
+    #[arg(long, value_name = "FILE")]
+    program: PathBuf,
+    /// Table entries and packets for the program, in the format of STF [default: FILE.stf next to the program]
+    #[arg(long, value_name = "FILE")]
     test: Option<PathBuf>,
 }
 
@@ -122,6 +138,7 @@ impl Check {
             Block::Externs(Random { seed, runs }) => {
                 externs::check(seed, runs).map(|seen| table(&seen))
             }
+            Block::Host(host) => host.run(),
             Block::Replay(Random { seed, runs }) => {
                 let module = Module::new(p4_replay::LAYOUT)?;
                 replay::check(module, seed, runs).map(|seen| table(&seen))
@@ -150,6 +167,16 @@ impl Switch {
                 .map_err(|fault| format!("{}: {fault}", program.display()))
                 .map(|seen| table(&seen)),
         })
+    }
+}
+
+impl Host {
+    fn run(self) -> Result<String, String> {
+        let Random { seed, runs } = self.random;
+        load(&self.program, self.test)
+            .and_then(|(environment, test)| host::check(&environment, &test, seed, runs))
+            .map_err(|fault| format!("{}: {fault}", self.program.display()))
+            .map(|seen| table(&seen))
     }
 }
 

@@ -5,13 +5,15 @@
 //! | `verilate` | a shared object of the Verilog, made once and kept |
 //! | `device` | the hardware at its pins |
 //! | `switch` | ports of 10 Gb/s around a program |
-//! | `modules` | its Verilog |
+//! | `host` | a host's channel to a program |
+//! | `modules` | the Verilog of both |
 //! | `bus` | the register bus, of either |
 //! | `registers` | tables and memories over the register bus |
 //! | `rows` | where entries of tables stand |
 
 mod bus;
 mod device;
+mod host;
 mod modules;
 mod registers;
 mod rows;
@@ -20,6 +22,7 @@ mod verilate;
 
 pub use bus::Bus;
 pub use device::{Device, Stuck};
+pub use host::{Answer, Call, Host, MAX_PACKET, TimedOut};
 pub use pipeline::engine::{Outcome, Passage};
 pub use switch::Switch;
 pub use verilate::{CannotRun, files};

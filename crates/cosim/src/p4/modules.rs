@@ -25,3 +25,15 @@ pub(crate) const SWITCH: [(&str, &str); 12] = [
     file!("mac10g", "crc32_word"),
     file!("mac10g", "crc32_back"),
 ];
+
+/// `p4_host_device` and what is in it.
+pub(crate) const HOST: [(&str, &str); 8] = [
+    file!("p4_host", "p4_host_device"),
+    file!("p4_host", "p4_host"),
+    file!("p4_host", "p4_host_send"),
+    file!("p4_host", "p4_host_receive"),
+    file!("p4_switch", "p4_switch_ingress"),
+    file!("p4_switch", "p4_switch_merge"),
+    file!("p4_switch", "p4_switch_egress"),
+    file!("timing_nic", "record_ring"),
+];

@@ -10,7 +10,7 @@ use std::process::Command;
 use std::{env, fs};
 
 /// The modules that Rust drives: folder below `rtl/`, and name.
-const MODULES: [(&str, &str); 11] = [
+const MODULES: [(&str, &str); 12] = [
     ("pcs10g", "pcs10g_tx"),
     ("pcs10g", "pcs10g_rx"),
     ("timing_nic", "timing_nic"),
@@ -22,6 +22,7 @@ const MODULES: [(&str, &str); 11] = [
     ("dtp", "dtp_pcs10g"),
     ("p4_switch", "p4_switch4"),
     ("p4_replay", "p4_replay"),
+    ("p4_host", "p4_host_device"),
 ];
 
 struct Module {
@@ -50,6 +51,10 @@ fn main() {
         .map(|(folder, name)| Module::read(&rtl.join(folder).join("rtl"), &folders, name))
         .collect();
     fs::write(out.join("ports.rs"), constants(&modules)).expect("OUT_DIR can be written to");
+    for module in &modules {
+        let file = out.join(module.name).with_extension("inc");
+        fs::write(file, module.alone()).expect("OUT_DIR can be written to");
+    }
 
     let mut build = cc::Build::new();
     build.warnings(false);
@@ -140,6 +145,32 @@ impl Module {
         }
     }
 
+    /// How words become ports and ports become words, for the module as a class of C++.
+    fn pins(&self, class: &str) -> String {
+        let mut text = format!("static inline void put({class}& top, const uint64_t* in) {{\n");
+        for (place, port) in self.inputs.iter().enumerate() {
+            writeln!(text, "    top.{port} = in[{place}];").unwrap();
+        }
+        writeln!(
+            text,
+            "}}\nstatic inline void get(const {class}& top, uint64_t* out) {{"
+        )
+        .unwrap();
+        for (place, port) in self.outputs.iter().enumerate() {
+            writeln!(text, "    out[{place}] = top.{port};").unwrap();
+        }
+        text + "}\n"
+    }
+
+    /// The same for a module that is verilated with a P4 program, when that is there: see `src/p4/verilate.rs`.
+    fn alone(&self) -> String {
+        let (inputs, outputs) = (self.inputs.len(), self.outputs.len());
+        let pins = self.pins("Vp4");
+        format!(
+            "#include <cstdint>\n#include \"Vp4.h\"\nenum {{ INPUTS = {inputs}, OUTPUTS = {outputs} }};\n{pins}"
+        )
+    }
+
     fn verilate(&self, out: &Path) {
         let folder = out.join(self.name);
         let status = Command::new("verilator")
@@ -228,30 +259,8 @@ fn glue(modules: &[Module]) -> String {
         writeln!(text, "#include \"{name}/V{name}.h\"").unwrap();
         writeln!(text, "#include \"{name}/V{name}___024root.h\"").unwrap();
     }
-    for Module {
-        name,
-        inputs,
-        outputs,
-        ..
-    } in modules
-    {
-        writeln!(
-            text,
-            "static inline void put(V{name}& top, const uint64_t* in) {{"
-        )
-        .unwrap();
-        for (place, port) in inputs.iter().enumerate() {
-            writeln!(text, "    top.{port} = in[{place}];").unwrap();
-        }
-        writeln!(
-            text,
-            "}}\nstatic inline void get(const V{name}& top, uint64_t* out) {{"
-        )
-        .unwrap();
-        for (place, port) in outputs.iter().enumerate() {
-            writeln!(text, "    out[{place}] = top.{port};").unwrap();
-        }
-        writeln!(text, "}}").unwrap();
+    for module in modules {
+        text += &module.pins(&format!("V{}", module.name));
     }
     writeln!(text, "static Module* make(const std::string& name) {{").unwrap();
     for Module {

@@ -19,11 +19,6 @@ type New = unsafe extern "C" fn() -> *mut c_void;
 type Free = unsafe extern "C" fn(*mut c_void);
 type Run = unsafe extern "C" fn(*mut c_void, usize, *const u64, *mut u64);
 
-/// How many words a cycle takes.
-pub(crate) const INPUTS: usize = 15;
-/// How many words a cycle gives.
-pub(crate) const OUTPUTS: usize = 14;
-
 struct Handle(NonNull<c_void>);
 
 // SAFETY: a handle may be used and closed from any thread.
@@ -50,11 +45,13 @@ pub(crate) struct Library {
     new: New,
     free: Free,
     run: Run,
+    inputs: usize,
+    outputs: usize,
 }
 
 impl Library {
-    /// Opens a file that [`crate::p4::verilate`] made.
-    pub(crate) fn open(file: &Path) -> Result<Library, NotLoaded> {
+    /// Opens a file that [`crate::p4::verilate`] made, whose module has `inputs` and `outputs` words in a cycle.
+    pub(crate) fn open(file: &Path, inputs: usize, outputs: usize) -> Result<Library, NotLoaded> {
         let name = CString::new(file.as_os_str().as_encoded_bytes())
             .map_err(|error| NotLoaded(error.to_string()))?;
         // SAFETY: the name ends with a zero. What runs when the library is loaded is Verilator's.
@@ -89,6 +86,8 @@ impl Library {
             new,
             free,
             run,
+            inputs,
+            outputs,
         })
     }
 }
@@ -110,9 +109,14 @@ impl Shared {
         Shared { module, library }
     }
 
-    /// A cycle: the inputs before a rising edge, and the outputs that they give.
-    pub(crate) fn cycle(&mut self, inputs: &[u64; INPUTS], outputs: &mut [u64; OUTPUTS]) {
-        // SAFETY: the module lives, and the words are those of one cycle.
+    /// A cycle: the inputs before a rising edge, and the outputs, at the time that the library's shim says.
+    ///
+    /// # Panics
+    /// When the words are not those of one cycle.
+    pub(crate) fn cycle(&mut self, inputs: &[u64], outputs: &mut [u64]) {
+        assert_eq!(inputs.len(), self.library.inputs, "inputs");
+        assert_eq!(outputs.len(), self.library.outputs, "outputs");
+        // SAFETY: the module lives, and the words are those of one cycle, as has just been seen.
         unsafe {
             (self.library.run)(
                 self.module.as_ptr(),

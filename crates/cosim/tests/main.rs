@@ -8,6 +8,8 @@ mod dtp_line;
 mod line_rate;
 mod mac10g;
 mod p4;
+mod p4_externs;
+mod p4_host;
 mod p4_lengths;
 mod p4_performance;
 mod p4_random;
@@ -22,6 +24,10 @@ mod versa;
 /// Random programs and packets.
 #[path = "../../jit/tests/random/mod.rs"]
 mod random;
+
+/// Programs in software, the expectation of checks.
+#[path = "../../rtl/src/check/software.rs"]
+mod software;
 
 /// A module, or a word on why its test is skipped.
 fn module(layout: cosim::module::Layout) -> Option<cosim::Module> {

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use verilog::map::TableKind;
 
 /// A program that is compiled.
-fn environment(program: &Path) -> Result<Arc<Environment>, String> {
+pub fn environment(program: &Path) -> Result<Arc<Environment>, String> {
     let name = program.display().to_string();
     let text = std::fs::read_to_string(program).expect(&name);
     let folder = program.parent().expect("it is in a folder");
@@ -70,7 +70,7 @@ fn programs(of: &Path) -> Vec<PathBuf> {
 }
 
 /// Our own programs: those of the tests, or of an example.
-fn own(name: &str) -> PathBuf {
+pub fn own(name: &str) -> PathBuf {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let example = root.join("examples").join(name);
     if example.exists() {

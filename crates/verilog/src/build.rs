@@ -4,7 +4,7 @@ use crate::graph::{Id, Input, Op};
 use crate::map::{Map, MemoryMap, Source};
 use crate::objects::shape;
 use crate::schedule::{Schedule, Stage, flight};
-use crate::state::Walk;
+use crate::state::{Lookup, Walk};
 use crate::text::{Writer, bus};
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -42,12 +42,7 @@ impl<'a> Build<'a> {
 
     /// What is on the register bus.
     pub(crate) fn objects(&mut self) -> Result<(), Unsupported> {
-        let mut seen: Vec<Source> = self
-            .walk
-            .lookups
-            .iter()
-            .map(|lookup| lookup.source)
-            .collect();
+        let mut seen: Vec<Source> = self.walk.lookups.iter().filter_map(Lookup::table).collect();
         seen.sort();
         seen.dedup();
         for source in seen {
@@ -169,7 +164,8 @@ impl<'a> Build<'a> {
         self.writer.settle();
         let (answers, randoms) = (self.answers(), self.randoms());
         let logic = self.writer.write();
-        let (tables, cells) = (self.tables(), self.cells());
+        let (tables, externs) = (self.tables(), self.externs());
+        let cells = self.cells();
         let (reads, writes) = (self.reads(), self.writes());
         let digests = self.digests();
         let (events, counted) = self.events();
@@ -234,7 +230,13 @@ impl<'a> Build<'a> {
         text += &cells;
         text += "\n    // ---- which cycles have a packet ----\n    wire valid_s0 = in_valid;\n";
         let split = self.schedule.split;
-        let copied = |stage: u32| split.is_some_and(|split| split.0 + 1 == stage);
+        let queues: Vec<u32> = self.schedule.queues.values().copied().collect();
+        let copied = |stage: u32| {
+            split.is_some_and(|split| split.0 + 1 == stage)
+                || stage
+                    .checked_sub(1)
+                    .is_some_and(|before| queues.contains(&before))
+        };
         for stage in 1..=last.0 {
             let kind = if copied(stage) { "wire" } else { "reg" };
             let _ = writeln!(text, "    {kind} valid_s{stage};");
@@ -252,6 +254,7 @@ impl<'a> Build<'a> {
         }
         text += &logic;
         text += &tables;
+        text += &externs;
         text += &replicator;
         text += "\n    // ---- memories ----\n";
         text += &reads;
@@ -421,7 +424,7 @@ impl<'a> Build<'a> {
     }
 
     /// So many packets may be under way, a power of two.
-    fn flight(&self) -> u32 {
-        flight(self.schedule.last.0 + 1)
+    pub(crate) fn flight(&self) -> u32 {
+        flight(self.schedule.last.0 + 1 + self.walk.outstanding())
     }
 }

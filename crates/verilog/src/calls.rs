@@ -302,6 +302,9 @@ impl Walk<'_> {
                 let value = self.graph.resize(number(*value), 16);
                 state.values[self.extra.sums + of] = value;
             }
+            Operation::Own(method) => {
+                self.call_hardware(&call.name, method, &inputs, results, when, state)?;
+            }
             Operation::Assert { check } | Operation::Assume { check } => {
                 let code = match call.operation {
                     Operation::Assert { .. } => reason::ASSERT,
@@ -321,8 +324,7 @@ impl Walk<'_> {
             | Operation::ExecuteDirectMeter { .. }
             | Operation::AddEntry { .. }
             | Operation::AllocateFlowId
-            | Operation::RestartEntry { .. }
-            | Operation::Own(_) => {
+            | Operation::RestartEntry { .. } => {
                 return self.cannot(format!(
                     "`{}` is an extern that this hardware has not; use another engine",
                     call.name

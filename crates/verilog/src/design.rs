@@ -20,7 +20,7 @@ use pipeline::environment::{Environment, Unsupported};
 use pipeline::interpreter::Interpreter;
 
 /// Modules that all designs have, by the names of their files.
-pub const LIBRARY: [(&str, &str); 14] = [
+pub const LIBRARY: [(&str, &str); 16] = [
     ("p4_again.v", include_str!("../../../rtl/p4/rtl/p4_again.v")),
     (
         "p4_cam_table.v",
@@ -33,6 +33,14 @@ pub const LIBRARY: [(&str, &str); 14] = [
     (
         "p4_exact_table.v",
         include_str!("../../../rtl/p4/rtl/p4_exact_table.v"),
+    ),
+    (
+        "p4_extern_fixed.v",
+        include_str!("../../../rtl/p4/rtl/p4_extern_fixed.v"),
+    ),
+    (
+        "p4_extern_queue.v",
+        include_str!("../../../rtl/p4/rtl/p4_extern_queue.v"),
     ),
     ("p4_fifo.v", include_str!("../../../rtl/p4/rtl/p4_fifo.v")),
     ("p4_first.v", include_str!("../../../rtl/p4/rtl/p4_first.v")),
@@ -99,6 +107,8 @@ pub struct Design {
     pub longest: usize,
     /// What the hardware does otherwise than the program says.
     pub warnings: Vec<String>,
+    /// Requests that asynchronous externs may have outstanding.
+    pub(crate) outstanding: u32,
     /// Packets may be cut short.
     pub(crate) limited: bool,
     /// What goes along with packets that begin anew, if the program may ask for it.
@@ -237,6 +247,7 @@ impl Design {
             whole,
             longest: ((1 << QUEUE_LOG2) - 2) * options.width as usize / 8,
             warnings: walk.warnings.clone(),
+            outstanding: walk.outstanding(),
             limited,
             along,
         };
@@ -245,6 +256,8 @@ impl Design {
         design
             .files
             .push((format!("{}_pipeline.v", design.name), text));
+        let modules = walk.modules(&design.name)?;
+        design.files.extend(modules);
         Ok(design)
     }
 }

@@ -7,7 +7,7 @@
 use crate::anew::{Anew, entry};
 use crate::graph::{Id, Input, Two};
 use crate::map::{SESSION, Source};
-use crate::state::{Lookup, Split, State, Walk, reason};
+use crate::state::{Lookup, Split, State, Target, Walk, reason};
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 use p4::ir::{SectionKind, SlotId};
@@ -646,7 +646,7 @@ impl<'a> Walk<'a> {
         let key = self.graph.resize(number, 16);
         let result = self.graph.lookup(self.lookups.len() as u32, 1 + 8 + 1 + 8);
         self.lookups.push(Lookup {
-            source: Source::Groups,
+            asked: Target::Table(Source::Groups),
             keys: alloc::vec![key],
             result,
             when: None,
@@ -666,7 +666,7 @@ impl<'a> Walk<'a> {
         let width = 1 + SESSION.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         self.lookups.push(Lookup {
-            source: Source::Sessions,
+            asked: Target::Table(Source::Sessions),
             keys: alloc::vec![number],
             result,
             when: None,

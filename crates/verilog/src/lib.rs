@@ -12,6 +12,7 @@
 //! | `graph` | operators on bit vectors, each there once |
 //! | `detours`, `anew` | copies, and packets that begin anew |
 //! | `expressions`, `packet`, `tables`, `objects`, `meters`, `calls`, `hashes` | what the program says, as operators |
+//! | `externs` | externs of the user in Verilog |
 //! | `schedule` | which operator works in which cycle |
 //! | `text`, `build`, `lookups`, `memories`, `registers`, `top`, `design` | the Verilog |
 //! | [`map`] | the register map |
@@ -26,6 +27,7 @@ mod calls;
 mod design;
 mod detours;
 mod expressions;
+mod externs;
 mod graph;
 mod hashes;
 mod lookups;

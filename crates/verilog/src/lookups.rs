@@ -107,12 +107,9 @@ impl Build<'_> {
             if !self.writer.is_used(lookup.result) {
                 continue;
             }
-            let Some(object) = self
-                .map
-                .tables
-                .iter()
-                .position(|table| table.source == lookup.source)
-            else {
+            let source = lookup.table();
+            let tables = &mut self.map.tables.iter();
+            let Some(object) = tables.position(|table| Some(table.source) == source) else {
                 continue;
             };
             let table = self.map.tables[object].clone();

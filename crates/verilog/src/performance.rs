@@ -100,12 +100,12 @@ impl Build<'_> {
         let mut names: Vec<Arc<str>> = AT_STREAMS.iter().map(|(name, _)| (*name).into()).collect();
         let mut seen: Vec<Source> = Vec::new();
         for (lookup, _) in self.walk.counted_lookups() {
-            let Source::Table(table) = lookup.source else {
+            let Some(source @ Source::Table(table)) = lookup.table() else {
                 continue;
             };
-            seen.push(lookup.source);
+            seen.push(source);
             let name = &self.environment.program.tables[table.index()].name;
-            let times = seen.iter().filter(|source| **source == lookup.source);
+            let times = seen.iter().filter(|other| **other == source);
             // A table that is applied in several places has a lookup in each.
             let place = match times.count() {
                 1 => String::new(),

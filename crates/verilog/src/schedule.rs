@@ -25,6 +25,8 @@ pub(crate) struct Schedule {
     pub(crate) last: Stage,
     /// Packets come one at a time: because of these objects.
     pub(crate) alone: BTreeSet<ObjectId>,
+    /// By lookup, the cycle behind which packets wait in a queue for the response of an asynchronous extern.
+    pub(crate) queues: BTreeMap<u32, u32>,
 }
 
 /// A level of logic.
@@ -61,6 +63,7 @@ impl Schedule {
             split: split.map(|_| Stage(0)),
             last: Stage(0),
             alone: BTreeSet::new(),
+            queues: BTreeMap::new(),
         };
         for access in accesses {
             // Both halves at once would see each other's packets half done.
@@ -161,6 +164,7 @@ impl Schedule {
             parallel,
         } = *parts;
         let mut answered = 0;
+        let mut last_queue = None;
         let count = graph.nodes.len();
         self.stages = vec![None; count];
         let mut depths = vec![0u32; count];
@@ -204,7 +208,26 @@ impl Schedule {
                         (stage, depth) = (answered, 0);
                     }
                     // Hashing the key is a level of its own.
-                    stage += lookup.latency + u32::from(depth + LEVEL > limit && depth > 0);
+                    stage += u32::from(depth + LEVEL > limit && depth > 0);
+                    if lookup.waits() {
+                        // One queue between two cycles.
+                        stage = stage.max(last_queue.map_or(0, |last: u32| last + 1));
+                        let known = self.queues.get(number).copied();
+                        good &= known.is_some_and(|known| known >= stage);
+                        stage = stage.max(known.unwrap_or(0));
+                        self.queues.insert(*number, stage);
+                        last_queue = Some(stage);
+                    } else {
+                        // Between request and answer its packet must not wait.
+                        let mut queues: Vec<u32> = self.queues.values().copied().collect();
+                        queues.sort_unstable();
+                        for queue in queues {
+                            if stage <= queue && queue < stage + lookup.latency {
+                                stage = queue + 1;
+                            }
+                        }
+                    }
+                    stage += lookup.latency;
                     depth = LEVEL / 2;
                     answered = stage;
                 }

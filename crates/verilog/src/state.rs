@@ -6,11 +6,13 @@ use crate::graph::{Graph, Id};
 use crate::map::{DigestMap, Source};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use p4::ir::{ObjectId, Program, Slot, SlotId, Ty};
 use p4::source::Span;
 use pipeline::engine::{Detours, Path};
 use pipeline::environment::{Environment, Unsupported};
+use pipeline::externs::registry::{Hardware, Timing};
 
 /// Why a packet goes no further, by its code in the hardware: 0 for none, a step of the path by its index and 1, or one of these.
 pub mod reason {
@@ -28,6 +30,8 @@ pub mod reason {
     pub const QUEUE_FULL: u8 = 248;
     /// A clone for a session without ports: nothing is lost.
     pub const NOTHING: u8 = 247;
+    /// An extern of the user did not respond after its fixed latency.
+    pub const NO_RESPONSE: u8 = 246;
 }
 
 /// Content of the slots at a place in the program.
@@ -90,10 +94,10 @@ pub(crate) struct Emitted {
     pub(crate) span: Span,
 }
 
-/// A table where the program applies it.
+/// A table where the program applies it, or a call of an extern in Verilog.
 pub(crate) struct Lookup {
-    pub(crate) source: Source,
-    /// One for each key that is compared.
+    pub(crate) asked: Target,
+    /// One for each key that is compared; of an extern whether the packet calls it, and the inputs.
     pub(crate) keys: Vec<Id>,
     pub(crate) result: Id,
     /// Whether the program applies it to the packet, for tables of the program.
@@ -102,6 +106,27 @@ pub(crate) struct Lookup {
     pub(crate) latency: u32,
     /// Whether it is behind the replication engine.
     pub(crate) second: bool,
+}
+
+/// What a lookup asks.
+#[derive(Clone)]
+pub(crate) enum Target {
+    Table(Source),
+    Extern(Arc<Hardware>),
+}
+
+impl Lookup {
+    /// Whether packets wait for its result in a queue.
+    pub(crate) fn waits(&self) -> bool {
+        matches!(&self.asked, Target::Extern(hardware) if matches!(hardware.timing, Timing::Asynchronous { .. }))
+    }
+
+    pub(crate) fn table(&self) -> Option<Source> {
+        match self.asked {
+            Target::Table(source) => Some(source),
+            Target::Extern(_) => None,
+        }
+    }
 }
 
 /// The entry that an action runs for.

@@ -4,7 +4,7 @@ use crate::graph::{Id, Two};
 use crate::hashes::Piece;
 use crate::map::address::DEFAULT_ROW;
 use crate::map::{CHOICE, ResultForm, Source, TableKind, bits_for};
-use crate::state::{Edge, Hit, Lookup, Walk};
+use crate::state::{Edge, Hit, Lookup, Target, Walk};
 use alloc::vec::Vec;
 use node::random::split_mix;
 use p4::ir::{Extern, Library, MatchKind, TableId, ValueSetId};
@@ -45,7 +45,7 @@ impl<'a> Walk<'a> {
         let width = 1 + MEMBER.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         self.lookups.push(Lookup {
-            source: Source::ValueSet(set),
+            asked: Target::Table(Source::ValueSet(set)),
             keys,
             result,
             when: None,
@@ -117,7 +117,7 @@ impl<'a> Walk<'a> {
         let kind = kind(form, id.0, self.options.cam);
         let latency = self.latency(name, &kind, key)?;
         self.lookups.push(Lookup {
-            source: Source::Table(id),
+            asked: Target::Table(Source::Table(id)),
             keys,
             result,
             when: Some(when),
@@ -253,7 +253,7 @@ impl Walk<'_> {
         let width = 1 + form.data();
         let result = self.graph.lookup(self.lookups.len() as u32, width);
         self.lookups.push(Lookup {
-            source: Source::Choices(table),
+            asked: Target::Table(Source::Choices(table)),
             keys: alloc::vec![number],
             result,
             when: None,

@@ -35,6 +35,8 @@ pub(crate) struct Writer<'a> {
     named: BTreeSet<Id>,
     /// Which bits of a node are used, and whether all are.
     slices: BTreeMap<Id, Vec<(u32, u32)>>,
+    /// What goes through the queue behind a cycle, and how many bits that is.
+    queued: BTreeMap<u32, (Vec<String>, u32)>,
 }
 
 impl<'a> Writer<'a> {
@@ -52,6 +54,7 @@ impl<'a> Writer<'a> {
             uses: BTreeMap::new(),
             named: BTreeSet::new(),
             slices: BTreeMap::new(),
+            queued: BTreeMap::new(),
         }
     }
 
@@ -335,24 +338,16 @@ impl<'a> Writer<'a> {
         for stage in 0..=self.schedule.last.0 {
             let stage = Stage(stage);
             let _ = writeln!(text, "\n    // ---- cycle {} ----", stage.0);
-            let mut moves = String::new();
+            let mut moves: Vec<(String, String, u32)> = Vec::new();
             if stage > Stage(0) && stage <= shifted {
-                let (before, now) = (window_in(Stage(stage.0 - 1)), window_in(stage));
-                let _ = writeln!(text, "    reg {}{now};", bus(self.window));
-                let _ = writeln!(moves, "        {now} <= {before};");
+                let before = window_in(Stage(stage.0 - 1));
+                moves.push((before, window_in(stage), self.window));
             }
-            if let Some(ids) = delays.get(&stage) {
-                for id in ids {
-                    let width = self.graph.width(*id);
-                    let before = self.at(*id, Stage(stage.0 - 1));
-                    let now = self.at(*id, stage);
-                    let _ = writeln!(text, "    reg {}{now};", bus(width));
-                    let _ = writeln!(moves, "        {now} <= {before};");
-                }
+            for id in delays.get(&stage).into_iter().flatten() {
+                let before = self.at(*id, Stage(stage.0 - 1));
+                moves.push((before, self.at(*id, stage), self.graph.width(*id)));
             }
-            if !moves.is_empty() {
-                let _ = writeln!(text, "    always @(posedge clk) begin\n{moves}    end");
-            }
+            self.moves(stage, moves, &mut text);
             for id in by_stage.get(&stage).into_iter().flatten() {
                 self.wire(*id, &mut text, &mut sink);
             }
@@ -362,6 +357,50 @@ impl<'a> Writer<'a> {
             let _ = writeln!(text, "    wire unused = &{{1'b0, {}}};", sink.join(", "));
         }
         text
+    }
+
+    /// Values from the cycle before: before, now, bits.
+    fn moves(&mut self, stage: Stage, moves: Vec<(String, String, u32)>, text: &mut String) {
+        let before = stage.0.checked_sub(1);
+        let Some(queue) =
+            before.filter(|at| self.schedule.queues.values().any(|queue| queue == at))
+        else {
+            if !moves.is_empty() {
+                let declare = |(_, now, width): &(String, String, u32)| {
+                    format!("    reg {}{now};\n", bus(*width))
+                };
+                let take = |(before, now, _): &(String, String, u32)| {
+                    format!("        {now} <= {before};\n")
+                };
+                *text += &moves.iter().map(declare).collect::<String>();
+                let moves: String = moves.iter().map(take).collect();
+                let _ = writeln!(text, "    always @(posedge clk) begin\n{moves}    end");
+            }
+            return;
+        };
+        // They wait with their packet.
+        let all: u32 = moves.iter().map(|(_, _, width)| width).sum();
+        let vector = queued(queue);
+        let _ = writeln!(text, "    wire {}{vector};", bus(all.max(1)));
+        let mut above = all;
+        let mut parts = Vec::new();
+        for (before, now, width) in moves {
+            let part = range(&vector, above - 1, above - width, all);
+            let _ = writeln!(text, "    wire {}{now} = {part};", bus(width));
+            above -= width;
+            parts.push(before);
+        }
+        if parts.is_empty() {
+            let _ = writeln!(text, "    wire unused_{vector} = {vector};");
+            parts.push("1'b0".into());
+        }
+        self.queued.insert(queue, (parts, all.max(1)));
+    }
+
+    /// What goes through the queue behind a cycle, and how many bits that is.
+    pub(crate) fn queued(&self, queue: u32) -> (String, u32) {
+        let (parts, width) = &self.queued[&queue];
+        (parts.join(", "), *width)
     }
 
     fn wire(&mut self, id: Id, text: &mut String, sink: &mut Vec<String>) {
@@ -428,6 +467,11 @@ impl<'a> Writer<'a> {
         }
         holes(&looked, self.window)
     }
+}
+
+/// What comes out of the queue behind a cycle. No value of the program has such a name (`names`).
+pub(crate) fn queued(queue: u32) -> String {
+    format!("queued_s{}", queue + 1)
 }
 
 /// The window in some cycle. No value of the program has such a name (`names`).

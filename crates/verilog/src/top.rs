@@ -13,7 +13,7 @@ impl Design {
         let (width, word_bytes) = (self.width, self.width / 8);
         let words = self.window.div_ceil(word_bytes);
         let header_words = self.header.div_ceil(word_bytes).max(1);
-        let flight = flight(self.stages);
+        let flight = flight(self.stages + self.outstanding);
         let flight_log2 = flight.trailing_zeros();
         let most = if self.alone.is_empty() { flight } else { 1 };
         let whole = u8::from(self.whole);

@@ -1,9 +1,10 @@
 //! The hardware at its pins: streams of packets, and the register bus.
 
-use crate::shared::{INPUTS, OUTPUTS, Shared};
+use super::bus::Bus;
+use super::verilate::{INPUTS, OUTPUTS};
+use crate::shared::Shared;
 use node::Time;
 use pipeline::engine::{Outcome, Passage};
-use verilog::map::address;
 use verilog::{Design, reason};
 
 /// Places of inputs among the words of a cycle.
@@ -46,6 +47,34 @@ pub struct Device {
     one_by_one: bool,
 }
 
+impl Bus for Device {
+    fn write(&mut self, to: u16, data: u32) {
+        let mut inputs = [0; INPUTS];
+        inputs[input::FLAGS] = WRITE;
+        inputs[input::ADDRESS] = to.into();
+        inputs[input::DATA] = data.into();
+        self.shared.cycle(&inputs, &mut [0; OUTPUTS]);
+        self.cycles += 1;
+    }
+
+    fn read(&mut self, from: u16) -> u32 {
+        let mut inputs = [0; INPUTS];
+        inputs[input::ADDRESS] = from.into();
+        let mut outputs = [0; OUTPUTS];
+        for _ in 0..2 {
+            self.shared.cycle(&inputs, &mut outputs);
+            self.cycles += 1;
+        }
+        outputs[3] as u32
+    }
+
+    fn wait(&mut self, cycles: u32) {
+        for _ in 0..cycles {
+            self.idle(0);
+        }
+    }
+}
+
 impl Device {
     pub(crate) fn new(shared: Shared, design: &Design) -> Device {
         let mut device = Device {
@@ -65,51 +94,6 @@ impl Device {
         inputs[input::FLAGS] = flags;
         self.shared.cycle(&inputs, &mut [0; OUTPUTS]);
         self.cycles += 1;
-    }
-
-    /// Writes a word to a register.
-    pub fn write(&mut self, to: u16, data: u32) {
-        let mut inputs = [0; INPUTS];
-        inputs[input::FLAGS] = WRITE;
-        inputs[input::ADDRESS] = to.into();
-        inputs[input::DATA] = data.into();
-        self.shared.cycle(&inputs, &mut [0; OUTPUTS]);
-        self.cycles += 1;
-    }
-
-    /// Reads a register.
-    pub fn read(&mut self, from: u16) -> u32 {
-        let mut inputs = [0; INPUTS];
-        inputs[input::ADDRESS] = from.into();
-        let mut outputs = [0; OUTPUTS];
-        for _ in 0..2 {
-            self.shared.cycle(&inputs, &mut outputs);
-            self.cycles += 1;
-        }
-        outputs[3] as u32
-    }
-
-    /// Gives an entry to a row of an object.
-    pub fn commit(&mut self, object: usize, row: u32, words: &[u32]) {
-        for (place, word) in words.iter().enumerate() {
-            self.write(address::ENTRY + place as u16, *word);
-        }
-        self.write(address::COMMIT, (object as u32) << 24 | row);
-    }
-
-    /// Runs `cycles` clock cycles.
-    pub fn wait(&mut self, cycles: u32) {
-        for _ in 0..cycles {
-            self.idle(0);
-        }
-    }
-
-    /// Reads a cell of a memory, as words.
-    pub fn fetch(&mut self, object: usize, row: u32, words: usize) -> Vec<u32> {
-        self.write(address::FETCH, (object as u32) << 24 | row);
-        (0..words as u16)
-            .map(|word| self.read(address::FETCHED + word))
-            .collect()
     }
 
     /// Packets one behind the other, each word as soon as the hardware takes it, at the time `now`.

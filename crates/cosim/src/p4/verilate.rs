@@ -9,8 +9,27 @@ use std::{env, fs};
 use verilog::{Design, LIBRARY};
 
 const SHIM: &str = include_str!("../../shim/p4.cpp");
+/// Words of a cycle of [`SHIM`].
+pub(crate) const INPUTS: usize = 15;
+pub(crate) const OUTPUTS: usize = 14;
 /// What the C++ of a module is compiled with: small programs run for a short while, so that compiling counts.
 const FLAGS: [&str; 4] = ["-std=c++17", "-O0", "-fPIC", "-w"];
+
+/// Verilog that runs from a shared object.
+pub(crate) struct Model<'a> {
+    /// Names and texts.
+    pub(crate) files: Vec<(&'a str, &'a str)>,
+    /// The top module, in a file of that name.
+    pub(crate) top: &'a str,
+    /// A macro, `NAME=VALUE`.
+    pub(crate) define: String,
+    /// C++ between the class `Vp4` and [`Shared`](crate::shared::Shared).
+    pub(crate) shim: &'a str,
+    /// Words of a cycle.
+    pub(crate) inputs: usize,
+    /// Words of a cycle.
+    pub(crate) outputs: usize,
+}
 
 /// Why a design cannot be run.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -59,8 +78,20 @@ pub fn files(design: &Design) -> impl Iterator<Item = (&str, &str)> {
     own.chain(LIBRARY)
 }
 
-/// The library of a design.
+/// The library of a design by itself.
 pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
+    make(&Model {
+        files: files(design).collect(),
+        top: &design.name,
+        define: String::new(),
+        shim: SHIM,
+        inputs: INPUTS,
+        outputs: OUTPUTS,
+    })
+}
+
+/// The library of a model.
+pub(crate) fn make(model: &Model<'_>) -> Result<Library, CannotRun> {
     let root = run(
         "verilator",
         Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]),
@@ -78,16 +109,17 @@ pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
         hasher.finish()
     };
     let cache = cache();
-    let texts: Vec<&str> = files(design).map(|(_, text)| text).chain([SHIM]).collect();
+    let texts = model.files.iter().map(|(_, text)| *text);
+    let texts: Vec<&str> = texts.chain([model.shim, &*model.define]).collect();
     let made = cache.join(format!("{:016x}.so", key(&texts)));
     if !made.exists() {
         fs::create_dir_all(&cache).map_err(|error| unusable(&cache, error))?;
         let runtime = runtime(&root, &cache, &format!("{:016x}", key(&["runtime"])))?;
         let folder = cache.join(format!("{}.{}", made.display(), own()));
-        compile(design, &root, &runtime, &folder, &made)?;
+        compile(model, &root, &runtime, &folder, &made)?;
         fs::remove_dir_all(&folder).map_err(|error| unusable(&folder, error))?;
     }
-    Library::open(&made).map_err(|error| CannotRun::Cache {
+    Library::open(&made, model.inputs, model.outputs).map_err(|error| CannotRun::Cache {
         file: made,
         text: error.to_string(),
     })
@@ -101,7 +133,7 @@ fn own() -> String {
 }
 
 fn compile(
-    design: &Design,
+    model: &Model<'_>,
     root: &Path,
     runtime: &Path,
     folder: &Path,
@@ -112,7 +144,7 @@ fn compile(
         let file = folder.join(name);
         fs::write(&file, text).map_err(|error| unusable(&file, error))
     };
-    for (name, text) in files(design).chain([("shim.cpp", SHIM)]) {
+    for (name, text) in model.files.iter().chain([&("shim.cpp", model.shim)]) {
         write(name, text)?;
     }
     let mut verilator = Command::new("verilator");
@@ -129,14 +161,17 @@ fn compile(
         "model",
         "-Wno-fatal",
     ]);
+    if !model.define.is_empty() {
+        verilator.arg(format!("-D{}", model.define));
+    }
     verilator.args([
         "--output-split",
         "20000",
         "--top-module",
-        &design.name,
+        model.top,
         "-y",
         ".",
-        &format!("{}.v", design.name),
+        &format!("{}.v", model.top),
     ]);
     run("verilator", &mut verilator, folder)?;
     let model = folder.join("model");

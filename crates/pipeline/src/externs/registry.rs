@@ -236,6 +236,44 @@ type Run = dyn Fn(&mut Invocation<'_>) + Send + Sync;
 pub struct Method {
     pub(crate) signature: Signature,
     run: Arc<Run>,
+    hardware: Option<Arc<Hardware>>,
+}
+
+/// The same method as a module in Verilog, for a program in hardware (paper 002, section 3.2.4). The module has these ports:
+///
+/// | port | direction, bits | |
+/// |---|---|---|
+/// | `clk`, `rst` | in, 1 | the pipeline's clock, and its reset, active high |
+/// | `request_valid`, `request_ready` | in, out, 1 | a request is taken in a cycle in which both are high |
+/// | `request_data` | in | the inputs of the signature, the first in the highest bits; one bit if there are none |
+/// | `response_valid`, `response_ready` | out, in, 1 | a response is taken in a cycle in which both are high; `response_ready` is always high |
+/// | `response_data` | out | the outputs of the signature, the first in the highest bits; one bit if there are none |
+/// | `request_id`, `response_id` | in, out | only with [`Timing::Asynchronous`]: the identifier of the request |
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hardware {
+    /// The module's name, an identifier.
+    pub module: &'static str,
+    /// Its text in Verilog 2005, and that of the modules in it.
+    pub text: &'static str,
+    /// Parameters of the instance, such as arguments of the constructor.
+    pub parameters: Vec<(&'static str, u64)>,
+    /// When responses come.
+    pub timing: Timing,
+}
+
+/// When the responses of a module come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Timing {
+    /// `cycles` after the request, 1 to 1,024. `request_ready` is always high.
+    Fixed {
+        /// From the cycle in which the request is taken to that of the response.
+        cycles: u32,
+    },
+    /// In any cycle after the request, and in any order, with the request's identifier in `response_id`. Other packets stay under way meanwhile.
+    Asynchronous {
+        /// Bits of an identifier, 1 to 8: 2 to the power of this requests are outstanding at most.
+        id_bits: u32,
+    },
 }
 
 impl Method {
@@ -246,8 +284,26 @@ impl Method {
         signature: Signature,
         run: impl Fn(&mut Invocation<'_>) + Send + Sync + 'static,
     ) -> Self {
-        let run = Arc::new(run);
-        Method { signature, run }
+        Method {
+            signature,
+            run: Arc::new(run),
+            hardware: None,
+        }
+    }
+
+    /// With the same in Verilog.
+    #[must_use]
+    pub fn with_hardware(self, hardware: Hardware) -> Self {
+        Method {
+            hardware: Some(Arc::new(hardware)),
+            ..self
+        }
+    }
+
+    /// The same in Verilog, if it is known.
+    #[must_use]
+    pub fn hardware(&self) -> Option<&Arc<Hardware>> {
+        self.hardware.as_ref()
     }
 
     pub(crate) fn invoke(&self, call: &Call, input: &[u64], output: &mut [u64], now: Time) {

@@ -2,11 +2,13 @@
 //! that must account for each frame.
 
 mod line;
+mod program;
 
 use cosim::Module;
 use cosim::ports::p4_switch4::*;
 use line::{Deframer, Framer};
 use node::random::Random;
+pub use program::Program;
 use std::collections::{BTreeMap, VecDeque};
 
 pub const PORTS: usize = 4;

@@ -35,6 +35,7 @@ check: ## format, lint, purity, names of constants, licences and bans, documenta
 	.ci/names
 	.ci/licences
 	.ci/links
+	.ci/portable
 	.ci/rtl-lint
 
 rtl: ## the blocks in Verilog: lint by three tools, claims by a solver, tests against the crates

@@ -4,9 +4,9 @@
 pub fn number() -> u64 {
     let mut bytes = [0u8; 8];
     // SAFETY: the buffer and its length are valid.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
+    let got = unsafe { libc::getentropy(bytes.as_mut_ptr().cast(), bytes.len()) };
     match got {
-        8 => u64::from_ne_bytes(bytes),
+        0 => u64::from_ne_bytes(bytes),
         _ => super::clock::now_ns() ^ u64::from(std::process::id()) << 32,
     }
 }

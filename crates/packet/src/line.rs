@@ -28,6 +28,7 @@ mod codec;
 mod error;
 mod read;
 #[allow(unsafe_code)]
+#[cfg_attr(not(target_arch = "x86_64"), path = "line/no_simd.rs")]
 mod simd;
 mod split;
 mod write;

@@ -99,7 +99,7 @@ impl Bytes {
             return Err(io::ErrorKind::IsADirectory.into());
         }
         Ok(Bytes {
-            whole: about.is_file() && !is_served(&file),
+            whole: about.is_file() && !crate::file_system::is_served(&file),
             file,
             rest: None,
         })
@@ -211,14 +211,4 @@ pub fn text(path: &Path) -> io::Result<String> {
     let mut text = String::new();
     Bytes::open(path)?.read_to_string(&mut text)?;
     Ok(text)
-}
-
-/// Whether a file is served by a program, such as a mounted port: it may keep its reader waiting, whatever it
-/// says of itself.
-fn is_served(file: &File) -> bool {
-    // SAFETY: an all-zero statfs is a valid one, and the descriptor is open.
-    unsafe {
-        let mut about: libc::statfs = std::mem::zeroed();
-        libc::fstatfs(file.as_raw_fd(), &mut about) == 0 && about.f_type == libc::FUSE_SUPER_MAGIC
-    }
 }

@@ -52,7 +52,7 @@ impl Destination {
         };
         if let Some(old) = &old {
             let file = open_old(&target, old).map_err(plain)?;
-            if !old.is_file() || is_kernels(&target) {
+            if !old.is_file() || crate::file_system::is_kernels(&target) {
                 return Ok((file, Destination::Itself));
             }
             return match beside(&target, Some(old)) {
@@ -174,16 +174,6 @@ fn open_old(path: &Path, old: &Metadata) -> io::Result<File> {
             }
         }
     }
-}
-
-/// Whether the kernel makes up the file, so that there is nothing to replace.
-fn is_kernels(path: &Path) -> bool {
-    matches!(
-        crate::file_system::kind(path),
-        Some(
-            libc::PROC_SUPER_MAGIC | libc::SYSFS_MAGIC | libc::DEBUGFS_MAGIC | libc::TRACEFS_MAGIC
-        )
-    )
 }
 
 /// Makes a new file beside `target`, of the same mode and owner as the old one.

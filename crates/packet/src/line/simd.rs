@@ -1,13 +1,10 @@
-//! The vector paths, and which of them this machine has.
+//! The vector paths of x86-64, and which of them this machine has.
 //!
 //! The only `unsafe` code of the codec is in here: loads and stores of vectors, and calls of
 //! functions that need instructions whose presence has been found.
 
-#[cfg(target_arch = "x86_64")]
 mod avx2;
-#[cfg(target_arch = "x86_64")]
 mod avx512;
-#[cfg(target_arch = "x86_64")]
 mod layout;
 
 use super::Head;
@@ -15,7 +12,6 @@ use crate::Stamp;
 use alloc::vec::Vec;
 
 /// Finds out whether the machine has what a path is made for. A test holds each list against the functions' own.
-#[cfg(target_arch = "x86_64")]
 macro_rules! detect {
     ($has:ident, $list:ident: $($feature:tt),+) => {
         cpufeatures::new!($has, $($feature),+);
@@ -23,9 +19,7 @@ macro_rules! detect {
         const $list: &[&str] = &[$($feature),+];
     };
 }
-#[cfg(target_arch = "x86_64")]
 detect!(has_avx2, AVX2: "avx2");
-#[cfg(target_arch = "x86_64")]
 detect!(has_avx512, AVX512: "avx512bw", "avx512f", "avx512vbmi", "avx512vl", "bmi2");
 
 /// A head, and how many characters have been read; in two registers, which costs a short line half
@@ -68,22 +62,17 @@ pub(super) struct Path(Kind);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
-    #[cfg(target_arch = "x86_64")]
     Avx512,
-    #[cfg(target_arch = "x86_64")]
     Avx2,
 }
 
 impl Path {
     /// The paths that this machine has, the fastest first.
     pub(super) fn all() -> impl Iterator<Item = Path> {
-        #[cfg(target_arch = "x86_64")]
         let kinds = [
             has_avx512::get().then_some(Kind::Avx512),
             has_avx2::get().then_some(Kind::Avx2),
         ];
-        #[cfg(not(target_arch = "x86_64"))]
-        let kinds: [Option<Kind>; 0] = [];
         kinds.into_iter().flatten().map(Path)
     }
 
@@ -96,9 +85,7 @@ impl Path {
     /// What it is called.
     pub(super) fn name(self) -> &'static str {
         match self.0 {
-            #[cfg(target_arch = "x86_64")]
             Kind::Avx512 => "AVX-512",
-            #[cfg(target_arch = "x86_64")]
             Kind::Avx2 => "AVX2",
         }
     }
@@ -115,10 +102,8 @@ impl Path {
         let form = usize::from(word.is_some()) + 2 * usize::from(hash.is_some());
         let (word, hash) = (word.unwrap_or(0), hash.unwrap_or(0));
         match self.0 {
-            #[cfg(target_arch = "x86_64")]
             // SAFETY: a path is only made where its instructions are.
             Kind::Avx512 => unsafe { avx512::encode(form, word, hash, frame, out) },
-            #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Kind::Avx2 => unsafe { avx2::encode(form, word, hash, frame, out) },
         }
@@ -130,10 +115,8 @@ impl Path {
     #[inline(always)]
     pub(super) fn decode(self, line: &[u8], frame: &mut Vec<u8>) -> Option<(Head, usize)> {
         let decoded = match self.0 {
-            #[cfg(target_arch = "x86_64")]
             // SAFETY: a path is only made where its instructions are.
             Kind::Avx512 => unsafe { avx512::decode(line, frame) },
-            #[cfg(target_arch = "x86_64")]
             // SAFETY: as above.
             Kind::Avx2 => unsafe { avx2::decode(line, frame) },
         };
@@ -141,7 +124,7 @@ impl Path {
     }
 }
 
-#[cfg(all(test, target_arch = "x86_64"))]
+#[cfg(test)]
 mod tests {
     use super::{AVX2, AVX512};
     use alloc::collections::BTreeSet;

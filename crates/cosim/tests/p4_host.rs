@@ -102,7 +102,7 @@ fn a_full_queue_refuses_packets_until_the_network_takes_some() {
         match host.call(Call::Send(next.clone())) {
             Answer::Sent => sent.push(next),
             other => {
-                // What was full may have moved on since.
+                // A queue that was full may have moved on since.
                 assert_eq!(other, Answer::Full);
                 host.run(TIMEOUT);
                 if host.call(Call::Send(next.clone())) == Answer::Full {

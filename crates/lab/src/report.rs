@@ -59,7 +59,7 @@ pub struct Report {
     pub outcome: Outcome,
     /// What simulated time was worth that was kept to the clock.
     pub pace: Option<Pace>,
-    /// What instruments have found, in their order. See [`section`](Report::section).
+    /// The sections of instruments, in their order. See [`section`](Report::section).
     pub sections: Vec<Arc<dyn Section>>,
     /// What came of the programs, where the lab has real ones.
     pub jobs: Vec<JobReport>,
@@ -148,7 +148,7 @@ impl Report {
         ps.map(time).into()
     }
 
-    /// What the instrument has found whose section is of this type; `None` where it has nothing to tell.
+    /// The section of this type; `None` where its instrument has nothing to tell.
     pub fn section<T: Section>(&self) -> Option<&T> {
         instrument::section(&self.sections)
     }

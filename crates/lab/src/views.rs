@@ -16,7 +16,7 @@ const CAPTURES: &[&str] = &["pcapng", "pcap"];
 /// The endings of captures of a link.
 const STREAMS: &[&str] = &["pcapng", "pcap", "phy"];
 
-/// What the end of a link begins with that is a port of the machine.
+/// The beginning of a link's end that is a port of the machine.
 pub(crate) const OUTSIDE: &str = "port:";
 
 /// A lab of so many links that does not say where to measure measures at every port.

@@ -95,7 +95,7 @@ enum Transaction {
     Read(u8),
 }
 
-/// What a call does next.
+/// The next step of a call.
 enum Next {
     Transact(Transaction),
     Done(Answer),
@@ -211,7 +211,7 @@ impl Host {
     /// The hardware after reset, with the program on its architecture's path. Its tables are empty until [`Host::load`].
     ///
     /// # Errors
-    /// What the program asks for that cannot be hardware, or why Verilog cannot be run here.
+    /// The part of the program that cannot be hardware, or the reason why Verilog cannot be run here.
     pub fn new(environment: &Environment, path: &Path) -> Result<Host, Unsupported> {
         let options = Options {
             name: "program",

@@ -24,7 +24,7 @@ pub(crate) struct Registers {
     lost: Vec<u32>,
 }
 
-/// What the hardware knows of a table.
+/// The hardware's description of a table.
 #[derive(Default)]
 struct Shadow {
     seen: Option<u64>,
@@ -81,7 +81,7 @@ impl Registers {
                 // The other half is written, and then turned to.
                 std::mem::swap(&mut shadow.rows, &mut shadow.hidden);
             }
-            // What comes stands before what goes, so that no entry that stays is ever missing.
+            // New entries are written before old ones go, so that no entry that stays is ever missing.
             for (row, bits) in &rows {
                 // The default has no halves.
                 if shadow.rows.get(row) != Some(bits) || (prefix && *row == DEFAULT_ROW) {
@@ -275,7 +275,7 @@ fn held(object: &Object, index: usize) -> BigUint {
             let Some((Some(rates), [committed, peak], last)) = of.held(index) else {
                 return BigUint::default();
             };
-            // What is more than the hardware counts to is as much as it does.
+            // A number beyond the hardware's maximum counts as the maximum.
             let part = |(low, width): (u32, u32), value: u64| {
                 let most = u64::MAX >> (64 - width);
                 BigUint::from(value.min(most)) << low

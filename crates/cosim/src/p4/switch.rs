@@ -32,7 +32,7 @@ impl Switch {
     /// A switch after reset, with the program on its architecture's path, and the tables as they are now.
     ///
     /// # Errors
-    /// What the program asks for that cannot be hardware, or why Verilog cannot be run here.
+    /// The part of the program that cannot be hardware, or the reason why Verilog cannot be run here.
     pub fn new(environment: &Environment, path: &Path) -> Result<Switch, Unsupported> {
         let options = Options {
             name: "program",

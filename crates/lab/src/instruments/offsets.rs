@@ -28,7 +28,7 @@ const MAX_ALL_PAIRS_NODES: usize = 64;
 /// Points of a pair that are kept to be drawn: of longer runs every other, and so on.
 const POINTS: usize = 2_000;
 
-/// What was published for such a network, to stand beside what comes of it.
+/// Figures that were published for such a network, to compare.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Published {
@@ -229,7 +229,7 @@ pub struct Offsets {
     pub pairs: Vec<Pair>,
     /// The nodes that keep a clock.
     pub nodes: Vec<Counter>,
-    /// What was published for such a network.
+    /// Figures that were published for such a network.
     pub published: Published,
     /// Nodes whose ports gave up peers, each with how many.
     pub given_up: Vec<(String, u64)>,
@@ -251,7 +251,7 @@ pub struct Offsets {
 pub struct Counter {
     /// The node.
     pub name: String,
-    /// What it follows: `maximum`, `gradient`, `average`.
+    /// The rule that it follows: `maximum`, `gradient`, `average`.
     pub rule: &'static str,
     /// How fast its oscillator was at the begin, parts per million.
     pub own: f64,
@@ -271,10 +271,10 @@ struct Seen {
     /// The nodes with clocks.
     nodes: Vec<usize>,
     daemons: Option<Daemons>,
-    /// What each counter was when it was looked at last.
+    /// Each counter at its last look.
     latest: Vec<Option<(Time, u128)>>,
     pairs: Vec<Pair>,
-    /// What all counters were at the first look, and at the last.
+    /// All counters at the first look, and at the last.
     first: Option<(Time, Vec<u128>)>,
     last: Option<(Time, Vec<u128>)>,
     /// Looks that not all nodes have come to: threads differ.

@@ -37,7 +37,7 @@ pub struct Headline {
     pub busiest: Option<Busiest>,
     /// Frames that nodes and links gave up.
     pub drops: u64,
-    /// What the sections of the report say in a line, in their order.
+    /// The parts of the first line that instruments give, in their order.
     pub sections: Vec<String>,
     /// The same for programs.
     pub(crate) figures: Vec<(&'static str, Value)>,

@@ -8,7 +8,7 @@ use node::Time;
 use nodes::bandwidth::estimate::Method;
 use serde_json::{Value, json};
 
-/// What probers found of available bandwidth.
+/// The available bandwidth that probers found.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Available {
     /// Samples without an answer, and of how many.

@@ -36,7 +36,7 @@ pub(super) struct Config {
     pub window: usize,
     /// The least time to the card, and back from there.
     pub way: Time,
-    /// What is added to each way in the mean, by an exponential law.
+    /// Mean of the exponentially distributed time that is added to each way.
     pub jitter: Time,
     /// How likely a way is to wait longer: 0 to 1.
     pub spikes: f64,
@@ -44,7 +44,7 @@ pub(super) struct Config {
     pub spike: Time,
     /// Within so many ticks of the counter it was published to be, as it is read and smoothed.
     pub within: [u32; 2],
-    /// What is drawn by lot comes from this.
+    /// Seed of their random numbers.
     pub seed: u64,
     /// The picture.
     pub file: Option<String>,

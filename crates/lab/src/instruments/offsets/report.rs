@@ -171,7 +171,7 @@ impl Offsets {
         self.given_up.iter().map(|(_, peers)| peers).sum()
     }
 
-    /// What came of it beside what was published.
+    /// The figures next to those that were published.
     fn beside(&self) -> Vec<Vec<String>> {
         let Published {
             greatest,

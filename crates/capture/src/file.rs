@@ -5,11 +5,11 @@
 //! whoever wants to know, and skipped; a [strict](Source::strict) source stops at it instead.
 //!
 //! ```no_run
-//! let mut source = live::file::Source::open("trace.pcapng.zst")?;
-//! while let live::file::Next::Item(item) = source.next()? {
+//! let mut source = capture::file::Source::open("trace.pcapng.zst")?;
+//! while let capture::file::Next::Item(item) = source.next()? {
 //!     println!("{} bytes", item.bytes.len());
 //! }
-//! # Ok::<(), live::file::FileError>(())
+//! # Ok::<(), capture::file::FileError>(())
 //! ```
 
 mod bytes;

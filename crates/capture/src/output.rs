@@ -13,10 +13,10 @@
 //! ```no_run
 //! use std::io::Write;
 //!
-//! let mut file = live::output::OutputFile::create("trace.pcapng".as_ref())?;
+//! let mut file = capture::output::OutputFile::create("trace.pcapng".as_ref())?;
 //! file.write_all(b"...")?;
 //! file.commit()?; // Without this the old trace.pcapng stands.
-//! live::output::replace("plot.svg".as_ref(), b"<svg/>")?; // All at once.
+//! capture::output::replace("plot.svg".as_ref(), b"<svg/>")?; // All at once.
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -1,13 +1,13 @@
-//! Files that packets come from and go to, the machine's clock, and signals: what a run needs of a machine without ports.
+//! Files that packets come from and go to, the machine's clock, and signals: everything that a run needs of a machine except ports.
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`file`](mod@file) | anything that packets come from: captures, lines and records, compressed too |
-//! | [`output`] | files that are written: whole under their name, or not at all |
+//! | [`file`](mod@file) | packets from captures, lines and records, compressed or not |
+//! | [`output`] | output files, which get their name when they are complete |
 //! | [`clock`] | the counter, and the wall-clock time of its zero |
-//! | [`signal`] | Ctrl-C and TERM as a flag that loops poll |
+//! | [`signal`] | SIGINT and SIGTERM as a flag for loops to poll |
 //! | [`file_system`] | the file system that a path is on |
-//! | [`random`] | numbers that nobody can guess |
+//! | [`random`] | random numbers of the system |
 
 pub mod clock;
 pub mod file;

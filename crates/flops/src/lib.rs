@@ -147,7 +147,7 @@ fn per_second(row: &Row, name: &str, median: Time) -> Option<u64> {
     u64::try_from(rate.checked_div(median.as_ps().into())?).ok()
 }
 
-/// Of what came before or after the barrier one is zero each time, and one of them often always.
+/// Of the two series before and after the barrier, each sample is zero in one; a series that is always zero is left out.
 fn is_shown(series: &Series) -> bool {
     !series.name.ends_with("the barrier") || series.times.iter().any(|time| *time > Time::ZERO)
 }
@@ -175,7 +175,7 @@ const UPDATES: [&str; 7] = [
     "interaction",
 ];
 
-/// The medians of a row of OFLOPS, and what was lost or wrong of its probes.
+/// The medians of a row of OFLOPS, and its lost and wrong probes.
 fn compared(report: &Report, row: &Row) -> Vec<(String, String)> {
     // A row of insertions is called after them.
     let of = row.name.strip_prefix(&report.test[..]).unwrap_or(&row.name);

@@ -388,7 +388,7 @@ impl<'a> Reader<'a> {
         there.map(Rtl::At)
     }
 
-    /// What a node's table `dtp` says.
+    /// Reads a node's table `dtp`.
     fn dtp(&mut self, value: &Value) -> Option<(dtp::Config, Range<usize>)> {
         let read = value.read::<dtp::Config>().and_then(|config| {
             let checked = config.check().map_err(|error| at_key(value, error));

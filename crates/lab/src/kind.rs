@@ -145,7 +145,7 @@ impl Kind {
     }
 
     /// A kind whose nodes cost nothing to make, so that one is made for each check: `make` gets the keys of a node's section, read
-    /// into `C`, and what else is at hand. What costs much, or acts on the world outside, is for the node's first call.
+    /// into `C`, and what else is at hand. Expensive work, and effects outside of the node, belong in the node's first call.
     pub fn of<C, N, M>(name: &str, make: M) -> Kind
     where
         C: DeserializeOwned,
@@ -243,7 +243,7 @@ impl Kind {
         }
     }
 
-    /// With something more that the keys say of a node.
+    /// The same, with more that follows from a node's keys.
     fn and<C: DeserializeOwned>(
         self,
         more: impl Fn(&C, &mut Planned) + Send + Sync + 'static,

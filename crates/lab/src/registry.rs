@@ -112,7 +112,7 @@ impl Registry {
         self.with_kind(Kind::of(name, make))
     }
 
-    /// Adds a kind that can more than make nodes, in place of one of the same name if there is one.
+    /// Adds a kind with more properties than its nodes, in place of one of the same name if there is one.
     #[must_use]
     pub fn with_kind(mut self, kind: Kind) -> Registry {
         self.kinds.retain(|known| known.name != kind.name);

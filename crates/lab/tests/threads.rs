@@ -83,7 +83,9 @@ fn every_example_adds_up_and_is_the_same_on_any_number_of_threads() {
 ///
 /// Returns how many frames are on their way in the middle of the run.
 fn compare(name: &str, file: &Path) -> Result<u64, String> {
-    let lab = lab::read(file).map_err(|error| error.to_string())?;
+    let lab = flops::add(lab::Registry::standard())
+        .read(file, World::Sim)
+        .map_err(|error| error.to_string())?;
     // Programs take long.
     if lab.commands().next().is_some() {
         return Err("it runs programs".into());

@@ -108,7 +108,7 @@ pub(crate) struct Lookup {
     pub(crate) second: bool,
 }
 
-/// What a lookup asks.
+/// The table or the extern of a lookup.
 #[derive(Clone)]
 pub(crate) enum Target {
     Table(Source),

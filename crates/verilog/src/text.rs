@@ -35,7 +35,7 @@ pub(crate) struct Writer<'a> {
     named: BTreeSet<Id>,
     /// Which bits of a node are used, and whether all are.
     slices: BTreeMap<Id, Vec<(u32, u32)>>,
-    /// What goes through the queue behind a cycle, and how many bits that is.
+    /// The values that cross the queue after a cycle, and their total width in bits.
     queued: BTreeMap<u32, (Vec<String>, u32)>,
 }
 
@@ -397,7 +397,7 @@ impl<'a> Writer<'a> {
         self.queued.insert(queue, (parts, all.max(1)));
     }
 
-    /// What goes through the queue behind a cycle, and how many bits that is.
+    /// The values that cross the queue after a cycle, and their total width in bits.
     pub(crate) fn queued(&self, queue: u32) -> (String, u32) {
         let (parts, width) = &self.queued[&queue];
         (parts.join(", "), *width)
@@ -469,7 +469,7 @@ impl<'a> Writer<'a> {
     }
 }
 
-/// What comes out of the queue behind a cycle. No value of the program has such a name (`names`).
+/// Name of the queue's output after a cycle. No value of the program has such a name (`names`).
 pub(crate) fn queued(queue: u32) -> String {
     format!("queued_s{}", queue + 1)
 }

@@ -6,14 +6,13 @@
 use super::bus::Bus;
 use super::modules;
 use super::registers::Registers;
-use super::verilate::{self, Model};
+use super::verilate;
 use crate::ports::p4_host_device::*;
 use crate::shared::Shared;
 use node::Time;
 use pipeline::engine::Path;
 use pipeline::environment::{Environment, Unsupported};
 use std::collections::VecDeque;
-use verilog::{Design, LIBRARY, Options};
 
 /// Longest packet that a host sends, in bytes: the ring to the program.
 pub const MAX_PACKET: usize = 2_048;
@@ -213,22 +212,14 @@ impl Host {
     /// # Errors
     /// The part of the program that cannot be hardware, or the reason why Verilog cannot be run here.
     pub fn new(environment: &Environment, path: &Path) -> Result<Host, Unsupported> {
-        let options = Options {
-            name: "program",
-            ..Options::DEFAULT
-        };
-        let design = Design::new(environment, path, &options)?;
-        let own = design.files.iter().map(|(name, text)| (&**name, &**text));
-        let model = Model {
-            files: own.chain(LIBRARY).chain(modules::HOST).collect(),
-            top: "p4_host_device",
-            define: format!("P4_HOST_PROGRAM={}", design.name),
-            shim: SHIM,
-            inputs: LAYOUT.inputs,
-            outputs: LAYOUT.outputs,
-        };
-        let library =
-            verilate::make(&model).map_err(|error| Unsupported::from(error.to_string()))?;
+        let (design, library) = verilate::around(
+            environment,
+            path,
+            &LAYOUT,
+            SHIM,
+            &modules::HOST,
+            "P4_HOST_PROGRAM",
+        )?;
         let mut channel = Channel {
             shared: Shared::new(library),
             inputs: vec![0; LAYOUT.inputs],

@@ -198,7 +198,7 @@ fn words_of(value: &BigUint, count: usize) -> Vec<u32> {
     words
 }
 
-/// A message as the controller is told it.
+/// A message in the form that the controller receives.
 fn heard(map: &DigestMap, mut message: BigUint, at: node::Time) -> Digest {
     let mut take = |width: u32| {
         let bits = Bits::new(width, message.clone());

@@ -3,13 +3,13 @@
 use super::bus::Bus;
 use super::modules;
 use super::registers::Registers;
-use super::verilate::{self, Model};
+use super::verilate;
 use crate::ports::p4_switch4::*;
 use crate::shared::{Library, Shared};
 use node::Time;
 use pipeline::engine::Path;
 use pipeline::environment::{Environment, Unsupported};
-use verilog::{Design, LIBRARY, Options};
+use verilog::Design;
 
 const SHIM: &str = concat!(
     include_str!(concat!(env!("OUT_DIR"), "/p4_switch4.inc")),
@@ -34,22 +34,14 @@ impl Switch {
     /// # Errors
     /// The part of the program that cannot be hardware, or the reason why Verilog cannot be run here.
     pub fn new(environment: &Environment, path: &Path) -> Result<Switch, Unsupported> {
-        let options = Options {
-            name: "program",
-            ..Options::DEFAULT
-        };
-        let design = Design::new(environment, path, &options)?;
-        let own = design.files.iter().map(|(name, text)| (&**name, &**text));
-        let model = Model {
-            files: own.chain(LIBRARY).chain(modules::SWITCH).collect(),
-            top: "p4_switch4",
-            define: format!("P4_SWITCH_PROGRAM={}", design.name),
-            shim: SHIM,
-            inputs: LAYOUT.inputs,
-            outputs: LAYOUT.outputs,
-        };
-        let library =
-            verilate::make(&model).map_err(|error| Unsupported::from(error.to_string()))?;
+        let (design, library) = verilate::around(
+            environment,
+            path,
+            &LAYOUT,
+            SHIM,
+            &modules::SWITCH,
+            "P4_SWITCH_PROGRAM",
+        )?;
         let mut switch = Switch {
             shared: Shared::new(library.clone()),
             library,

@@ -1,12 +1,14 @@
 //! Makes a shared object of a program in Verilog, or takes one that was made before.
 
+use crate::module::Layout;
 use crate::shared::Library;
+use pipeline::environment::{Environment, Unsupported};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::{env, fs};
-use verilog::{Design, LIBRARY};
+use verilog::{Design, LIBRARY, Options};
 
 const SHIM: &str = include_str!("../../shim/p4.cpp");
 /// Words of a cycle of [`SHIM`].
@@ -16,19 +18,19 @@ pub(crate) const OUTPUTS: usize = 14;
 const FLAGS: [&str; 4] = ["-std=c++17", "-O0", "-fPIC", "-w"];
 
 /// Verilog that runs from a shared object.
-pub(crate) struct Model<'a> {
+struct Model<'a> {
     /// Names and texts.
-    pub(crate) files: Vec<(&'a str, &'a str)>,
+    files: Vec<(&'a str, &'a str)>,
     /// The top module, in a file of that name.
-    pub(crate) top: &'a str,
+    top: &'a str,
     /// A macro, `NAME=VALUE`.
-    pub(crate) define: String,
+    define: String,
     /// C++ between the class `Vp4` and [`Shared`](crate::shared::Shared).
-    pub(crate) shim: &'a str,
+    shim: &'a str,
     /// Words of a cycle.
-    pub(crate) inputs: usize,
+    inputs: usize,
     /// Words of a cycle.
-    pub(crate) outputs: usize,
+    outputs: usize,
 }
 
 /// Why a design cannot be run.
@@ -90,8 +92,38 @@ pub(crate) fn library(design: &Design) -> Result<Library, CannotRun> {
     })
 }
 
+/// A program on its architecture's path, and the library of a top module around it: `layout` is the module's, in `files`, which
+/// get the name of the program's module by the macro `define`.
+///
+/// # Errors
+/// The part of the program that cannot be hardware, or the reason why Verilog cannot be run here.
+pub(crate) fn around(
+    environment: &Environment,
+    path: &pipeline::engine::Path,
+    layout: &Layout,
+    shim: &str,
+    files: &[(&str, &str)],
+    define: &str,
+) -> Result<(Design, Library), Unsupported> {
+    let options = Options {
+        name: "program",
+        ..Options::DEFAULT
+    };
+    let design = Design::new(environment, path, &options)?;
+    let library = make(&Model {
+        files: self::files(&design).chain(files.iter().copied()).collect(),
+        top: layout.name.to_str().expect("a module's name is ASCII"),
+        define: format!("{define}={}", design.name),
+        shim,
+        inputs: layout.inputs,
+        outputs: layout.outputs,
+    });
+    let library = library.map_err(|error| Unsupported::from(error.to_string()))?;
+    Ok((design, library))
+}
+
 /// The library of a model.
-pub(crate) fn make(model: &Model<'_>) -> Result<Library, CannotRun> {
+fn make(model: &Model<'_>) -> Result<Library, CannotRun> {
     let root = run(
         "verilator",
         Command::new("verilator").args(["--getenv", "VERILATOR_ROOT"]),

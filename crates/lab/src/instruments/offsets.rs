@@ -253,9 +253,9 @@ pub struct Counter {
     pub name: String,
     /// The rule that it follows: `maximum`, `gradient`, `average`.
     pub rule: &'static str,
-    /// How fast its oscillator was at the begin, parts per million.
+    /// Frequency error of its oscillator at the start, parts per million.
     pub own: f64,
-    /// How much faster than true time it went, parts per million; `None` where nobody looked twice.
+    /// Mean frequency error, parts per million; `None` after fewer than two looks.
     pub rate: Option<f64>,
 }
 
@@ -277,7 +277,7 @@ struct Seen {
     /// All counters at the first look, and at the last.
     first: Option<(Time, Vec<u128>)>,
     last: Option<(Time, Vec<u128>)>,
-    /// Looks that not all nodes have come to: threads differ.
+    /// Looks for which counters of some nodes are still missing, as threads are at different times.
     open: BTreeMap<Time, Vec<Option<u128>>>,
 }
 

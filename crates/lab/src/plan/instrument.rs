@@ -45,7 +45,7 @@ pub trait Instrument: Debug + Send + Sync {
 
 /// An instrument in a run.
 pub trait Measurement: Send + Sync {
-    /// Whether it has all that it was to measure. A run in which nodes give a fixed number of results ends when all
+    /// Whether the measurement is complete. A run in which nodes give a fixed number of results ends when all
     /// measurements are done.
     fn is_done(&self) -> bool {
         true
@@ -77,11 +77,11 @@ pub trait Section: Any + Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Writes it for people, beginning with an empty line; with all detail if it is to be `verbose`. By itself: the tables
-    /// and the notes.
+    /// Writes the text for people, which begins with an empty line; all detail if `verbose`. The default is the tables and
+    /// the notes.
     ///
     /// # Errors
-    /// Those of writing to the text, which has none.
+    /// None: writing to a `String` does not fail.
     fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
         for table in self.tables().iter().filter(|table| !table.is_empty()) {
             write!(text, "\n{table}")?;
@@ -92,7 +92,8 @@ pub trait Section: Any + Debug + Send + Sync {
         Ok(())
     }
 
-    /// Its lines of JSON: objects with a key `type`. Times are picoseconds. By itself: the tables' lines.
+    /// Its lines of JSON: objects with a key `type`. Times are picoseconds. The default is the lines of the
+    /// tables.
     fn json(&self) -> Vec<Json> {
         self.tables().iter().flat_map(Table::json).collect()
     }
@@ -143,7 +144,7 @@ impl<'a> Reading<'a> {
         read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
-    /// Adds a fault of the file: at a key of a section, at the section if it has no such key, or at the file's begin.
+    /// Adds a fault of the file: at a key of a section, at the section if it lacks the key, or at the start of the file.
     pub fn fault(&mut self, name: &str, key: &str, message: impl Into<String>) {
         let section = self.value(name);
         let value = section.and_then(|section| section.get(key)).or(section);
@@ -187,8 +188,8 @@ impl<'a> Attachments<'a> {
         self.world
     }
 
-    /// Has `see` called for each frame that a direction of a link delivers, links in the order of the file: with the time
-    /// at which the node at its end is told of the frame.
+    /// Calls `see` for each frame that a direction of a link delivers, with the time at which the receiving node gets the
+    /// frame. Links are numbered in the order of the file.
     pub fn on_frame(
         &mut self,
         link: usize,
@@ -202,8 +203,8 @@ impl<'a> Attachments<'a> {
         });
     }
 
-    /// Has `see` called for each node with a sublayer that keeps a counter, from time 0 on each `every`, in simulated time.
-    /// The last instrument that asks for this has it.
+    /// Calls `see` with the counter of each sublayer every `every` of simulated time, from time 0. There is one such
+    /// observer in a run: the last one that is attached.
     pub fn on_clock(
         &mut self,
         every: Time,

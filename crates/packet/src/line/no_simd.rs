@@ -19,7 +19,7 @@ impl Path {
         None
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self {}
     }

@@ -82,7 +82,7 @@ impl Path {
         Path::all().next()
     }
 
-    /// What it is called.
+    /// Its name.
     pub(super) fn name(self) -> &'static str {
         match self.0 {
             Kind::Avx512 => "AVX-512",

@@ -17,11 +17,11 @@ pub struct Available {
     pub count: u64,
     /// The mean of those, bits a second.
     pub mean: f64,
-    /// Where it is known: the mean of the truth, of by how much the means were off, and the most that one was.
+    /// Mean of the true values, where they are known.
     pub truth: Option<f64>,
-    /// With its sign.
+    /// Mean error of the means, with its sign, where the truth is known.
     pub error: Option<f64>,
-    /// Without.
+    /// Maximum error of a mean, without its sign, where the truth is known.
     pub worst: Option<f64>,
 }
 

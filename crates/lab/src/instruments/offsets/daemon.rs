@@ -32,17 +32,17 @@ const PARTS: f64 = 10.0;
 pub(super) struct Config {
     /// From one reading to the next.
     pub every: Time,
-    /// Readings whose mean counts: 1 to 64.
+    /// Number of readings in the moving mean: 1 to 64.
     pub window: usize,
-    /// The least time to the card, and back from there.
+    /// Minimum time of each way, to the card and back.
     pub way: Time,
     /// Mean of the exponentially distributed time that is added to each way.
     pub jitter: Time,
-    /// How likely a way is to wait longer: 0 to 1.
+    /// Probability that a way takes longer than usual: 0 to 1.
     pub spikes: f64,
-    /// Up to which time, evenly.
+    /// Maximum of that wait, uniformly distributed from 0.
     pub spike: Time,
-    /// Within so many ticks of the counter it was published to be, as it is read and smoothed.
+    /// Published bounds on the distance from the counter, ticks: of single readings, and of their moving mean.
     pub within: [u32; 2],
     /// Seed of their random numbers.
     pub seed: u64,

@@ -39,7 +39,7 @@ impl Offsets {
         self.pairs.iter().filter(move |pair| pair.hops == hops)
     }
 
-    /// The greatest offset of neighbours, ticks, and how many offsets of any two were over the bound; `None` where nobody looked.
+    /// The greatest offset of neighbours, ticks, and the number of offsets over the bound; `None` without a look.
     pub(crate) fn greatest(&self) -> Option<(u128, u64)> {
         let seen = self.at(Some(1)).filter(|pair| pair.looks() > 0);
         let greatest = seen.map(|pair| pair.greatest()).max()?;

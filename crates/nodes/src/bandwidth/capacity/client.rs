@@ -116,7 +116,7 @@ pub struct Client {
     /// When a request is sent again, and when no more.
     ask: Option<Time>,
     until: Time,
-    /// When an answer that the server has no room is the end.
+    /// Deadline after which an answer that the server has no room ends the test.
     full_until: Time,
     /// When the server will have ended the test at the latest.
     latest: Time,

@@ -86,6 +86,7 @@ mod output_file;
 mod output_paths;
 mod plan;
 mod plot;
+mod probe_streams;
 pub mod program;
 mod programs;
 mod realtime;

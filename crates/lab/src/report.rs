@@ -45,6 +45,8 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Probes that nodes sent; `None` where that is not known, as files are replayed.
     pub sent: Option<u64>,
+    /// Whether what looks like duplicate probes is probes of several senders with one stream number.
+    pub shares_streams: bool,
     /// Whether frames ended at places that are not among the rows.
     pub elsewhere: bool,
     /// Probes that were on their way, or waited to leave, when the run ended; `None` in a world that does not see them.

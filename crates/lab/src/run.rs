@@ -433,6 +433,10 @@ fn report(
             Err(error) => failures.push(error.to_string()),
         }
     }
+    let places = stage.watches.iter();
+    let places = places.map(|watch| watch.0.lock().statistics.clone());
+    let shared = lab.shared_streams_note(places);
+    let duplicating = (outcome.links.iter().flatten()).any(|link| link.duplicated > 0);
     Report {
         lab: lab.name.clone(),
         about: lab.about.clone(),
@@ -440,6 +444,7 @@ fn report(
         seed: lab.seed,
         rows: rows.collect(),
         sent: lab.sent(&outcome),
+        shares_streams: shared.is_some() && !duplicating,
         elsewhere: lab.elsewhere(&outcome, &ends),
         probes_in_flight,
         gaps: lab.measures || lab.generators().next().is_some(),
@@ -459,6 +464,7 @@ fn report(
             .iter()
             .cloned()
             .chain(stage.notes.list())
+            .chain(shared)
             .collect(),
         lost: stage.notes.losses(),
         unsent: stage.notes.unsent_packets(),

@@ -61,6 +61,55 @@ fn what_ends_where_nothing_is_measured_is_not_called_lost() {
 }
 
 #[test]
+fn probes_of_senders_with_one_stream_number_all_arrive_and_the_report_says_what_is_wrong() {
+    let noted = |report: &Report| {
+        let mut notes = report.notes.iter();
+        notes.any(|note| note.contains("of one stream, "))
+    };
+    // The switch floods: each probe comes to the sink and to the other generator.
+    for count in [1, 2, 7, 40] {
+        let keys = format!("count = {count}");
+        for (stream, notes) in [("", true), ("stream = 1", false)] {
+            let report = run(&generators(&[&keys, &format!("{keys}\n{stream}")], ""));
+            let told = report.headline().text();
+            let all = format!("{} probes arrived, ", 4 * count);
+            assert!(told.starts_with(&all), "{told}");
+            assert_eq!(noted(&report), notes, "{:?}", report.notes);
+        }
+    }
+    // Duplicates that a link makes are no probes that arrived.
+    let report = run(&generators(&["count = 40"], "duplicate = 0.5"));
+    let told = report.headline().text();
+    assert!(told.starts_with("40 of 40 probes arrived, "), "{told}");
+    assert!(!noted(&report));
+}
+
+#[test]
+fn two_udp_programs_of_a_host_lose_nothing() {
+    let program = |size: u32, keys: &str| {
+        format!(
+            "[[node.a.program]]\nrun = 'udp'\nto = '10.0.0.2:5001'\nrate = '10 Mb/s'\nsize = {size}\ncount = 3\n{keys}\n"
+        )
+    };
+    for (keys, notes) in [("", 1), ("stream = 1", 0)] {
+        let hosts = "[lab]\nduration = '1 s'\n[node.b]\nkind = 'host'\naddress = '10.0.0.2/24'\n[[node.b.program]]\nrun = 'sink'
+            [[link]]\nends = ['a.0', 'b.0']\ndelay = '1 ms'\n[node.a]\nkind = 'host'\naddress = '10.0.0.1/24'\n";
+        let report = run(&format!(
+            "{hosts}{}{}",
+            program(1472, ""),
+            program(1473, keys)
+        ));
+        let told = report.headline().text();
+        assert!(told.starts_with("6 of 6 probes arrived, "), "{told}");
+        let noted = report
+            .notes
+            .iter()
+            .filter(|note| note.contains("programs of `a` send probes of one stream, 0"));
+        assert_eq!(noted.count(), notes, "{:?}", report.notes);
+    }
+}
+
+#[test]
 fn random_payloads_are_no_probes() {
     let text = generators(
         &["count = 30_000\ngap = '1 us'\nsize = 128\npayload = 'random'\nprobe = false"],

@@ -137,7 +137,10 @@ impl Headline {
         }
         let arrivals = ends.iter().map(|row| &row.statistics);
         let arrived = arrivals
-            .map(|seen| seen.probes() - seen.order().duplicates)
+            .map(|seen| match report.shares_streams {
+                true => seen.probes(),
+                false => seen.probes() - seen.order().duplicates,
+            })
             .sum();
         self.arrived = Some(arrived);
         // The sequence of what came does not tell what is missing behind its end, nor what took another way.

@@ -18,6 +18,7 @@ pub mod burst;
 mod excursion;
 pub mod igi;
 pub mod minprobe;
+mod mixed;
 pub mod pathchirp;
 pub mod pathload;
 pub mod spruce;

@@ -11,8 +11,8 @@
 //! 4.22: "each data point was replaced by the weighted average of the five data points preceding").
 //!
 //! Packets of mixed lengths hold each other up where switches store them: short ones catch up with a long one, and delays grow without any others, by 0.2 of a bit for each bit near the
-//! capacity. What a train does to itself is known: it is the way through as many stores as its slow trains show, with nobody beside. Where a queue is busy with others that does not add up, so that the growth that others make is
-//! between all of it and what is left without the train's own: where the latter has no trend there is no answer.
+//! capacity. What a train does to itself is known: it is the way through as many stores as its slow trains show, alone. Where a queue is busy with others that does not add up. So for such trains the
+//! delays of single packets decide, by what is to be expected of them (`mixed`).
 //!
 //! Where a queue is left over when a train comes that is slower than what is free, delays fall all through it, by `A / R - 1`: at a tenth of A nine times as steeply as they can ever grow. Such a train counts as one
 //! without growth ([`DRAINED`]), or squares would be those of the drain.
@@ -20,12 +20,13 @@
 //! A train finds the queue as others left it, and only then adds to it: over its first packets delays grow towards their mean below A, too, which made
 //! A too low by 0.1 of 9 Gb/s. So growth is that of the packets behind the first [`WARM_UP`].
 
+use super::mixed::{Path, Train};
 use super::turning::{Turning, turning};
 use super::{Answer, Estimator, Observed, Packet, Spread};
 use alloc::collections::VecDeque;
 use alloc::format;
 use alloc::vec::Vec;
-use node::{Rate, Time};
+use node::Rate;
 
 /// The least share of the variance that a turning point has to explain.
 pub const SIGNIFICANT: f64 = 0.5;
@@ -45,8 +46,8 @@ struct Grown {
     rate: f64,
     /// By how much, over what they do through a link of the capacity which is busy with others.
     all: f64,
-    /// As much of it as the train's own packets may make.
-    own: f64,
+    /// Whether its packets had several lengths.
+    mixed: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -58,6 +59,9 @@ pub struct MinProbe {
     lossy: usize,
     /// The growth of the last samples, the newest last.
     past: VecDeque<Vec<Grown>>,
+    /// Trains of mixed lengths of this sample, and those of the last ones, the newest last.
+    mixed: Vec<Train>,
+    mixed_past: VecDeque<Vec<Train>>,
     /// How often packets are stored on the way, as trains of mixed lengths said that were no faster than half of the capacity: the sum, and of how many.
     stored: (f64, f64),
 }
@@ -71,6 +75,8 @@ impl MinProbe {
             growth: Vec::new(),
             lossy: 0,
             past: VecDeque::new(),
+            mixed: Vec::new(),
+            mixed_past: VecDeque::new(),
             stored: (0.0, 0.0),
         }
     }
@@ -93,26 +99,31 @@ impl Estimator for MinProbe {
         let warm_up = WARM_UP.min(delays.len() / 6);
         let packets = &train.packets[warm_up..];
         let mut all = slope(packets, &delays[warm_up..]) * self.capacity / 1e12;
-        if all * (packets.len() as f64) < -DRAINED {
+        let drained = all * (packets.len() as f64) < -DRAINED;
+        if drained {
             all = 0.0;
         }
-        let mut own = 0.0;
-        if packets.iter().any(|packet| packet.bits != packets[0].bits) {
+        let mixed = packets.iter().any(|packet| packet.bits != packets[0].bits);
+        if mixed {
             if rate <= self.capacity / 2.0 {
                 self.stored.0 += by_length(packets, &delays[warm_up..]) * self.capacity / 1e12;
                 self.stored.1 += 1.0;
             }
-            let stores = libm::round(self.stored.0 / self.stored.1.max(1.0)).clamp(0.0, STORES);
-            let alone = alone(train.packets, stores as usize, self.capacity / 1e12);
-            own = slope(packets, &alone[warm_up..]) * self.capacity / 1e12;
+            if !drained {
+                self.mixed.push(Train::new(train.packets, &delays, warm_up));
+            }
         }
-        self.growth.push(Grown { rate, all, own });
+        self.growth.push(Grown { rate, all, mixed });
     }
 
     fn answer(&mut self) -> Answer {
         let points = core::mem::take(&mut self.points);
         let lossy = core::mem::take(&mut self.lossy);
         let growth = core::mem::take(&mut self.growth);
+        self.mixed_past.push_back(core::mem::take(&mut self.mixed));
+        if self.mixed_past.len() > SMOOTHED {
+            self.mixed_past.pop_front();
+        }
         let turn =
             |points: &[(f64, f64)]| turning(points, 1.0, |rate, at| (1.0 - at / rate).max(0.0));
         let find = |growth: &[Grown]| {
@@ -138,17 +149,9 @@ impl Estimator for MinProbe {
         if self.past.len() == SMOOTHED {
             self.past.pop_front();
         }
-        if looked.iter().any(|it| it.own != 0.0) && is_trend(&found) {
-            let others: Vec<_> = looked.iter().map(|it| (it.rate, it.all - it.own)).collect();
-            let others = turn(&others).filter(|others| others.explained >= SIGNIFICANT);
-            let Some(others) = others else {
-                let how = "delays grow, but no more than packets of mixed lengths make each other wait: others leave no trend";
-                return Answer::none(how, points);
-            };
-            if let Some(found) = &mut found {
-                found.low = found.low.min(others.at);
-                found.high = found.high.max(others.at);
-            }
+        let is_mixed = looked.iter().any(|it| it.mixed);
+        if is_mixed && let Some(answer) = self.by_packets(&looked, &points) {
+            return answer;
         }
         match found {
             None => Answer::none(
@@ -184,6 +187,62 @@ impl Estimator for MinProbe {
 }
 
 impl MinProbe {
+    /// Stores on the way, as far as slow trains of mixed lengths showed them.
+    fn stores(&self) -> usize {
+        libm::round(self.stored.0 / self.stored.1.max(1.0)).clamp(0.0, STORES) as usize
+    }
+
+    /// The answer by the delays of single packets: of this sample, else of the last ones together. `None` on a path whose
+    /// delays the model does not explain: one without stores, or with a tight link that is slower than the capacity.
+    fn by_packets(&self, looked: &[Grown], points: &[(f64, f64)]) -> Option<Answer> {
+        let rates = || looked.iter().map(|it| it.rate);
+        let lowest = rates().fold(f64::INFINITY, f64::min);
+        let highest = rates().fold(0.0, f64::max);
+        let path = Path {
+            capacity: self.capacity,
+            stores: self.stores(),
+        };
+        if self.stored.1 == 0.0 {
+            let how = "packets of mixed lengths delay each other in stores, whose number only trains below half of the capacity show: send slower trains too";
+            return Some(Answer::none(how, points.to_vec()));
+        }
+        if path.stores == 0 {
+            return None;
+        }
+        let newest = self.mixed_past.len().saturating_sub(1);
+        let find = |samples: usize| {
+            let samples = self.mixed_past.iter().skip(samples);
+            let trains: Vec<&Train> = samples.flatten().collect();
+            path.find(&trains, lowest, highest)
+        };
+        let (mut found, mut of) = (find(newest), "");
+        if found.is_none() && newest > 0 {
+            (found, of) = (find(0), ", of the last samples together");
+        }
+        let points = points.to_vec();
+        Some(match found {
+            Some(found) if found.explained < SIGNIFICANT => return None,
+            Some(found) if found.low <= lowest => Answer::below(lowest, points),
+            Some(found) => Answer {
+                estimate: Some(Spread {
+                    value: found.at,
+                    low: found.low,
+                    high: found.high,
+                }),
+                how: format!(
+                    "expected delays of packets of mixed lengths explain {:.1} % of how delays vary over {} trains{of}",
+                    100.0 * found.explained,
+                    points.len()
+                ),
+                points,
+            },
+            None => {
+                let how = "delays grow no more than packets of mixed lengths make each other wait: others leave no trend";
+                Answer::none(how, points)
+            }
+        })
+    }
+
     /// The growth of the last samples, rate by rate, each sample with half of the next one's weight.
     fn smoothed(&self) -> Vec<Grown> {
         let mut series: Vec<f64> = Vec::with_capacity(self.past.len());
@@ -196,7 +255,7 @@ impl MinProbe {
         let grown = |(place, it): (usize, &Grown)| Grown {
             rate: it.rate,
             all: average(place, |it| it.all),
-            own: average(place, |it| it.own),
+            mixed: it.mixed,
         };
         newest.iter().enumerate().map(grown).collect()
     }
@@ -249,26 +308,6 @@ fn by_length(packets: &[Packet], delays: &[f64]) -> f64 {
     } else {
         0.0
     }
-}
-
-/// How much longer each packet of a train takes that is alone on a way of so many links which store it, at so many bits a picosecond.
-fn alone(packets: &[Packet], stores: usize, capacity: f64) -> Vec<f64> {
-    let begun = packets.first().map_or(Time::ZERO, |packet| packet.left);
-    let left: Vec<f64> = packets
-        .iter()
-        .map(|packet| (packet.left - begun).as_ps() as f64)
-        .collect();
-    let mut at = left.clone();
-    for _ in 0..stores {
-        let mut free = 0.0_f64;
-        for (at, packet) in at.iter_mut().zip(packets) {
-            let time = packet.bits as f64 / capacity;
-            let begins = free.max(*at + time);
-            free = begins + time;
-            *at = begins;
-        }
-    }
-    at.iter().zip(&left).map(|(at, left)| at - left).collect()
 }
 
 /// What is left of values less their mean, and less what others explain of them.

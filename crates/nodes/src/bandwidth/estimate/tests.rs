@@ -196,20 +196,30 @@ fn minprobe_is_within_a_tenth_of_a_gigabit_at_20_packets_of_792_bytes() {
 
 #[test]
 fn packets_of_mixed_sizes_say_the_same_where_switches_store_them() {
-    // A train of long and short packets through a link of 10 Gb/s, and two switches that store a packet before they send it on: the longer, the later.
+    // A train of long and short packets through a link of 10 Gb/s that stores them and has others' packets, and two switches that store
+    // a packet before they send it on, at the same rate: short ones catch up with long ones.
     let sizes: Vec<u64> = (0..20)
         .map(|n| if n % 3 == 1 { 12_304 } else { 672 })
         .collect();
-    let stored = |came: Time, bits: u64| came + Time::from_ps(2 * bits * 100);
+    let time = |bits: u64| Time::from_ps(bits * 100);
     let sweep = |cross: f64, seed: u64| {
         let mut link = Link::new(cross, seed);
+        let mut free = [Time::ZERO; 2];
+        let mut through = |at: Time, bits: u64| {
+            let mut came = link.passes(at + time(bits), bits);
+            for free in &mut free {
+                came = (came + time(bits)).max(*free);
+                *free = came + time(bits);
+            }
+            came
+        };
         let mut minprobe = minprobe::MinProbe::new(Rate::TEN_GIGABIT);
         let mut at = Time::from_us(100);
         for step in 1..=96 {
             let rate = rate(step * 100_000_000);
             let (mut packets, mut carry) = (Vec::new(), 0);
             for &bits in &sizes {
-                let came = Some(stored(link.passes(at, bits), bits));
+                let came = Some(through(at, bits));
                 packets.push(Packet {
                     left: at,
                     came,

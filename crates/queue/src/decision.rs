@@ -1,0 +1,195 @@
+//! Drops and marks, each with its reason and the state by which it was decided.
+
+use crate::packet::Packet;
+use alloc::vec::Vec;
+use core::fmt;
+use node::Time;
+
+/// Reason of a drop or a mark.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Reason {
+    /// The queue was full when the packet arrived: tail drop.
+    Full,
+    /// The queue was full, and made space for a packet that arrived later: head drop.
+    Overlimit,
+    /// The packet waited longer than the queue's limit in time.
+    Expired,
+    /// The packet is longer than a token bucket can ever hold.
+    TooLong,
+    /// The tokens of a policer did not cover the packet.
+    Policed,
+    /// No class takes the packet.
+    Unclassified,
+    /// The queue was longer than a fixed threshold: DCTCP's step.
+    Step,
+    /// CoDel's control law.
+    Codel,
+    /// RED, at random, by the average queue length.
+    RedEarly,
+    /// RED, certainly: the average queue length was above the upper threshold.
+    RedForced,
+    /// PIE, at random, by its drop probability.
+    Pie,
+    /// The dual queue's coupled probability.
+    Coupled,
+    /// BLUE, at random, by its drop probability.
+    Blue,
+}
+
+impl Reason {
+    /// Name in reports.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Reason::Full => "full",
+            Reason::Overlimit => "overlimit",
+            Reason::Expired => "expired",
+            Reason::TooLong => "too long",
+            Reason::Policed => "policed",
+            Reason::Unclassified => "unclassified",
+            Reason::Step => "step",
+            Reason::Codel => "codel",
+            Reason::RedEarly => "red early",
+            Reason::RedForced => "red forced",
+            Reason::Pie => "pie",
+            Reason::Coupled => "coupled",
+            Reason::Blue => "blue",
+        }
+    }
+}
+
+impl fmt::Display for Reason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Fate of a packet that does not leave as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Verdict {
+    /// The packet is gone; the owner frees its frame.
+    Dropped,
+    /// The packet carries CE now, and is still in the queue or leaves it in this call. The owner writes the mark into the
+    /// frame.
+    Marked,
+}
+
+/// State of an algorithm at a decision. Probabilities and random numbers have the unit that each field states.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum State {
+    /// The backlog of the decision says it all.
+    #[default]
+    None,
+    /// Time in the queue, and the threshold that it exceeded.
+    Threshold {
+        /// Time of the packet in the queue.
+        sojourn: Time,
+        /// The threshold.
+        threshold: Time,
+    },
+    /// CoDel, before its variables change by the decision.
+    Codel {
+        /// Time of the packet in the queue.
+        sojourn: Time,
+        /// Whether CoDel was in its dropping state.
+        dropping: bool,
+        /// Drops since it entered that state.
+        count: u32,
+        /// When the next drop was due.
+        drop_next: Time,
+    },
+    /// RED. Probabilities are in 2^-32.
+    Red {
+        /// Average queue length, bytes.
+        average: u64,
+        /// Probability by the average alone.
+        probability: u64,
+        /// Packets since the last drop or mark.
+        count: u32,
+        /// Random number that was compared, in 2^-32; `None` when the decision needed none.
+        random: Option<u32>,
+    },
+    /// PIE and BLUE. Probabilities are in 2^-40.
+    Probability {
+        /// Drop probability.
+        probability: u64,
+        /// Delay of the queue, as the algorithm last saw it.
+        delay: Time,
+        /// Random number that was compared, in 2^-40; `None` when the decision needed none.
+        random: Option<u64>,
+    },
+    /// The dual queue. Probabilities are in 2^-40.
+    Coupled {
+        /// The controller's base probability p'.
+        base: u64,
+        /// The probability that was applied.
+        probability: u64,
+        /// Time of the packet in the queue.
+        sojourn: Time,
+        /// Whether the packet was in the low-latency queue.
+        low_latency: bool,
+    },
+    /// The flow that lost a packet because it had the greatest backlog.
+    Fattest {
+        /// Bytes that this flow had in the queue.
+        bytes: u64,
+    },
+    /// A token bucket. Tokens are in 10^-12 bits.
+    Tokens {
+        /// Tokens that were there.
+        tokens: u128,
+        /// Tokens that the packet needed.
+        needed: u128,
+    },
+}
+
+/// A drop or a mark, explained.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// Time of the decision.
+    pub at: Time,
+    /// The packet; its `ecn` is that after a mark.
+    pub packet: Packet,
+    /// Drop or mark.
+    pub verdict: Verdict,
+    /// The reason.
+    pub reason: Reason,
+    /// Packets and bytes in the discipline that decided, with the packet if it was in it.
+    pub backlog: Backlog,
+    /// Index of the packet's flow queue, tin or class in the discipline that decided, where it has several.
+    pub flow: Option<u32>,
+    /// Index of the class in the outermost classful discipline, where there is one.
+    pub class: Option<u32>,
+    /// State of the algorithm.
+    pub state: State,
+}
+
+/// Drops and marks of a call, in order. The caller owns the list, empties it and reuses it.
+pub type Decisions = Vec<Decision>;
+
+/// Packets and bytes in a queue.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes of those.
+    pub bytes: u64,
+}
+
+impl Backlog {
+    /// Adds a packet of `len` bytes.
+    pub fn add(&mut self, len: u32) {
+        self.packets += 1;
+        self.bytes += u64::from(len);
+    }
+
+    /// Takes a packet of `len` bytes out.
+    pub fn remove(&mut self, len: u32) {
+        self.packets -= 1;
+        self.bytes -= u64::from(len);
+    }
+
+    /// Whether there is no packet.
+    pub fn is_empty(&self) -> bool {
+        self.packets == 0
+    }
+}

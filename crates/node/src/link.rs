@@ -225,8 +225,12 @@ pub struct LinkCounters {
     pub bytes: u64,
     /// Asked to leave at a time that was already past.
     pub late: u64,
-    /// Found the queue full.
+    /// Found the queue full, or had to leave a full one.
     pub queue_full: u64,
+    /// Dropped by the queue discipline though there was room.
+    pub dropped_early: u64,
+    /// Marked by the queue discipline: they carry CE (RFC 3168) and were sent.
+    pub marked: u64,
     /// The most frames that waited at once, on a link at the level of frames.
     pub longest_queue: u64,
     /// Lost on the way.

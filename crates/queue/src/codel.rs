@@ -104,12 +104,7 @@ impl Control {
 
     /// The next packet, and whether it may be dropped (RFC 8289 section 5.5).
     #[inline]
-    fn next(
-        &mut self,
-        now: Time,
-        law: &Law,
-        source: &mut impl Source,
-    ) -> Option<(Packet, bool)> {
+    fn next(&mut self, now: Time, law: &Law, source: &mut impl Source) -> Option<(Packet, bool)> {
         let Some(packet) = source.pop() else {
             self.first_above = None;
             return None;

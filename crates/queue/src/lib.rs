@@ -12,11 +12,13 @@ pub mod decision;
 pub mod discipline;
 pub mod fifo;
 mod ledger;
+mod mark;
 pub mod packet;
 
 pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
 pub use ledger::Counters;
+pub use mark::mark;
 pub use packet::{Ecn, Facts, Packet};
 
 use alloc::boxed::Box;

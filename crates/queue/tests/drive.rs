@@ -121,7 +121,11 @@ pub fn drive(
             if sent.is_none() {
                 let next = queue.next_time(now);
                 assert!(next.is_none_or(|next| next > now), "{next:?} {now:?}");
-                idle = if before == queue.backlog() { idle + 1 } else { 0 };
+                idle = if before == queue.backlog() {
+                    idle + 1
+                } else {
+                    0
+                };
                 assert!(idle < 10, "no progress at {now}: {queue:?}");
             }
         } else {

@@ -25,10 +25,7 @@ impl Models {
         let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/models/run.py");
         let mut command = Command::new("python3");
         command.args(["-B", folder]);
-        let spawned = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn();
+        let spawned = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
         let mut child = spawned
             .map_err(|error| println!("skipped: models of queue disciplines: no python3: {error}"))
             .ok()?;
@@ -41,7 +38,9 @@ impl Models {
 
     fn trace(&mut self, config: &str, sequence: &Sequence, seed: u64) -> String {
         let mut random = Random::new(seed);
-        let numbers: Vec<_> = (0..2 * PACKETS).map(|_| random.bits().to_string()).collect();
+        let numbers: Vec<_> = (0..2 * PACKETS)
+            .map(|_| random.bits().to_string())
+            .collect();
         let input = self.input.as_mut().expect("it is open until the end");
         writeln!(
             input,
@@ -90,7 +89,11 @@ fn compare(kind: &str, make: impl Fn(&mut Random, &Sequence) -> (Config, String)
             let before: Vec<_> = ours.clone().take(n).skip(n.saturating_sub(12)).collect();
             assert_eq!(our, their, "{kind} sequence {seed}: {before:?}\n{json}");
         }
-        assert_eq!(ours.clone().count(), theirs.count(), "{kind} {seed}\n{json}");
+        assert_eq!(
+            ours.clone().count(),
+            theirs.count(),
+            "{kind} {seed}\n{json}"
+        );
         drops += ours.clone().filter(|token| token.starts_with('d')).count();
         marks += ours.filter(|token| token.starts_with('m')).count();
     }

@@ -172,6 +172,16 @@ impl BlockLink {
         }
     }
 
+    /// From when on the line can take the preamble of another frame: its start is in a column of four bytes, so that the gap before
+    /// it may be some idles short.
+    pub fn free(&mut self) -> Time {
+        let first = (self.free + PREAMBLE as u64) / 4 * 4;
+        let preamble = first - PREAMBLE as u64;
+        let at = self.sender.when(Own::from(preamble) * BYTE);
+        // The column is not over yet.
+        Time::from_ps(at.saturating_sub(1))
+    }
+
     /// Somebody looks at the blocks, from the first one on.
     pub fn show(&mut self, see: Box<tape::See>) {
         let fresh = || Box::new(Stream::new(0.0, 0, false));

@@ -1,6 +1,7 @@
 //! A graph that is being run: in one part, or in several side by side.
 
 use crate::block::BlockLink;
+use crate::egress::Egress;
 use crate::lane::{Carrier, Receiver, Sender};
 use crate::parallel;
 use crate::part::{Draft, Lower, Member, Part};
@@ -109,6 +110,7 @@ impl Sim {
                     carrier,
                     needs: needs.unwrap_or(usize::MAX),
                     to: (0, receiver),
+                    egress: None,
                     watcher: None,
                     is_down: false,
                     cut: 0,
@@ -140,6 +142,11 @@ impl Sim {
         for tap in options.queues {
             let sender = lane(tap.link, tap.direction)?;
             draft.senders[sender].watcher = Some(tap.see);
+        }
+        for queue in options.disciplines {
+            let sender = lane(queue.link, queue.direction)?;
+            let egress = Egress::new(queue.make, queue.see);
+            draft.senders[sender].egress = Some(Box::new(egress));
         }
         let mut sim = Sim {
             parts: vec![Part::whole(draft, options.clocks)],
@@ -310,7 +317,10 @@ impl Sim {
         networks.flat_map(|network| {
             let in_order = network.receivers.iter().flat_map(|end| &end.flying);
             let others = network.out_of_order.iter().map(|frame| &frame.arrival);
-            in_order.chain(others).map(|arrival| &arrival.frame)
+            let egresses = network.senders.iter().filter_map(|end| end.egress.as_ref());
+            let waiting = egresses.flat_map(|egress| egress.frames());
+            let flying = in_order.chain(others).map(|arrival| &arrival.frame);
+            flying.chain(waiting)
         })
     }
 
@@ -343,9 +353,11 @@ impl Sim {
                 let (there, receiver) = sender.to;
                 let lane = self.parts[there].network.receivers[receiver].lane;
                 let counters = &mut links[lane / 2][lane % 2];
+                let waiting = sender.egress.as_ref();
+                let waiting = waiting.map_or(0, |egress| egress.waiting().packets);
                 *counters = LinkCounters {
                     delivered: counters.delivered,
-                    in_flight: counters.in_flight,
+                    in_flight: counters.in_flight.map(|flying| flying + waiting),
                     ..sender.counters()
                 };
             }

@@ -3,8 +3,9 @@
 use crate::SeeQueue;
 use crate::block::messages::Message;
 use crate::block::{BlockLink, Passage};
+use crate::egress::Egress;
 use node::event::{Counts, Interface, Queue};
-use node::link::{FCS, LinkCounters, MIN_WIRE_FRAME_LEN};
+use node::link::{FCS, LinkCounters, MIN_WIRE_FRAME_LEN, PREAMBLE};
 use node::outcome::See;
 use node::{Channel, Frame, Level, Port, Time, Transmitter, When};
 use std::cmp::Ordering;
@@ -57,6 +58,8 @@ pub(crate) struct Sender {
     pub port: Port,
     /// From when on the sublayer wants an idle block.
     pub asked: Option<u64>,
+    /// The queue discipline; `None` for a FIFO with the channel's limit.
+    pub egress: Option<Box<Egress>>,
     /// Who looks at what waits.
     pub watcher: Option<Box<SeeQueue>>,
     /// Whether somebody has taken the link down, and how many frames that has lost.
@@ -89,8 +92,35 @@ impl Sender {
     pub fn show_queue(&mut self, now: Time, departed: Time) {
         let (_, queue) = self.statistics(now);
         if let Some(see) = &mut self.watcher {
-            see(now, queue.packets, departed);
+            see(now, queue.packets, Some(departed));
         }
+    }
+
+    /// Tells who looks at what waits how much that is in the queue discipline.
+    pub fn show_backlog(&mut self, now: Time) {
+        if let (Some(see), Some(egress)) = (&mut self.watcher, &self.egress) {
+            see(now, egress.backlog().packets as u32, None);
+        }
+    }
+
+    /// From when on the line can take the preamble of another frame.
+    pub fn free(&mut self) -> Time {
+        match &mut self.carrier {
+            Carrier::Frames(transmitter) => transmitter.free_at() - transmitter.time_of(PREAMBLE),
+            Carrier::Blocks(link) => link.free(),
+        }
+    }
+
+    /// How long a preamble and SFD take.
+    pub fn preamble(&self) -> Time {
+        let rate = self.channel().rate;
+        rate.map_or(Time::ZERO, |rate| rate.time_of(8 * PREAMBLE as u64, 0).0)
+    }
+
+    /// When something is to be done with its queue discipline: a frame enters, or one may leave.
+    pub fn next_in_queue(&mut self, now: Time) -> Option<Time> {
+        let free = self.free();
+        self.egress.as_ref()?.next(now, free)
     }
 
     /// The longest frame that it carries, bytes without FCS.
@@ -116,11 +146,18 @@ impl Sender {
 
     /// What is to be told of it at `now` to who sends by it.
     pub fn statistics(&mut self, now: Time) -> (Interface, Queue) {
-        let (mut interface, queue) = match &mut self.carrier {
+        let (mut interface, mut queue) = match &mut self.carrier {
             Carrier::Frames(transmitter) => transmitter.statistics(now),
             Carrier::Blocks(link) => link.statistics(now),
         };
         interface.up &= !self.is_down;
+        if let Some(egress) = &self.egress {
+            let (waiting, counters) = (egress.waiting(), egress.counters());
+            queue.packets = waiting.packets as u32;
+            queue.bytes = waiting.bytes;
+            queue.dropped += counters.full + counters.early_drops;
+            interface.sent.dropped = queue.dropped;
+        }
         (interface, queue)
     }
 
@@ -138,6 +175,16 @@ impl Sender {
             Carrier::Blocks(link) => link.counters(),
         };
         counters.lost += self.cut;
+        if let Some(egress) = &self.egress {
+            let (waiting, own) = (egress.waiting(), egress.counters());
+            counters.sent += waiting.packets + own.flushed.packets;
+            counters.bytes += waiting.bytes + own.flushed.bytes;
+            counters.queue_full += own.full;
+            counters.dropped_early += own.early_drops;
+            counters.marked += own.marked;
+            counters.late += own.late;
+            counters.longest_queue = counters.longest_queue.max(own.longest);
+        }
         counters
     }
 

@@ -43,6 +43,7 @@
 #![forbid(unsafe_code)]
 
 mod block;
+mod egress;
 mod engine;
 mod event_queue;
 mod lane;
@@ -56,6 +57,7 @@ pub use engine::Sim;
 
 use node::outcome::Direction;
 use node::{Graph, GraphError, NodeId, Outcome, Tap, Time};
+use queue::{Backlog, Decision, Discipline, Packet};
 use std::sync::Arc;
 
 /// How to run a graph.
@@ -71,6 +73,8 @@ pub struct Options {
     pub bits: Vec<BitTap>,
     /// Who looks at the queue of which direction of a link.
     pub queues: Vec<QueueTap>,
+    /// Queue disciplines of directions of links; the others have a FIFO with their channel's limit.
+    pub disciplines: Vec<PortQueue>,
     /// Who looks at the clocks that nodes' sublayers keep.
     pub clocks: Option<ClockTap>,
     /// On links at the level of blocks, makes every block and has the receiver look at it, whether or
@@ -103,8 +107,46 @@ pub struct QueueTap {
     pub see: Box<SeeQueue>,
 }
 
-/// Told, for a frame that is given to a link, the time, how many frames wait then, this one among them, and when it leaves.
-pub type SeeQueue = dyn FnMut(Time, u32, Time) + Send;
+/// Told, for a frame that is given to a link, the time, how many frames wait then, this one among them, and when it leaves. With a
+/// discipline nobody knows when a frame will leave: it is told for each change how many wait from then on, and `None`.
+pub type SeeQueue = dyn FnMut(Time, u32, Option<Time>) + Send;
+
+/// The queue discipline of one direction of a link.
+///
+/// It takes the place of the channel's FIFO: frames wait in it until the line is free, so that it decides as late as it can which
+/// of them is next, and which is dropped or marked. What happens at one time happens before it is asked.
+pub struct PortQueue {
+    /// The link's index in its graph.
+    pub link: usize,
+    /// Which way.
+    pub direction: Direction,
+    /// Makes an empty queue, at the start and after the link has been taken down.
+    pub make: Box<MakeDiscipline>,
+    /// Told of each packet that leaves the queue, is dropped or marked; default nobody.
+    pub see: Option<Box<SeeDiscipline>>,
+}
+
+/// Makes an empty queue discipline.
+pub type MakeDiscipline = dyn Fn() -> Box<dyn Discipline> + Send;
+
+/// Told what happens in a queue discipline.
+pub type SeeDiscipline = dyn FnMut(&QueueEvent<'_>) + Send;
+
+/// An event in a queue discipline.
+#[derive(Clone, Copy, Debug)]
+pub enum QueueEvent<'a> {
+    /// A packet was dropped or marked.
+    Decided(&'a Decision),
+    /// A packet left for the line.
+    Sent {
+        /// When it left the queue. Its preamble follows.
+        at: Time,
+        /// The packet.
+        packet: &'a Packet,
+        /// Packets and bytes that are left in the queue.
+        backlog: Backlog,
+    },
+}
 
 /// Somebody who looks at the counters of all nodes with a [sublayer](node::Sublayer).
 #[derive(Clone)]
@@ -124,8 +166,8 @@ pub enum SimError {
     /// The graph is wrong; everything that was found.
     #[error("the graph has {} fault(s); the first: {}", .0.len(), .0[0])]
     Graph(Vec<GraphError>),
-    /// A tap on a link that is not there.
-    #[error("a tap is on link {link}, but the graph has {links}, counted from 0")]
+    /// A tap or a queue on a link that is not there.
+    #[error("a tap or a queue is on link {link}, but the graph has {links}, counted from 0")]
     NoSuchLink {
         /// The link asked for.
         link: usize,

@@ -5,6 +5,7 @@
 //! that the parts together do the same as one part would.
 
 mod below;
+mod queues;
 mod split;
 
 pub(crate) use split::Draft;
@@ -34,6 +35,8 @@ const CHANGES: u32 = 0;
 const FILLS: u32 = 1 << 30;
 /// The rank of the first node's alarm.
 const ALARMS: u32 = 1 << 31;
+/// The rank of the first end's queue discipline, after those of the alarms: what comes at one time comes before it is asked.
+const QUEUES: u32 = 3 << 30;
 /// The rank of a sample of the clocks: after everything else at that time.
 const CLOCK_SAMPLES: u32 = u32::MAX;
 
@@ -92,7 +95,7 @@ pub(crate) struct Network {
     pub receivers: Vec<Receiver>,
     pub out_of_order: BinaryHeap<OutOfOrder>,
     /// Sources: what is out of order, the receivers, the nodes' alarms, the changes, the looks at clocks, idle blocks of the senders,
-    /// messages to the receivers.
+    /// messages to the receivers, queue disciplines of the senders.
     queue: EventQueue,
     /// The buffers of all nodes: what a sink gives back, a generator takes.
     pool: Pool,
@@ -115,6 +118,7 @@ struct Sources {
     looks: usize,
     fills: usize,
     messages: usize,
+    queues: usize,
     count: usize,
 }
 
@@ -124,13 +128,15 @@ impl Sources {
         let changes = alarms + members;
         let fills = changes + 2;
         let messages = fills + senders;
+        let queues = messages + receivers;
         Sources {
             alarms,
             changes,
             looks: changes + 1,
             fills,
             messages,
-            count: messages + receivers,
+            queues,
+            count: queues + senders,
         }
     }
 }
@@ -254,7 +260,11 @@ impl Part {
             if lane / 2 != link {
                 continue;
             }
-            let cut = if up { 0 } else { self.network.cut(receiver) };
+            let cut = if up {
+                0
+            } else {
+                self.network.cut(receiver) + self.network.flush(sender)
+            };
             let sender = &mut self.network.senders[sender];
             (sender.is_down, sender.cut) = (!up, sender.cut + cut);
             lost += cut;
@@ -438,10 +448,26 @@ impl Network {
         if frame.len() < MIN_WIRE_FRAME_LEN {
             frame.resize(MIN_WIRE_FRAME_LEN);
         }
+        if self.senders[sender].egress.is_some() {
+            if when == When::At(Time::MAX) {
+                return Err((Refusal::Never, frame));
+            }
+            return Ok(self.accept(sender, when, frame));
+        }
+        self.launch(sender, when, frame)
+    }
+
+    /// Gives a frame to the line of a sender, which decides everything else about its way, and tells when it leaves, if it does.
+    fn launch(
+        &mut self,
+        sender: usize,
+        when: When,
+        mut frame: Frame,
+    ) -> Result<Option<Time>, (Refusal, Frame)> {
         frame.take_stamp();
         let lane = &mut self.senders[sender];
         let passage = lane.offer(self.now, when, &mut frame);
-        if let (true, Some(passage)) = (lane.watcher.is_some(), &passage) {
+        if let (true, None, Some(passage)) = (lane.watcher.is_some(), &lane.egress, &passage) {
             lane.show_queue(self.now, passage.flight.departed);
         }
         let departed = passage.map(|passage| passage.flight.departed);

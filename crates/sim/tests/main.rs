@@ -4,6 +4,7 @@ mod allocation;
 mod bad_nodes;
 mod blocks;
 mod cast;
+mod disciplines;
 mod dtp;
 mod dtp_messages;
 mod dtp_rules;

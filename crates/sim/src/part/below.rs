@@ -1,4 +1,4 @@
-//! Sublayers: what happens below the nodes, in the idle blocks of a part's lanes.
+//! What happens below the nodes: sublayers, in the idle blocks of a part's lanes.
 
 use super::{CLOCK_SAMPLES, FILLS, Lower, Message, Network, Part, rank_of};
 use crate::event_queue::Due;
@@ -45,14 +45,15 @@ impl Part {
         Some(said)
     }
 
-    /// Lets happen what is due at one of the sources that are for sublayers: a look at the clocks, an idle block of a sender, a message
-    /// for a receiver.
+    /// Lets happen what is due at one of the sources below the nodes: a look at the clocks, an idle block of a sender, a message
+    /// for a receiver, a queue discipline of a sender.
     pub(super) fn below(&mut self, source: usize) {
-        let senders = self.network.senders.len();
+        let (senders, receivers) = (self.network.senders.len(), self.network.receivers.len());
         match source.checked_sub(1) {
             None => self.look(),
             Some(sender) if sender < senders => self.fill(sender),
-            Some(receiver) => self.hear(receiver - senders),
+            Some(other) if other < senders + receivers => self.hear(other - senders),
+            Some(other) => self.serve(other - senders - receivers),
         }
     }
 

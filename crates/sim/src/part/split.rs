@@ -91,6 +91,7 @@ impl Part {
         }
         for (old, &(part, new)) in senders.iter().enumerate() {
             stays_due(part, sources[part].fills + new, was.fills + old);
+            stays_due(part, sources[part].queues + new, was.queues + old);
         }
         // What was counted, and buffers that are free, are in the first part.
         let first = &mut parts[0];

@@ -1,0 +1,114 @@
+//! Queue disciplines of a part's senders: frames enter, and leave when the line is free.
+
+use super::{Network, Part, QUEUES};
+use crate::event_queue::Due;
+use node::{Frame, StampId, Time, When};
+
+impl Part {
+    /// A sender's queue discipline is due.
+    pub(super) fn serve(&mut self, sender: usize) {
+        // A discipline that is asked again and again without sending makes time stand still, too.
+        self.stalled += 1;
+        let now = self.network.serve(sender);
+        let lane = &mut self.network.senders[sender];
+        let (index, port) = (lane.member, lane.port);
+        self.active = index;
+        let earlier = lane
+            .egress
+            .as_mut()
+            .and_then(|egress| egress.departed.take());
+        let member = &mut self.members[index];
+        for (at, id) in earlier.into_iter().chain(now) {
+            member.driver.departs(at, port, id);
+        }
+        self.network.plan_queue(sender);
+        self.network.ask_for_wake(index, member);
+    }
+}
+
+impl Network {
+    /// Gives a padded frame to a sender's queue discipline, and tells when it leaves if that is now.
+    pub(super) fn accept(&mut self, sender: usize, when: When, frame: Frame) -> Option<Time> {
+        let lane = &mut self.senders[sender];
+        let (preamble, id) = (lane.preamble(), frame.stamp());
+        let egress = lane.egress.as_mut()?;
+        let enters = egress.accept(self.now, when, preamble, frame);
+        let left = match enters {
+            true => self.serve(sender),
+            false => None,
+        };
+        let mut departed = None;
+        match left {
+            Some((at, known)) if Some(known) == id => departed = Some(at),
+            // A discipline that had held one back lets it go for this one.
+            Some(other) => {
+                if let Some(egress) = &mut self.senders[sender].egress {
+                    egress.departed = Some(other);
+                }
+            }
+            None => {}
+        }
+        self.plan_queue(sender);
+        departed
+    }
+
+    /// Lets frames enter, and one leave if the line is free; when that departs, if somebody has asked. A frame that leaves makes
+    /// room for one that comes at the same time.
+    fn serve(&mut self, sender: usize) -> Option<(Time, StampId)> {
+        let now = self.now;
+        let lane = &mut self.senders[sender];
+        let is_free = lane.free() <= now;
+        let egress = lane.egress.as_mut()?;
+        let pool = &mut self.pool;
+        let mut left = None;
+        loop {
+            if is_free && left.is_none() {
+                left = egress.take(now, pool);
+            }
+            if !egress.admit(now, pool) {
+                break;
+            }
+        }
+        lane.show_backlog(now);
+        let (mut frame, when) = left?;
+        let id = frame.take_stamp();
+        match self.launch(sender, when, frame) {
+            Ok(departed) => departed.zip(id),
+            // Time is over.
+            Err((_, frame)) => {
+                self.pool.give(frame);
+                None
+            }
+        }
+    }
+
+    /// Loses what waits in a sender's queue discipline; how many frames that were.
+    pub(super) fn flush(&mut self, sender: usize) -> u64 {
+        let Some(egress) = &mut self.senders[sender].egress else {
+            return 0;
+        };
+        let lost = egress.flush(&mut self.pool);
+        self.senders[sender].show_backlog(self.now);
+        self.plan_queue(sender);
+        lost
+    }
+
+    fn plan_queue(&mut self, sender: usize) {
+        let lane = &mut self.senders[sender];
+        let untold = lane
+            .egress
+            .as_ref()
+            .is_some_and(|egress| egress.departed.is_some());
+        let next = match untold {
+            true => Some(self.now),
+            false => lane.next_in_queue(self.now),
+        };
+        let rank = QUEUES + lane.rank;
+        let due = next.filter(|at| *at < Time::MAX).map(|at| Due {
+            at: at.max(self.now),
+            rank,
+        });
+        let source = self.first_message + self.receivers.len() + sender;
+        self.queue.set(source, due);
+    }
+}

@@ -1,11 +1,11 @@
 //! CoDel: controlled delay, by the time that packets spend in the queue (RFC 8289).
 //!
-//! - **Parameters:** `limit`, 1000 packets; `target`, 5 ms; `interval`, 100 ms; `ecn`, false; `ce_threshold`, none; `mtu`, 1514
-//!   bytes; `count_reuse`, `delta`.
+//! - **Parameters:** `limit`, 1000 packets; `target`, 5 ms; `interval`, 100 ms; `ecn`, false;
+//!   `ce_threshold`, none; `mtu`, 1514 bytes; `count_reuse`, `delta`.
 //! - **Reasons:** `full`, `codel`, `step`.
 //!
-//! The control law is `drop_next = t + interval / sqrt(count)`, calculated exactly: the integer square root of
-//! `interval^2 / count` in picoseconds.
+//! The control law is `drop_next = t + interval / sqrt(count)`, calculated exactly: the integer
+//! square root of `interval^2 / count` in picoseconds.
 //!
 //! # Differences between the sources
 //! | subject | RFC 8289 | Linux (`net/sched/sch_codel.c`, `include/net/codel_impl.h`) | ns-3 (`CoDelQueueDisc`) | here |
@@ -25,7 +25,8 @@ use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use node::{ConfigError, Time};
 
-/// Intervals within which a new dropping state starts with the drop rate of the last one (RFC 8289 section 5.6).
+/// Intervals within which a new dropping state starts with the drop rate of the last one (RFC 8289
+/// section 5.6).
 const REUSE_INTERVALS: u64 = 16;
 
 /// How a dropping state that follows another one soon finds its first drop count.
@@ -33,7 +34,8 @@ const REUSE_INTERVALS: u64 = 16;
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum CountReuse {
-    /// Drops of the last dropping state beyond its own first count, within 16 intervals: RFC 8289 and Linux.
+    /// Drops of the last dropping state beyond its own first count, within 16 intervals: RFC 8289
+    /// and Linux.
     #[default]
     Delta,
     /// The last count less 2, within one interval: the article of 2012.
@@ -132,7 +134,8 @@ impl Control {
         (Reason::Codel, state)
     }
 
-    /// The next packet to send (RFC 8289 section 5.6). Packets that CoDel drops are gone from `source`.
+    /// The next packet to send (RFC 8289 section 5.6). Packets that CoDel drops are gone from
+    /// `source`. The caller enters the packet as sent.
     #[inline]
     pub fn dequeue(
         &mut self,
@@ -162,7 +165,6 @@ impl Control {
                 ledger.mark(now, &mut packet, (Reason::Step, state), flow, out);
             }
         }
-        ledger.send(&packet);
         Some(packet)
     }
 
@@ -219,7 +221,8 @@ impl Control {
 
     /// The first count and drop time of a dropping state.
     fn enter(&mut self, now: Time, law: &Law) {
-        // `drop_next` may still be ahead: then the last drop was less than an interval ago, and the difference is 0.
+        // `drop_next` may still be ahead: then the last drop was less than an interval ago, and the
+        // difference is 0.
         let since = now - self.drop_next;
         let count = match law.count_reuse {
             CountReuse::Delta if since < law.interval * REUSE_INTERVALS => {
@@ -342,8 +345,11 @@ impl Discipline for Codel {
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {
         let accounts = (&mut self.ledger, None);
-        self.control
-            .dequeue(now, &self.law, &mut self.queue, accounts, out)
+        let packet = self
+            .control
+            .dequeue(now, &self.law, &mut self.queue, accounts, out)?;
+        self.ledger.send(&packet);
+        Some(packet)
     }
 
     fn next_time(&self, now: Time) -> Option<Time> {

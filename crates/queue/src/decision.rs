@@ -18,8 +18,6 @@ pub enum Reason {
     TooLong,
     /// The tokens of a policer did not cover the packet.
     Policed,
-    /// No class takes the packet.
-    Unclassified,
     /// The queue was longer than a fixed threshold: DCTCP's step.
     Step,
     /// CoDel's control law.
@@ -45,7 +43,6 @@ impl Reason {
             Reason::Expired => "expired",
             Reason::TooLong => "too long",
             Reason::Policed => "policed",
-            Reason::Unclassified => "unclassified",
             Reason::Step => "step",
             Reason::Codel => "codel",
             Reason::RedEarly => "red early",
@@ -68,12 +65,13 @@ impl fmt::Display for Reason {
 pub enum Verdict {
     /// The packet is gone; the owner frees its frame.
     Dropped,
-    /// The packet carries CE now, and is still in the queue or leaves it in this call. The owner writes the mark into the
-    /// frame.
+    /// The packet carries CE now, and is still in the queue or leaves it in this call. The owner
+    /// writes the mark into the frame.
     Marked,
 }
 
-/// State of an algorithm at a decision. Probabilities and random numbers have the unit that each field states.
+/// State of an algorithm at a decision. Probabilities and random numbers have the unit that each
+/// field states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// The backlog of the decision says it all.
@@ -155,7 +153,8 @@ pub struct Decision {
     pub reason: Reason,
     /// Packets and bytes in the discipline that decided, with the packet if it was in it.
     pub backlog: Backlog,
-    /// Index of the packet's flow queue, tin or class in the discipline that decided, where it has several.
+    /// Index of the packet's flow queue, tin or class in the discipline that decided, where it has
+    /// several.
     pub flow: Option<u32>,
     /// Index of the class in the outermost classful discipline, where there is one.
     pub class: Option<u32>,

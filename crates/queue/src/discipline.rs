@@ -8,21 +8,26 @@ use node::Time;
 
 /// A queue discipline: decides which packet leaves a port next, when, and which packets never do.
 ///
-/// It has no clock and does no I/O. Rules for the caller: `now` never decreases from call to call; a handle that a drop or
-/// a `dequeue` returned may be used again. Rules that every discipline keeps: each packet that was offered is sent or
-/// dropped once, or is in the backlog; packets of one flow leave in the order in which they arrived; no call panics,
-/// whatever the length of the packet and the time; no call allocates in steady state; when `dequeue` has returned `None`,
+/// It has no clock and does no I/O. Rules for the caller: `now` never decreases from call to call;
+/// a handle that a drop or a `dequeue` returned may be used again. Rules that every discipline
+/// keeps: each packet that was offered is sent or dropped once, or is in the backlog; packets of
+/// one flow leave in the order in which they arrived; no call panics, whatever the length of the
+/// packet and the time; no call allocates in steady state; when `dequeue` has returned `None`,
 /// [`next_time`](Discipline::next_time) of the same time is later or `None`.
 pub trait Discipline: Debug + Send {
-    /// Takes a packet at `now`. Drops and marks are appended to `out`; the packet itself may be among them.
+    /// Takes a packet at `now`. Drops and marks are appended to `out`; the packet itself may be
+    /// among them.
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions);
 
-    /// Gives the next packet to send at `now`, or `None` when none may leave now. Drops and marks are appended to `out`.
+    /// Gives the next packet to send at `now`, or `None` when none may leave now. Drops and marks
+    /// are appended to `out`.
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet>;
 
-    /// Earliest time, not before `now`, at which `dequeue` must be called again; `None` while the backlog is empty.
+    /// Earliest time, not before `now`, at which `dequeue` must be called again; `None` while the
+    /// backlog is empty.
     ///
-    /// Without a shaper that is `now` whenever a packet waits. A packet that arrives may make it earlier.
+    /// Without a shaper that is `now` whenever a packet waits. A packet that arrives may make it
+    /// earlier.
     fn next_time(&self, now: Time) -> Option<Time>;
 
     /// Packets and bytes that wait.

@@ -1,13 +1,15 @@
 //! First in, first out, with limits in packets, bytes and time, and the step marking of DCTCP.
 //!
-//! - **Parameters:** `limit`, 1000 packets; `bytes`, none; `time`, none: a packet that has waited longer is dropped when its
-//!   turn comes; `head_drop`, false: a full queue drops its oldest packet instead of the newest; `ecn`, `mark` and `ce_threshold`,
-//!   none: see [`Config`].
+//! - **Parameters:** `limit`, 1000 packets; `bytes`, none; `time`, none: a packet that has waited
+//!   longer is dropped when its turn comes; `head_drop`, false: a full queue drops its oldest
+//!   packet instead of the newest; `ecn`, `mark` and `ce_threshold`, none: see [`Config`].
 //! - **Reasons:** `full`, `overlimit`, `expired`, `step`.
-//! - **Differences:** in Linux `pfifo` counts packets, `bfifo` bytes, and `pfifo_head_drop` is a kind of its own; here they are
-//!   keys of one kind. A limit of 0 holds nothing, as `pfifo limit 0` does; the frame that is being sent is not in the queue.
-//!   For the step, RFC 8257 section 3.1 leaves the unit open: the DCTCP paper (Alizadeh and others, SIGCOMM 2010) marks by
-//!   the packets in the queue when a packet arrives (`mark`), Linux's `ce_threshold` by the time in the queue when it leaves.
+//! - **Differences:** in Linux `pfifo` counts packets, `bfifo` bytes, and `pfifo_head_drop` is a
+//!   kind of its own; here they are keys of one kind. A limit of 0 holds nothing, as `pfifo limit
+//!   0` does; the frame that is being sent is not in the queue. For the step, RFC 8257 section 3.1
+//!   leaves the unit open: the DCTCP paper (Alizadeh and others, SIGCOMM 2010) marks by the packets
+//!   in the queue when a packet arrives (`mark`), Linux's `ce_threshold` by the time in the queue
+//!   when it leaves.
 
 use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;
@@ -25,13 +27,13 @@ pub struct Config {
     pub limit: u32,
     /// Bytes that may wait; `None` for no limit in bytes. Default none.
     pub bytes: Option<Size>,
-    /// Time that a packet may wait; `None` for no limit. A packet that waited longer is dropped when its turn comes.
-    /// Default none.
+    /// Time that a packet may wait; `None` for no limit. A packet that waited longer is dropped
+    /// when its turn comes. Default none.
     pub time: Option<Time>,
     /// Whether a full queue drops its oldest packets instead of the one that arrives. Default no.
     pub head_drop: bool,
-    /// Packets in the queue above which an ECN-capable packet that arrives is marked: the threshold K of DCTCP (RFC 8257).
-    /// Default none.
+    /// Packets in the queue above which an ECN-capable packet that arrives is marked: the threshold
+    /// K of DCTCP (RFC 8257). Default none.
     pub mark: Option<u32>,
     /// Time in the queue above which an ECN-capable packet is marked when it leaves. Default none.
     pub ce_threshold: Option<Time>,

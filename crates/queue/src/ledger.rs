@@ -4,7 +4,8 @@ use crate::decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 use crate::packet::{Ecn, Packet};
 use node::Time;
 
-/// Totals since the discipline was made. Packets and bytes that were offered are those sent, dropped, and in the backlog.
+/// Totals since the discipline was made. Packets and bytes that were offered are those sent,
+/// dropped, and in the backlog.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
     /// Packets and bytes that arrived.
@@ -87,7 +88,8 @@ impl Ledger {
         self.counters.marked += 1;
     }
 
-    /// Takes over the decisions of the child `class`, which are those of `out` from the index `from` on.
+    /// Takes over the decisions of the child `class`, which are those of `out` from the index
+    /// `from` on.
     pub fn adopt(&mut self, out: &mut Decisions, from: usize, class: Option<u32>) {
         for decision in &mut out[from..] {
             decision.class = class.or(decision.class);

@@ -1,4 +1,50 @@
-//! Queue disciplines as pure state machines over exact time.
+//! Queue disciplines as pure state machines over exact time: which packet leaves a port next, and
+//! when.
+//!
+//! A [`Discipline`] has no clock and does no I/O. Its owner - a link's sender in simulated time, an
+//! egress port of a machine - enqueues a packet when it arrives, and dequeues when the line is free
+//! and [`next_time`](Discipline::next_time) has come. A [`Packet`] is a small value with a handle
+//! of the owner's frame and the [`Facts`] that classifiers need. Drops and marks come as
+//! [`Decision`]s, each with its reason and the state that decided it. The same seed and the same
+//! calls give the same decisions on every machine: probabilities and times are integers.
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`discipline`] | [`Discipline`]: the contract |
+//! | [`packet`] | [`Packet`], [`Facts`], [`Ecn`] |
+//! | [`decision`] | [`Decision`]: reasons and states of drops and marks |
+//! | [`classify`] | facts by which a class is chosen |
+//! | [`fifo`] | first in, first out; limits in packets, bytes and time; DCTCP's step |
+//! | [`prio`], [`drr`] | strict priority; deficit round robin |
+//! | [`tbf`], [`policer`] | token buckets that delay, and that drop |
+//! | [`red`] | random early detection, gentle and adaptive |
+//! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
+//! | [`pie`] | proportional integral controller |
+//! | [`dualpi2`] | coupled dual queue for L4S |
+//! | [`cake`] | shaper, tins, host fairness |
+//!
+//! Each module's documentation lists where its RFC, Linux and ns-3 differ, and which of them it
+//! follows. `tests/models` has an independent model of each in Python.
+//!
+//! ```
+//! use node::Time;
+//! use queue::{Config, Decisions, Facts, Packet, codel};
+//!
+//! let config = Config::Codel(codel::Config { limit: 2, ..codel::Config::default() });
+//! let mut queue = config.build(0)?;
+//! let mut decisions = Decisions::new();
+//! for handle in 0..3 {
+//!     queue.enqueue(Time::ZERO, Packet::new(handle, 1514, Facts::default()), &mut decisions);
+//! }
+//! // The third found the queue full.
+//! assert_eq!(decisions[0].packet.handle, 2);
+//! assert_eq!(decisions[0].reason, queue::Reason::Full);
+//!
+//! let now = queue.next_time(Time::from_us(3)).expect("packets wait");
+//! let packet = queue.dequeue(now, &mut decisions).expect("it may leave now");
+//! assert_eq!((packet.handle, packet.sojourn(now)), (0, Time::from_us(3)));
+//! # Ok::<(), node::ConfigError>(())
+//! ```
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -7,13 +53,26 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod cake;
+mod child;
+pub mod classify;
 pub mod codel;
 pub mod decision;
 pub mod discipline;
+pub mod drr;
+pub mod dualpi2;
 pub mod fifo;
+pub mod fq_codel;
 mod ledger;
+mod lists;
 mod mark;
 pub mod packet;
+pub mod pie;
+pub mod policer;
+pub mod prio;
+pub mod red;
+pub mod tbf;
+mod tokens;
 
 pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
@@ -24,7 +83,8 @@ pub use packet::{Ecn, Facts, Packet};
 use alloc::boxed::Box;
 use node::ConfigError;
 
-/// A discipline with its parameters, as data. In a file `kind` has tc's name, and the other keys are the parameters.
+/// A discipline with its parameters, as data. In a file `kind` has tc's name, and the other keys
+/// are the parameters.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(feature = "serde", derive(serde::Deserialize))]
 #[cfg_attr(feature = "serde", serde(tag = "kind", rename_all = "snake_case"))]
@@ -33,6 +93,25 @@ pub enum Config {
     Fifo(fifo::Config),
     /// Controlled delay.
     Codel(codel::Config),
+    /// Flow queues with controlled delay.
+    FqCodel(fq_codel::Config),
+    /// Proportional integral controller enhanced.
+    Pie(pie::Config),
+    /// Coupled dual queue for L4S.
+    #[cfg_attr(feature = "serde", serde(rename = "dualpi2"))]
+    DualPi2(dualpi2::Config),
+    /// Shaper, tins, fair queues and AQM in one.
+    Cake(cake::Config),
+    /// Random early detection.
+    Red(red::Config),
+    /// Token bucket filter: a shaper.
+    Tbf(tbf::Config),
+    /// Policer in front of a queue.
+    Policer(policer::Config),
+    /// Deficit round robin.
+    Drr(drr::Config),
+    /// Strict priority.
+    Prio(prio::Config),
 }
 
 impl Default for Config {
@@ -48,10 +127,18 @@ impl Config {
     /// # Errors
     /// For a parameter that makes no sense.
     pub fn build(&self, seed: u64) -> Result<Box<dyn Discipline>, ConfigError> {
-        let _ = seed;
         Ok(match self {
             Config::Fifo(config) => Box::new(fifo::Fifo::new(config.clone())),
             Config::Codel(config) => Box::new(codel::Codel::new(config)?),
+            Config::FqCodel(config) => Box::new(fq_codel::FqCodel::new(config.clone(), seed)?),
+            Config::Pie(config) => Box::new(pie::Pie::new(config.clone(), seed)?),
+            Config::DualPi2(config) => Box::new(dualpi2::DualPi2::new(config.clone())?),
+            Config::Cake(config) => Box::new(cake::Cake::new(config.clone(), seed)?),
+            Config::Red(config) => Box::new(red::Red::new(config.clone(), seed)?),
+            Config::Tbf(config) => Box::new(tbf::Tbf::new(config, seed)?),
+            Config::Policer(config) => Box::new(policer::Policer::new(config, seed)?),
+            Config::Drr(config) => Box::new(drr::Drr::new(config, seed)?),
+            Config::Prio(config) => Box::new(prio::Prio::new(config, seed)?),
         })
     }
 }

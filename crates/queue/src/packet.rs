@@ -6,7 +6,8 @@ use packet::crc32c::Crc32c;
 use packet::ip::IpView;
 use packet::{flow, vlan};
 
-/// Codepoint of explicit congestion notification: the two low bits of the traffic class (RFC 3168 section 5).
+/// Codepoint of explicit congestion notification: the two low bits of the traffic class (RFC 3168
+/// section 5).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Ecn {
     /// 00: the transport does not understand ECN.
@@ -31,7 +32,8 @@ impl Ecn {
         }
     }
 
-    /// Whether a queue may mark the packet instead of dropping it. A packet that carries CE already may be marked again.
+    /// Whether a queue may mark the packet instead of dropping it. A packet that carries CE already
+    /// may be marked again.
     pub const fn is_capable(self) -> bool {
         !matches!(self, Ecn::NotEct)
     }
@@ -55,13 +57,15 @@ pub struct Facts {
     pub dscp: u8,
     /// ECN codepoint; [`Ecn::NotEct`] for frames that are not IP.
     pub ecn: Ecn,
-    /// Priority, 0..=15: the priority code point of an outer VLAN tag, else the class selector, which is the three high
-    /// bits of the DSCP. 8..=15 are for owners that set priorities themselves, as Linux's `skb->priority`.
+    /// Priority, 0..=15: the priority code point of an outer VLAN tag, else the class selector,
+    /// which is the three high bits of the DSCP. 8..=15 are for owners that set priorities
+    /// themselves, as Linux's `skb->priority`.
     pub priority: u8,
 }
 
 impl Facts {
-    /// Facts of an Ethernet frame without FCS. Every slice has some: a frame that is cut off is not IP.
+    /// Facts of an Ethernet frame without FCS. Every slice has some: a frame that is cut off is not
+    /// IP.
     pub fn of(frame: &[u8]) -> Facts {
         let mut facts = Facts {
             flow: flow::hash(frame),
@@ -97,7 +101,8 @@ fn address_hash(address: IpAddr) -> u32 {
 /// A packet in a discipline. The owner keeps the frame itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Packet {
-    /// Length in bytes, as the discipline must count it. Linux counts the Ethernet header, and no FCS.
+    /// Length in bytes, as the discipline must count it. Linux counts the Ethernet header, and no
+    /// FCS.
     pub len: u32,
     /// Index of the frame at its owner. Disciplines pass it through.
     pub handle: u32,

@@ -21,7 +21,8 @@ pub struct Sequence {
 }
 
 impl Sequence {
-    /// `count` packets of some flows, in bursts and gaps, at a load from a third to four times the line's rate.
+    /// `count` packets of some flows, in bursts and gaps, at a load from a third to four times the
+    /// line's rate.
     pub fn random(random: &mut Random, count: usize) -> Sequence {
         let byte = 1 + random.below(100_000);
         let flows = 1 + random.below(12);
@@ -94,8 +95,9 @@ impl Sequence {
     }
 }
 
-/// Feeds a line from a discipline until both the arrivals and the backlog have ended. An arrival comes before a departure of the
-/// same time. `see` gets each departure. Returns departures, drops and marks in order.
+/// Feeds a line from a discipline until both the arrivals and the backlog have ended. An arrival
+/// comes before a departure of the same time. `see` gets each departure. Returns departures, drops
+/// and marks in order.
 pub fn drive(
     queue: &mut dyn Discipline,
     sequence: &Sequence,

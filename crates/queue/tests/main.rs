@@ -1,4 +1,13 @@
-//! Behaviour of the disciplines: against independent models, and properties that hold for every sequence.
+//! Behaviour of the disciplines: against independent models and against theory, and properties that
+//! hold for every sequence.
 
+mod allocation;
 mod drive;
+#[cfg(feature = "serde")]
+mod keys;
 mod models;
+mod properties;
+mod theory;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -1,14 +1,16 @@
-//! Each discipline against a model in Python that is written from the RFC or the paper: same drops, same marks, same order,
-//! same departure times.
+//! Each discipline against a model in Python that is written from the RFC or the paper: same drops,
+//! same marks, same order, same departure times.
 
 use crate::drive::{Sequence, drive};
 use node::random::Random;
-use node::{Size, Time};
-use queue::{Config, codel, fifo};
+use node::{Rate, Size, Time};
+use queue::classify::By;
+use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, pie, policer, prio, red, tbf};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Sequences of each discipline; the environment variable `WIRE_QUEUE_SEQUENCES` has another number.
+/// Sequences of each discipline; the environment variable `WIRE_QUEUE_SEQUENCES` has another
+/// number.
 const SEQUENCES: u64 = 250;
 /// Packets of a sequence.
 const PACKETS: usize = 200;
@@ -68,7 +70,8 @@ fn option(value: Option<u64>) -> String {
     value.map_or("null".to_owned(), |value| value.to_string())
 }
 
-/// Compares a discipline with its model. `make` gives a configuration, and the same as JSON without its braces.
+/// Compares a discipline with its model. `make` gives a configuration, and the same as JSON without
+/// its braces.
 fn compare(kind: &str, make: impl Fn(&mut Random, &Sequence) -> (Config, String)) {
     let Some(mut models) = Models::start() else {
         return;
@@ -165,5 +168,320 @@ fn codel_is_that_of_its_model() {
     compare("codel", |random, sequence| {
         let (config, keys) = codel_config(random, sequence);
         (Config::Codel(config), keys)
+    });
+}
+
+#[test]
+fn fq_codel_is_that_of_its_model() {
+    compare("fq_codel", |random, sequence| {
+        let (law, keys) = codel_config(random, sequence);
+        let config = fq_codel::Config {
+            limit: random.below(120) as u32,
+            memory_limit: Size::from_bytes(1 + random.below(200_000)),
+            flows: 1 + random.below(16) as u32,
+            quantum: [300, 1_514, 9_000][random.index(3)],
+            target: law.target,
+            interval: law.interval,
+            ecn: law.ecn,
+            ce_threshold: law.ce_threshold,
+            mtu: law.mtu,
+            drop_batch: 1 + random.below(64) as u32,
+            count_reuse: law.count_reuse,
+        };
+        // The last of two equal keys counts.
+        let keys = format!(
+            "{keys},\"limit\":{},\"memory_limit\":{},\"flows\":{},\"quantum\":{},\"drop_batch\":{}",
+            config.limit,
+            config.memory_limit.bytes(),
+            config.flows,
+            config.quantum,
+            config.drop_batch,
+        );
+        (Config::FqCodel(config), keys)
+    });
+}
+
+#[test]
+fn pie_is_that_of_its_model() {
+    compare("pie", |random, sequence| {
+        let time = sequence.packet_time();
+        let target = time + random.below(30 * time);
+        let tupdate = 1 + time / 4 + random.below(2 * target);
+        // The times of a sequence are far below those for which the defaults are: a gain that is as
+        // far above.
+        let gain = 1 + (500_000_000_000 / target).min(1_000);
+        let line = 8_000_000_000_000 / sequence.byte;
+        let config = pie::Config {
+            limit: 1 + random.below(300) as u32,
+            target: Time::from_ps(target),
+            tupdate: Time::from_ps(tupdate),
+            alpha: (2 * gain) as u32,
+            beta: (20 * gain) as u32,
+            max_burst: Time::from_ps(random.below(3) * random.below(5 * target)),
+            ecn: random.below(2) == 0,
+            bytemode: random.below(2) == 0,
+            mean_packet: [1, 1_024, 1_514][random.index(3)],
+            rate: maybe(random, |_| Rate::from_bits_per_second(line).unwrap()),
+        };
+        let keys = format!(
+            "\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\"max_burst\":{},\
+             \"ecn\":{},\"bytemode\":{},\"mean_packet\":{},\"rate\":{}",
+            config.limit,
+            config.alpha,
+            config.beta,
+            config.max_burst.as_ps(),
+            config.ecn,
+            config.bytemode,
+            config.mean_packet,
+            option(config.rate.map(Rate::bits_per_second)),
+        );
+        (Config::Pie(config), keys)
+    });
+}
+
+#[test]
+fn red_is_that_of_its_model() {
+    compare("red", |random, sequence| {
+        let min = random.below(20_000);
+        let max = min + 1 + random.below(40_000);
+        let line = 8_000_000_000_000 / sequence.byte;
+        let config = red::Config {
+            limit: Size::from_bytes(random.below(200_000)),
+            min: Size::from_bytes(min),
+            max: Size::from_bytes(max),
+            probability: [0.02, 0.1, 0.5, 1.0][random.index(4)],
+            wlog: 1 + random.below(9) as u32,
+            avpkt: [64, 1_000][random.index(2)],
+            bandwidth: Rate::from_bits_per_second(line).unwrap(),
+            gentle: random.below(2) == 0,
+            wait: random.below(2) == 0,
+            adaptive: random.below(2) == 0,
+            interval: Time::from_ps(1 + random.below(40 * sequence.packet_time())),
+            ecn: random.below(2) == 0,
+            harddrop: random.below(2) == 0,
+        };
+        let keys = format!(
+            "\"limit\":{},\"min\":{min},\"max\":{max},\"probability\":{},\"wlog\":{},\"avpkt\":{},\"bandwidth\":{line},\
+             \"gentle\":{},\"wait\":{},\"adaptive\":{},\"interval\":{},\"ecn\":{},\"harddrop\":{}",
+            config.limit.bytes(),
+            config.probability,
+            config.wlog,
+            config.avpkt,
+            config.gentle,
+            config.wait,
+            config.adaptive,
+            config.interval.as_ps(),
+            config.ecn,
+            config.harddrop,
+        );
+        (Config::Red(config), keys)
+    });
+}
+
+/// A FIFO or CoDel, as JSON too.
+fn child(random: &mut Random, sequence: &Sequence) -> (Config, String) {
+    if random.below(2) == 0 {
+        let (config, keys) = codel_config(random, sequence);
+        return (
+            Config::Codel(config),
+            format!("{{\"kind\":\"codel\",{keys}}}"),
+        );
+    }
+    let config = fifo::Config {
+        limit: random.below(60) as u32,
+        ..fifo::Config::default()
+    };
+    let keys = format!(
+        "{{\"kind\":\"fifo\",\"limit\":{},\"bytes\":null,\"time\":null,\"head_drop\":false,\"mark\":null,\
+         \"ce_threshold\":null}}",
+        config.limit
+    );
+    (Config::Fifo(config), keys)
+}
+
+/// A shaper that slows the line down.
+fn tbf_config(random: &mut Random, sequence: &Sequence) -> (tbf::Config, String) {
+    let line = 8_000_000_000_000 / sequence.byte;
+    let (inner, keys) = child(random, sequence);
+    let rate = 1 + line / 4 + random.below(line);
+    let peak = maybe(random, |random| rate + 1 + random.below(line));
+    let config = tbf::Config {
+        burst: Size::from_bytes(1 + random.below(6_000)),
+        peakrate: peak.and_then(Rate::from_bits_per_second),
+        mtu: Size::from_bytes(1 + random.below(3_000)),
+        child: Some(Box::new(inner)),
+        ..tbf::Config::new(
+            Rate::from_bits_per_second(rate).unwrap(),
+            Size::from_bytes(1),
+        )
+    };
+    let keys = format!(
+        "\"rate\":{rate},\"burst\":{},\"peakrate\":{},\"mtu\":{},\"child\":{keys}",
+        config.burst.bytes(),
+        option(peak),
+        config.mtu.bytes(),
+    );
+    (config, keys)
+}
+
+#[test]
+fn tbf_is_that_of_its_model() {
+    compare("tbf", |random, sequence| {
+        let (config, keys) = tbf_config(random, sequence);
+        (Config::Tbf(config), keys)
+    });
+}
+
+#[test]
+fn policer_is_that_of_its_model() {
+    compare("policer", |random, sequence| {
+        let line = 8_000_000_000_000 / sequence.byte;
+        let (inner, keys) = child(random, sequence);
+        let rate = 1 + line / 4 + random.below(line);
+        let config = policer::Config {
+            rate: Rate::from_bits_per_second(rate).unwrap(),
+            burst: Size::from_bytes(1 + random.below(9_000)),
+            child: Some(Box::new(inner)),
+        };
+        let burst = config.burst.bytes();
+        let keys = format!("\"rate\":{rate},\"burst\":{burst},\"child\":{keys}");
+        (Config::Policer(config), keys)
+    });
+}
+
+/// A fact that chooses among `classes`, and a map.
+fn by(random: &mut Random, classes: u64) -> (By, Vec<u32>, String) {
+    let (by, name) = [
+        (By::Flow, "flow"),
+        (By::Priority, "priority"),
+        (By::Dscp, "dscp"),
+    ][random.index(3)];
+    let entries = random.below(50);
+    let map: Vec<_> = (0..entries).map(|_| random.below(classes) as u32).collect();
+    let keys = format!("\"by\":\"{name}\",\"priomap\":{map:?}");
+    (by, map, keys)
+}
+
+#[test]
+fn prio_is_that_of_its_model() {
+    compare("prio", |random, sequence| {
+        let count = 1 + random.below(5);
+        let (mut bands, mut json) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (band, keys) = match random.below(3) {
+                0 => {
+                    let (config, keys) = tbf_config(random, sequence);
+                    let keys = format!("{{\"kind\":\"tbf\",{keys}}}");
+                    (Config::Tbf(config), keys)
+                }
+                _ => child(random, sequence),
+            };
+            bands.push(band);
+            json.push(keys);
+        }
+        let (by, priomap, keys) = by(random, count);
+        let keys = format!("\"bands\":[{}],{keys}", json.join(","));
+        let config = prio::Config { bands, by, priomap };
+        (Config::Prio(config), keys)
+    });
+}
+
+#[test]
+fn drr_is_that_of_its_model() {
+    compare("drr", |random, sequence| {
+        let count = 1 + random.below(8);
+        let (mut classes, mut json) = (Vec::new(), Vec::new());
+        for _ in 0..count {
+            let (child, keys) = child(random, sequence);
+            let quantum = [1, 100, 1_514, 4_000][random.index(4)];
+            json.push(format!("{{\"quantum\":{quantum},\"child\":{keys}}}"));
+            classes.push(drr::Class { quantum, child });
+        }
+        let (by, priomap, keys) = by(random, count);
+        let keys = format!("\"classes\":[{}],{keys}", json.join(","));
+        let config = drr::Config {
+            classes,
+            by,
+            priomap,
+        };
+        (Config::Drr(config), keys)
+    });
+}
+
+#[test]
+fn dualpi2_is_that_of_its_model() {
+    compare("dualpi2", |random, sequence| {
+        let time = sequence.packet_time();
+        let target = time + random.below(30 * time);
+        let tupdate = 1 + time / 4 + random.below(2 * target);
+        let gain = 1.0 + (500_000_000_000 / target).min(1_000) as f64;
+        let config = dualpi2::Config {
+            limit: 1 + random.below(250) as u32,
+            target: Time::from_ps(target),
+            tupdate: Time::from_ps(tupdate),
+            alpha: 0.16 * gain,
+            beta: 3.2 * gain,
+            coupling: 1 + random.below(4) as u32,
+            step_thresh: Time::from_ps(random.below(5 * time)),
+            range: Time::from_ps(random.below(2) * random.below(5 * time)),
+            classic_protection: 1 + random.below(50) as u32,
+        };
+        let keys = format!(
+            "\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\"coupling\":{},\
+             \"step_thresh\":{},\"range\":{},\"classic_protection\":{}",
+            config.limit,
+            config.alpha,
+            config.beta,
+            config.coupling,
+            config.step_thresh.as_ps(),
+            config.range.as_ps(),
+            config.classic_protection,
+        );
+        (Config::DualPi2(config), keys)
+    });
+}
+
+#[test]
+fn cake_is_that_of_its_model() {
+    use cake::{Diffserv, Isolation};
+    compare("cake", |random, sequence| {
+        let line = 8_000_000_000_000 / sequence.byte;
+        let bandwidth = (random.below(4) > 0).then(|| 1 + line / 2 + random.below(line));
+        let tins = [
+            (Diffserv::BestEffort, "besteffort"),
+            (Diffserv::Diffserv3, "diffserv3"),
+            (Diffserv::Diffserv4, "diffserv4"),
+        ][random.index(3)];
+        let isolation = [
+            (Isolation::FlowBlind, "flowblind"),
+            (Isolation::SrcHost, "srchost"),
+            (Isolation::DstHost, "dsthost"),
+            (Isolation::Hosts, "hosts"),
+            (Isolation::Flows, "flows"),
+            (Isolation::DualSrcHost, "dual-srchost"),
+            (Isolation::DualDstHost, "dual-dsthost"),
+            (Isolation::TripleIsolate, "triple-isolate"),
+        ][random.index(8)];
+        let rtt = 20 + random.below(60 * sequence.packet_time());
+        let memlimit = random.below(150_000);
+        let config = cake::Config {
+            bandwidth: bandwidth.and_then(Rate::from_bits_per_second),
+            diffserv: tins.0,
+            isolation: isolation.0,
+            rtt: Time::from_ps(rtt),
+            overhead: [0, -14, 44][random.index(3)],
+            mpu: [0, 84][random.index(2)],
+            memlimit: Some(Size::from_bytes(memlimit)),
+        };
+        let keys = format!(
+            "\"bandwidth\":{},\"diffserv\":\"{}\",\"isolation\":\"{}\",\"rtt\":{rtt},\"overhead\":{},\"mpu\":{},\
+             \"memlimit\":{memlimit}",
+            option(bandwidth),
+            tins.1,
+            isolation.1,
+            config.overhead,
+            config.mpu,
+        );
+        (Config::Cake(config), keys)
     });
 }

@@ -32,3 +32,16 @@ class Queue:
 
 def size(packets):
     return sum(packet.len for packet in packets)
+
+
+def split_mix(seed, index):
+    """The number with an index of those that SplitMix64 gives for a seed (Steele, Lea and Flood, OOPSLA 2014)."""
+    x = (seed + (index + 1) * 0x9E3779B97F4A7C15) % 2**64
+    x = ((x ^ x >> 30) * 0xBF58476D1CE4E5B9) % 2**64
+    x = ((x ^ x >> 27) * 0x94D049BB133111EB) % 2**64
+    return x ^ x >> 31
+
+
+def spread(perturbation, flow, count):
+    """The queue of a flow among `count`."""
+    return (split_mix(perturbation, flow) >> 32) * count // 2**32

@@ -1,0 +1,68 @@
+//! A discipline in another one, whose next packet can be looked at.
+
+use crate::Config;
+use crate::decision::Decisions;
+use crate::discipline::Discipline;
+use crate::ledger::Ledger;
+use crate::packet::Packet;
+use alloc::boxed::Box;
+use node::{ConfigError, Time};
+
+/// A child. The packet that its parent has looked at is out of the child's own queue, as in Linux:
+/// a discipline such as CoDel decided on it then, not when it leaves.
+#[derive(Debug)]
+pub(crate) struct Child {
+    queue: Box<dyn Discipline>,
+    held: Option<Packet>,
+    /// Index among the parent's children, where there are several.
+    class: Option<u32>,
+}
+
+impl Child {
+    pub fn new(config: &Config, seed: u64, class: Option<u32>) -> Result<Child, ConfigError> {
+        Ok(Child {
+            queue: config.build(seed)?,
+            held: None,
+            class,
+        })
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.held.is_none() && self.queue.backlog().is_empty()
+    }
+
+    /// Offers a packet that the parent's ledger has already.
+    pub fn enqueue(&mut self, now: Time, packet: Packet, ledger: &mut Ledger, out: &mut Decisions) {
+        let from = out.len();
+        self.queue.enqueue(now, packet, out);
+        ledger.adopt(out, from, self.class);
+    }
+
+    /// The packet that [`take`](Child::take) gives next; `None` when the child has none that may
+    /// leave now.
+    pub fn peek(&mut self, now: Time, ledger: &mut Ledger, out: &mut Decisions) -> Option<&Packet> {
+        if self.held.is_none() {
+            let from = out.len();
+            self.held = self.queue.dequeue(now, out);
+            ledger.adopt(out, from, self.class);
+        }
+        self.held.as_ref()
+    }
+
+    /// The packet that was looked at, if there is one.
+    pub fn held(&self) -> Option<&Packet> {
+        self.held.as_ref()
+    }
+
+    /// Takes the packet that was looked at.
+    pub fn take(&mut self) -> Option<Packet> {
+        self.held.take()
+    }
+
+    pub fn next_time(&self, now: Time) -> Option<Time> {
+        match self.held {
+            Some(_) => Some(now),
+            None => self.queue.next_time(now),
+        }
+    }
+}

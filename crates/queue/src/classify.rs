@@ -1,0 +1,72 @@
+//! Classes of packets.
+
+use crate::packet::Packet;
+use alloc::vec::Vec;
+use node::ConfigError;
+use node::random::{Random, split_mix};
+
+/// Fact by which a packet's class is chosen.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+pub enum By {
+    /// The hash of the five-tuple, spread evenly over the classes.
+    #[default]
+    Flow,
+    /// The priority, 0..=15.
+    Priority,
+    /// The differentiated services codepoint, 0..=63.
+    Dscp,
+}
+
+/// Chooses among `classes`, of which there is at least one.
+#[derive(Clone, Debug)]
+pub(crate) struct Classifier {
+    by: By,
+    /// Class of each priority or DSCP. Values without an entry have the last class.
+    map: Vec<u32>,
+    classes: u32,
+    /// Perturbs the hash.
+    perturbation: u64,
+}
+
+impl Classifier {
+    /// One that chooses among `classes`, which the key `key` lists.
+    pub fn new(
+        key: &'static str,
+        classes: usize,
+        by: By,
+        map: &[u32],
+        seed: u64,
+    ) -> Result<Classifier, ConfigError> {
+        if !(1..=65_536).contains(&classes) {
+            return Err(ConfigError::new(key, "there are 1 to 65536 of them"));
+        }
+        let classes = classes as u32;
+        if map.iter().any(|class| *class >= classes) {
+            let reason = "the map has a number that no class or band has; they count from 0";
+            return Err(ConfigError::new("priomap", reason));
+        }
+        Ok(Classifier {
+            by,
+            map: map.into(),
+            classes,
+            perturbation: Random::new(seed).bits(),
+        })
+    }
+
+    /// The class of a packet, below the number of classes.
+    pub fn class_of(&self, packet: &Packet) -> u32 {
+        let value = match self.by {
+            By::Flow => {
+                let mixed = split_mix(self.perturbation, packet.facts.flow.into()) >> 32;
+                return (mixed * u64::from(self.classes) >> 32) as u32;
+            }
+            By::Priority => packet.facts.priority,
+            By::Dscp => packet.facts.dscp,
+        };
+        let last = self.classes - 1;
+        let class = self.map.get(usize::from(value));
+        class.map_or(last, |class| last.min(*class))
+    }
+}

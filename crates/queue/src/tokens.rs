@@ -1,0 +1,60 @@
+//! A token bucket without rounding: tokens are counted in 10^-12 bits, of which a rate of 1 b/s
+//! gives one each picosecond.
+
+use node::{Rate, Time};
+
+/// Tokens of a byte.
+const BYTE: u128 = 8_000_000_000_000;
+
+/// A token bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bucket {
+    rate: Rate,
+    capacity: u128,
+    tokens: u128,
+    /// When `tokens` was right.
+    at: Time,
+}
+
+impl Bucket {
+    /// A full bucket of `bytes`.
+    pub fn new(rate: Rate, bytes: u64) -> Bucket {
+        let capacity = tokens_of(bytes);
+        Bucket {
+            rate,
+            capacity,
+            tokens: capacity,
+            at: Time::ZERO,
+        }
+    }
+
+    /// Tokens at `now`.
+    pub fn tokens(&self, now: Time) -> u128 {
+        let bits = u128::from(self.rate.bits_per_second());
+        let more = bits * u128::from((now - self.at).as_ps());
+        self.tokens.saturating_add(more).min(self.capacity)
+    }
+
+    /// Whether the bucket can ever cover a packet of `len` bytes.
+    pub fn can_hold(&self, len: u32) -> bool {
+        tokens_of(len.into()) <= self.capacity
+    }
+
+    /// Takes the tokens of a packet, which must be there.
+    pub fn take(&mut self, now: Time, len: u32) {
+        self.tokens = self.tokens(now) - tokens_of(len.into());
+        self.at = now;
+    }
+
+    /// When there are tokens for a packet, not before `now`. [`Time::MAX`] when that is never.
+    pub fn time_of(&self, now: Time, len: u32) -> Time {
+        let missing = tokens_of(len.into()).saturating_sub(self.tokens(now));
+        let wait = missing.div_ceil(self.rate.bits_per_second().into());
+        now + Time::from_ps(u64::try_from(wait).unwrap_or(u64::MAX))
+    }
+}
+
+/// Tokens of a packet of `bytes`.
+pub(crate) fn tokens_of(bytes: u64) -> u128 {
+    u128::from(bytes) * BYTE
+}

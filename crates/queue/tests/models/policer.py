@@ -1,0 +1,28 @@
+"""A meter of one rate and one burst: what exceeds it is dropped (RFC 2697 with an excess burst of 0)."""
+from model import Queue
+from tbf import Bucket
+
+
+class Model(Queue):
+    def __init__(self, config, numbers, make):
+        super().__init__()
+        self.bucket = Bucket(config["rate"], config["burst"])
+        self.child = make(config["child"], numbers)
+
+    def enqueue(self, now, packet):
+        packet.enqueued = now
+        self.bucket.fill(now)
+        if self.bucket.bits < 8 * packet.len:
+            self.drop(packet, "policed")
+            return
+        self.bucket.bits -= 8 * packet.len
+        self.child.enqueue(now, packet)
+        self.take(self.child)
+
+    def dequeue(self, now):
+        packet = self.child.dequeue(now)
+        self.take(self.child)
+        return packet
+
+    def next_time(self, now):
+        return self.child.next_time(now)

@@ -1,7 +1,7 @@
 #!/bin/bash
 # Tables 3.4 and 3.5 of paper 002 (P4FPGA): LUTs, flip-flops and memories of a Xilinx of the 7 series by Yosys, no place and route.
 # Tables have 16 bits of data; masks of hashes are random. The modules of tables are those that `wire p4 compile` writes, MAC and PCS those of the
-# source tree or the installation, whose folder `rtl` is next to that of the examples.
+# source tree or the installation, whose folder `rtl` is next to that of the examples, $WIRE_EXAMPLES or the one above.
 #
 #   resources.sh 3.4                # MAC and PCS of a port of 10 Gb/s
 #   resources.sh 3.5                # all tables: two hours
@@ -12,7 +12,7 @@
 # usage: resources.sh 3.4 | 3.5 | hash BITS ENTRIES | cam BITS ENTRIES | tcam BITS ENTRIES
 set -euo pipefail
 cd "$(dirname "$0")"
-rtl=../../rtl
+rtl=${WIRE_EXAMPLES:-..}/../rtl
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 count() {   # name, top, files

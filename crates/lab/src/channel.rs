@@ -2,16 +2,29 @@
 
 use crate::fault::Fault;
 use crate::fields::Fields;
+use crate::tree::{Value, What};
 use node::{Channel, Probability, QuantityError, QueueLimit, Rate, Size, Time};
 use serde::Deserialize;
+use serde::de::value::{Error as Refused, MapDeserializer};
 use std::str::FromStr;
 
 /// Maximum inter-frame gap of a link, bytes.
 const MAX_GAP: u32 = 1_000_000;
 
+/// One direction of a link, as a file has it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Settings {
+    pub channel: Channel,
+    /// The queue discipline; `None` for a FIFO with the channel's limit.
+    pub discipline: Option<queue::Config>,
+}
+
 /// Reads the keys of a channel, each of which may be left out, over what `base` says.
-pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fault>) -> Channel {
-    let mut channel = base.clone();
+pub(crate) fn read(fields: &mut Fields<'_>, base: &Settings, faults: &mut Vec<Fault>) -> Settings {
+    let Settings {
+        mut channel,
+        mut discipline,
+    } = base.clone();
     if let Some(RateLimit(rate)) = fields.optional("rate", faults) {
         channel.rate = rate;
     }
@@ -21,8 +34,11 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fau
     if let Some(delay) = fields.optional("delay", faults) {
         channel.delay = delay;
     }
-    if let Some(Queue(queue)) = fields.optional("queue", faults) {
-        channel.queue = queue;
+    match fields.value("queue").map(waiting) {
+        Some(Ok(Waiting::Limit(limit))) => (channel.queue, discipline) = (limit, None),
+        Some(Ok(Waiting::Discipline(config))) => discipline = Some(config),
+        Some(Err(fault)) => faults.push(fault),
+        None => {}
     }
     for (key, chance) in [
         ("loss", &mut channel.loss),
@@ -51,7 +67,34 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Channel, faults: &mut Vec<Fau
         let fault = Fault::new(value.span.clone(), message);
         faults.push(fault.help("say for how long: `reorder_by = \"10 us\"`"));
     }
-    channel
+    Settings {
+        channel,
+        discipline,
+    }
+}
+
+/// What waits for a link, and how.
+enum Waiting {
+    Limit(QueueLimit),
+    Discipline(queue::Config),
+}
+
+/// Reads a limit, the name of a discipline, or a table of a discipline's parameters.
+fn waiting(value: &Value) -> Result<Waiting, Fault> {
+    let config: queue::Config = match &value.what {
+        What::Text(name) if queue::Config::NAMES.contains(&name.as_str()) => {
+            let named = MapDeserializer::<_, Refused>::new([("kind", name.as_str())].into_iter());
+            queue::Config::deserialize(named).map_err(|error| {
+                let fault = Fault::new(value.span.clone(), format!("{name}: {error}"));
+                fault.help(format!("write `queue = {{ kind = \"{name}\", ... }}`"))
+            })?
+        }
+        What::Table(_) => value.read()?,
+        _ => return value.read().map(|Queue(limit)| Waiting::Limit(limit)),
+    };
+    let checked = config.build(0);
+    checked.map_err(|error| Fault::new(value.span.clone(), error.to_string()))?;
+    Ok(Waiting::Discipline(config))
 }
 
 node::deserialize_from_str!(
@@ -91,8 +134,8 @@ struct Queue(QueueLimit);
 impl FromStr for Queue {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Queue, &'static str> {
-        const WANTED: &str =
-            "a queue is so many packets or bytes, such as \"1000 packets\" or \"512 kB\"";
+        const WANTED: &str = "a queue is a number of packets or bytes, such as \"1000 packets\" or \"512 kB\", or a discipline, such as \"fq_codel\"; \
+             disciplines are fifo, prio, drr, tbf, policer, red, codel, fq_codel, pie, dualpi2 and cake";
         let text = text.trim();
         let packets = ["packets", "packet", "frames", "frame"];
         let number = packets.iter().find_map(|unit| text.strip_suffix(unit));

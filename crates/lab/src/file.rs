@@ -1,6 +1,6 @@
 //! A lab file, read and checked.
 
-use crate::channel;
+use crate::channel::{self, Settings};
 use crate::clocks;
 use crate::datapaths;
 use crate::expand::{MAX_NODES, copies, fill, limit, list};
@@ -18,7 +18,7 @@ use crate::tree::{self, Entry, Value, What};
 use crate::views::{OUTSIDE, end_of};
 use crate::world::World;
 use node::random::seed_of;
-use node::{Channel, End, GraphError, Link, Rate};
+use node::{End, GraphError, Link, Rate};
 use nodes::dtp;
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -245,8 +245,8 @@ impl<'a> Reader<'a> {
         lab
     }
 
-    fn default_channel(&mut self, section: Option<&Value>) -> Channel {
-        let mut channel = Channel::default();
+    fn default_channel(&mut self, section: Option<&Value>) -> Settings {
+        let mut channel = Settings::default();
         let Some(section) = section else {
             return channel;
         };
@@ -254,7 +254,7 @@ impl<'a> Reader<'a> {
         if let Some(link) = fields.value("link") {
             let mut fields = Fields::of(link, "a table", &mut self.faults);
             channel = channel::read(&mut fields, &channel, &mut self.faults);
-            clocks::read(&mut fields, &mut channel, &mut self.faults);
+            clocks::read(&mut fields, &mut channel.channel, &mut self.faults);
             fields.finish(&mut self.faults);
         }
         fields.finish(&mut self.faults);
@@ -486,15 +486,19 @@ impl<'a> Reader<'a> {
         });
     }
 
-    fn link(&mut self, lab: &mut Lab, base: &Channel, section: &Value) {
+    fn link(&mut self, lab: &mut Lab, base: &Settings, section: &Value) {
         let mut fields = Fields::of(section, "a table", &mut self.faults);
         let names: Option<Vec<String>> =
             fields.required("ends", "[\"a.0\", \"sw.1\"]", &mut self.faults);
         let ends_value = fields.value("ends");
         let mut both = channel::read(&mut fields, base, &mut self.faults);
-        clocks::read(&mut fields, &mut both, &mut self.faults);
-        let directions = [("forth", both.clone()), ("back", clocks::turned(&both))];
-        let channels = directions.map(|(key, both)| match fields.value(key) {
+        clocks::read(&mut fields, &mut both.channel, &mut self.faults);
+        let turned = Settings {
+            channel: clocks::turned(&both.channel),
+            discipline: both.discipline.clone(),
+        };
+        let directions = [("forth", both), ("back", turned)];
+        let settings = directions.map(|(key, both)| match fields.value(key) {
             None => both,
             Some(value) => {
                 let mut fields = Fields::of(value, "a table", &mut self.faults);
@@ -528,14 +532,20 @@ impl<'a> Reader<'a> {
             })
         });
         if let [Ok(a), Ok(b)] = found {
+            let disciplines = settings.each_ref().map(|way| way.discipline.clone());
             let link = Link {
                 ends: [a, b],
-                channels,
+                channels: settings.map(|way| way.channel),
             };
             for (end, at) in link.ends.iter().enumerate() {
                 self.ends.entry(*at).or_insert((lab.links.len(), end));
             }
-            lab.links.push(LinkPlan { names, link, spans });
+            lab.links.push(LinkPlan {
+                names,
+                link,
+                disciplines,
+                spans,
+            });
         }
     }
 }

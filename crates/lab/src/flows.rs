@@ -123,7 +123,7 @@ pub(crate) fn links(
     let (mut ways, mut idle) = (Vec::new(), 0);
     for ((ends, both), busy) in names.iter().zip(counters).zip(busy) {
         for (direction, counters) in both.iter().enumerate() {
-            if counters.sent + counters.queue_full > 0 {
+            if counters.sent + counters.queue_full + counters.dropped_early > 0 {
                 let way = format!("{} -> {}", ends[direction], ends[1 - direction]);
                 ways.push((way, counters, busy[direction]));
             } else {
@@ -153,7 +153,9 @@ pub(crate) fn links(
             number(counters.bytes),
             busy.map_or("-".into(), ::report::text::percent),
             number(counters.longest_queue),
-            number(counters.queue_full + counters.lost + counters.bit_errors),
+            number(
+                counters.queue_full + counters.dropped_early + counters.lost + counters.bit_errors,
+            ),
         ]);
     }
     if more > 0 {

@@ -8,6 +8,7 @@
 //! | [`clocks`] | | clocks of nodes, and how far off they were |
 //! | `mesh` | `[network_effect]` | pairs of clocks, made to agree around loops |
 //! | `paths` | `[[journeys]]` | one-way delays from place to place, by the clocks there |
+//! | [`queues`] | | queue disciplines of links: time in the queue, drops and marks |
 //! | `pings` | | pings that a session asks for |
 
 pub mod bandwidth;
@@ -16,19 +17,21 @@ pub mod mesh;
 pub mod offsets;
 pub mod paths;
 pub(crate) mod pings;
+pub mod queues;
 
 use crate::kind::Kind;
 use crate::plan::instrument::Instrument;
 
 /// All of them, as they are before a lab file is read. The sections of a report are in this order, and an instrument finds
 /// those before it.
-pub(crate) fn standard() -> [fn() -> Box<dyn Instrument>; 5] {
+pub(crate) fn standard() -> [fn() -> Box<dyn Instrument>; 6] {
     [
         make::<offsets::Comparison>,
         make::<bandwidth::Bandwidth>,
         make::<clocks::AllClocks>,
         make::<mesh::MeshCorrection>,
         make::<paths::Paths>,
+        make::<queues::Queues>,
     ]
 }
 

@@ -81,6 +81,8 @@ pub(crate) struct LinkPlan {
     /// As the file has them: `sw.1`.
     pub names: [String; 2],
     pub link: Link,
+    /// Of each direction the queue discipline; `None` for a FIFO with the channel's limit.
+    pub disciplines: [Option<queue::Config>; 2],
     /// Where the file has them.
     pub spans: [Range<usize>; 2],
 }

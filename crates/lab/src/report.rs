@@ -226,7 +226,8 @@ impl Report {
                     "type": "link", "from": ends[direction], "to": ends[1 - direction],
                     "sent": counters.sent, "bytes": counters.bytes, "late": counters.late,
                     "busy": busy[direction], "longest_queue": counters.longest_queue,
-                    "queue_full": counters.queue_full, "lost": counters.lost,
+                    "queue_full": counters.queue_full,
+                    "dropped_early": counters.dropped_early, "marked": counters.marked, "lost": counters.lost,
                     "bit_errors": counters.bit_errors, "duplicated": counters.duplicated,
                     "reordered": counters.reordered,
                     "delivered": counters.delivered, "in_flight": counters.in_flight,
@@ -317,9 +318,10 @@ fn finish(finish: Finish) -> &'static str {
     }
 }
 
-fn link_losses(counters: &LinkCounters) -> [(&'static str, u64); 6] {
+fn link_losses(counters: &LinkCounters) -> [(&'static str, u64); 7] {
     [
         ("queue full", counters.queue_full),
+        ("dropped by the queue discipline", counters.dropped_early),
         ("lost on the way", counters.lost),
         ("bit errors", counters.bit_errors),
         ("delivered twice", counters.duplicated),
@@ -378,7 +380,7 @@ impl Report {
             .links
             .iter()
             .flatten()
-            .any(|link| link.queue_full > 0);
+            .any(|link| link.queue_full + link.dropped_early > 0);
         if !flows.is_empty() {
             write!(f, "\n{}", Table::new(flows.clone()))?;
         }

@@ -74,6 +74,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 taps,
                 bits: stage.bit_taps(lab),
                 queues: stage.queue_taps(lab),
+                disciplines: stage.disciplines(lab),
                 progress: options.progress,
                 threads: threads(lab, options, realtime),
                 // What Verilog does in an event takes long.
@@ -182,6 +183,11 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
         if let Some(plan) = lab.links.iter().find(blocks) {
             let [first, second] = plan.names.clone();
             return Err(LabError::BlockLevel { first, second });
+        }
+        let queued = |plan: &&LinkPlan| plan.disciplines.iter().any(Option::is_some);
+        if let Some(plan) = lab.links.iter().find(queued) {
+            let [first, second] = plan.names.clone();
+            return Err(LabError::Discipline { first, second });
         }
     }
     check_keys(lab, world, options)?;

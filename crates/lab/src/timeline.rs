@@ -89,6 +89,8 @@ pub(crate) struct Queue {
     pub length: Timeline,
     /// When those that wait leave.
     leave: VecDeque<Time>,
+    /// How many wait from the last look on, where nobody knows when they leave.
+    steady: u64,
     /// Up to when it is known.
     last: Time,
 }
@@ -98,15 +100,21 @@ impl Default for Queue {
         Queue {
             length: Timeline::peaks(),
             leave: VecDeque::new(),
+            steady: 0,
             last: Time::ZERO,
         }
     }
 }
 
 impl Queue {
-    /// A frame has been given to the link, and leaves at a time; so many wait now, it among them.
-    pub fn see(&mut self, now: Time, waiting: u32, departed: Time) {
+    /// A frame has been given to the link, and leaves at a time; so many wait now, it among them. Without that time, so many wait
+    /// from now on until the next look.
+    pub fn see(&mut self, now: Time, waiting: u32, departed: Option<Time>) {
         self.pass(now);
+        let Some(departed) = departed else {
+            self.steady = waiting.into();
+            return self.length.add(now, self.steady);
+        };
         self.leave.push_back(departed);
         // Who leaves at once does not wait.
         while self.leave.len() > waiting as usize {
@@ -122,7 +130,8 @@ impl Queue {
             self.last = left;
             self.leave.pop_front();
         }
-        self.length.fill(self.last, until, self.leave.len() as u64);
+        let waiting = self.steady.max(self.leave.len() as u64);
+        self.length.fill(self.last, until, waiting);
         self.last = until;
     }
 }
@@ -148,9 +157,9 @@ mod tests {
     fn a_queue_drains_where_nothing_more_comes() {
         let mut queue = Queue::default();
         // Three frames at once: the first leaves at once, the others a microsecond later each.
-        queue.see(Time::ZERO, 0, Time::ZERO);
-        queue.see(Time::ZERO, 1, Time::from_us(10));
-        queue.see(Time::ZERO, 2, Time::from_us(20));
+        queue.see(Time::ZERO, 0, Some(Time::ZERO));
+        queue.see(Time::ZERO, 1, Some(Time::from_us(10)));
+        queue.see(Time::ZERO, 2, Some(Time::from_us(20)));
         queue.pass(Time::from_us(30));
         let (width, lengths) = queue.length.of_at_most(64, Time::from_us(40));
         let at = |us: u64| lengths[(us * 1_000_000 / width) as usize];

@@ -18,6 +18,7 @@ mod live_runs;
 mod outputs;
 mod paxos;
 mod ping;
+mod queue_disciplines;
 mod real;
 mod reference;
 mod relays;

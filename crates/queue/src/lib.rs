@@ -66,6 +66,7 @@ pub mod fq_codel;
 mod ledger;
 mod lists;
 mod mark;
+mod names;
 pub mod packet;
 pub mod pie;
 pub mod policer;

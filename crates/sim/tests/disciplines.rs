@@ -145,3 +145,196 @@ fn a_fifo_as_a_discipline_does_what_the_channels_own_does_to_the_picosecond() {
     }
     assert!(dropped > 10_000, "{dropped}");
 }
+
+/// Each discipline, with little space and short times so that it acts on a few hundred packets.
+pub fn all() -> Vec<Config> {
+    let fifo = || Box::new(fifo(QueueLimit::Packets(30)));
+    let mega = |rate: u64| Rate::from_bits_per_second(1_000_000 * rate).unwrap();
+    let (target, interval) = (Time::from_us(5), Time::from_us(100));
+    vec![
+        *fifo(),
+        Config::Codel(queue::codel::Config {
+            target,
+            interval,
+            ..Default::default()
+        }),
+        Config::FqCodel(queue::fq_codel::Config {
+            target,
+            interval,
+            limit: 60,
+            ..Default::default()
+        }),
+        Config::Pie(queue::pie::Config {
+            target,
+            tupdate: Time::from_us(50),
+            ..Default::default()
+        }),
+        Config::Red(queue::red::Config::default()),
+        Config::DualPi2(queue::dualpi2::Config::default()),
+        Config::Cake(queue::cake::Config {
+            bandwidth: Some(mega(3_000)),
+            ..Default::default()
+        }),
+        Config::Tbf(queue::tbf::Config::new(
+            mega(2_000),
+            node::Size::from_bytes(20_000),
+        )),
+        Config::Drr(queue::drr::Config::default()),
+        Config::Prio(queue::prio::Config::default()),
+    ]
+}
+
+#[test]
+fn no_frame_is_lost_from_the_count_whatever_the_discipline_does() {
+    let mut drops = 0;
+    for (number, config) in all().into_iter().enumerate() {
+        for seed in 0..12 {
+            let mut random = Random::new(1_000 * number as u64 + seed);
+            let mut draw = |bound: u64| random.below(bound);
+            let mut graph = Graph::default();
+            let (node, seen) = sink();
+            let count = 400;
+            let source = Source {
+                count,
+                len: 60 + draw(1_400) as usize,
+                start: Time::from_ns(draw(2_000)),
+                gap: Time::from_ns(50 + draw(1_500)),
+                ahead: Time::from_ns(draw(3_000)),
+                sent: 0,
+            };
+            let a = graph.add("a", Box::new(source));
+            let b = graph.add("b", node);
+            let channel = Channel {
+                rate: Rate::from_bits_per_second(1_000_000_000 * (1 + draw(10))),
+                delay: Time::from_us(draw(20)),
+                loss: Probability::new(0.02).unwrap(),
+                ..Channel::default()
+            };
+            graph.connect((a, 0), (b, 0), channel);
+            let told = Arc::new(Mutex::new([0; 2]));
+            let own = told.clone();
+            let mut queue = on(0, config.clone());
+            queue.see = Some(Box::new(move |event| {
+                let place = match event {
+                    QueueEvent::Sent { .. } => 0,
+                    QueueEvent::Decided(decision)
+                        if decision.verdict == queue::Verdict::Dropped =>
+                    {
+                        1
+                    }
+                    QueueEvent::Decided(_) => return,
+                };
+                own.lock().unwrap()[place] += 1;
+            }));
+            let options = Options {
+                seed,
+                disciplines: vec![queue],
+                ..Options::default()
+            };
+            let mut sim = Sim::new(graph, options).unwrap();
+            // The link is taken down and brought up in the middle, with what waits and flies.
+            sim.advance_to(Time::from_us(draw(200)), u32::MAX).unwrap();
+            sim.set_link(0, false).unwrap();
+            sim.advance_to(sim.now() + Time::from_us(draw(60)), u32::MAX)
+                .unwrap();
+            sim.set_link(0, true).unwrap();
+            let half = sim.now() + Time::from_us(draw(60));
+            sim.advance_to(half, u32::MAX).unwrap();
+            for _ in 0..2 {
+                let counters = sim.outcome().links[0][0];
+                let on_its_way = counters.in_flight.unwrap();
+                assert_eq!(on_its_way, sim.in_flight().count() as u64);
+                let arrived = counters.delivered.unwrap();
+                assert_eq!(arrived, seen.lock().unwrap().len() as u64);
+                assert_eq!(
+                    arrived + on_its_way + counters.lost,
+                    counters.sent,
+                    "{config:?} {counters:?}"
+                );
+                sim.advance().unwrap();
+            }
+            let counters = sim.outcome().links[0][0];
+            let dropped = counters.queue_full + counters.dropped_early;
+            let [sent, refused] = *told.lock().unwrap();
+            assert_eq!(counters.in_flight, Some(0), "{config:?}");
+            assert_eq!(counters.sent + dropped, u64::from(count), "{config:?}");
+            assert_eq!(refused, dropped, "{config:?}");
+            assert!(sent <= counters.sent, "{config:?}");
+            let times: Vec<Time> = seen.lock().unwrap().iter().map(|it| it.0).collect();
+            assert!(times.is_sorted());
+            drops += dropped;
+        }
+    }
+    assert!(drops > 1_000, "{drops}");
+}
+
+/// Sends frames that ask when they leave, some of them ahead of their time, and writes down what it is told.
+struct Asks {
+    at: Option<Time>,
+    told: Arc<Mutex<Vec<(u32, Time)>>>,
+}
+
+impl Node for Asks {
+    fn properties(&self) -> Properties {
+        Properties::of(1)
+    }
+
+    fn frames(&mut self, _: Time, _: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        frames.drain(..).for_each(|frame| out.done(frame));
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        self.at = None;
+        for number in 0..100u32 {
+            let mut frame = out.frame();
+            frame.extend(&number.to_be_bytes());
+            frame.resize(60 + 10 * number as usize);
+            frame.ask_for_stamp(StampId(NonZeroU32::new(number + 1).unwrap()));
+            match number % 3 {
+                0 => out.send(Port(0), frame),
+                _ => out.send_at(Port(0), now + Time::from_ns(400 * u64::from(number)), frame),
+            }
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.at
+    }
+
+    fn event(&mut self, now: Time, event: &Event, _: &mut Out) {
+        if let What::Departed(StampId(id)) = event.what {
+            assert_eq!(now, event.at);
+            self.told.lock().unwrap().push((id.get() - 1, event.at));
+        }
+    }
+}
+
+#[test]
+fn a_node_is_told_when_each_of_its_frames_leaves_a_discipline() {
+    let delay = Time::from_us(3);
+    for config in all() {
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let mut graph = Graph::default();
+        let asks = Asks {
+            at: Some(Time::from_us(1)),
+            told: told.clone(),
+        };
+        let (node, seen) = sink();
+        let a = graph.add("a", Box::new(asks));
+        let b = graph.add("b", node);
+        let channel = Channel {
+            delay,
+            ..Channel::default()
+        };
+        graph.connect((a, 0), (b, 0), channel);
+        let options = Options {
+            disciplines: vec![on(0, config.clone())],
+            ..Options::default()
+        };
+        run(graph, options).unwrap();
+        let seen = seen.lock().unwrap();
+        let left: Vec<(u32, Time)> = seen.iter().map(|it| (it.2, it.1 - delay)).collect();
+        assert_eq!(*told.lock().unwrap(), left, "{config:?}");
+        assert!(left.len() >= 30, "{config:?}");
+    }
+}

@@ -8,7 +8,7 @@ use node::{Channel, Frame, Graph, NodeId, Outcome, Rate, Tap, Time};
 use nodes::delay::{self, Delay};
 use nodes::generator::{self, Generator, Sizes};
 use nodes::switch::{self, Switch};
-use sim::{Options, Sim};
+use sim::{Options, PortQueue, Sim};
 use std::sync::{Arc, Mutex};
 
 /// What one direction of a link delivers: when, and which bytes.
@@ -84,7 +84,27 @@ fn run_cut(
     threads: usize,
     whole_for: u64,
 ) -> (usize, Outcome, Vec<Delivered>) {
+    run_queued(make, threads, whole_for, &[])
+}
+
+/// The same, with the disciplines on the links in turn.
+fn run_queued(
+    make: impl Fn() -> Graph,
+    threads: usize,
+    whole_for: u64,
+    disciplines: &[queue::Config],
+) -> (usize, Outcome, Vec<Delivered>) {
     let graph = make();
+    let lanes = (0..2 * graph.links.len()).zip(disciplines.iter().cycle());
+    let disciplines = lanes.map(|(lane, config)| {
+        let config = config.clone();
+        PortQueue {
+            link: lane / 2,
+            direction: Direction::BOTH[lane % 2],
+            make: Box::new(move || config.build(lane as u64).unwrap()),
+            see: None,
+        }
+    });
     let seen: Vec<Arc<Mutex<Delivered>>> =
         (0..2 * graph.links.len()).map(|_| Arc::default()).collect();
     let taps = seen.iter().enumerate().map(|(lane, seen)| {
@@ -104,6 +124,7 @@ fn run_cut(
         threads,
         whole_for,
         taps: taps.collect(),
+        disciplines: disciplines.collect(),
         until: Some(Time::from_us(400)),
         ..Options::default()
     };
@@ -128,6 +149,22 @@ fn several_parts_do_what_one_does() {
                 also == seen,
                 "seed {seed}, {parts} parts: links deliver something else"
             );
+        }
+    }
+}
+
+#[test]
+fn links_with_queue_disciplines_do_the_same_in_several_parts() {
+    let disciplines = crate::disciplines::all();
+    for seed in 0..10 {
+        let make = || ring(3 + (seed % 6) as u16, seed);
+        let (_, outcome, seen) = run_queued(make, 1, 0, &disciplines);
+        assert!(outcome.frames > 1_000);
+        for (threads, whole_for) in [(2, 0), (7, 0), (3, 200)] {
+            let (parts, again, also) = run_queued(make, threads, whole_for, &disciplines);
+            assert!(parts > 1 || whole_for > 0, "seed {seed}: {parts} parts");
+            assert_eq!(again, outcome, "seed {seed}, {parts} parts");
+            assert!(also == seen, "seed {seed}, {parts} parts");
         }
     }
 }

@@ -49,7 +49,8 @@ pub fn run(
     {
         bail!("{} is not here: {reason}", row.label);
     }
-    let examples = workspace(&folder(examples)?, out)?;
+    let source = folder(examples)?;
+    let examples = workspace(&source, out)?;
     let path = search_path()?;
     let (mut ran, mut failed, mut skipped, mut none) = (0, Vec::new(), Vec::new(), 0);
     for (system, row) in &rows {
@@ -64,7 +65,7 @@ pub fn run(
         println!("$ {command}");
         let outcome = match missing(row, &path) {
             Some(reason) => Outcome::Skipped(reason),
-            None => execute(command, &examples, &path)?,
+            None => execute(command, [&source, &examples], &path)?,
         };
         if ::capture::signal::stop_requested() {
             return Ok(Verdict::Stopped);
@@ -202,12 +203,14 @@ fn missing(row: &Row, path: &OsStr) -> Option<String> {
     })
 }
 
-fn execute(command: &str, examples: &Path, path: &OsStr) -> anyhow::Result<Outcome> {
+/// Runs a command in the second folder. Scripts find what is next to the examples, such as the modules in Verilog, by the first.
+fn execute(command: &str, [source, examples]: [&Path; 2], path: &OsStr) -> anyhow::Result<Outcome> {
     std::io::stdout().flush()?;
     let status = Command::new("bash")
         .args(["-o", "pipefail", "-c", command])
         .current_dir(examples)
         .env("PATH", path)
+        .env("WIRE_EXAMPLES", source)
         .stdin(std::process::Stdio::null())
         .status()
         .context("cannot start bash")?;

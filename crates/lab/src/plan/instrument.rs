@@ -16,7 +16,7 @@ use node::outcome::{Direction, Tap};
 use node::{End, Frame, NodeId, Outcome, Time};
 use serde::de::DeserializeOwned;
 use serde_json::Value as Json;
-use sim::ClockTap;
+use sim::{ClockTap, QueueEvent, SeeDiscipline};
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::fmt::{self, Debug, Write as _};
@@ -164,6 +164,7 @@ pub struct Attachments<'a> {
     world: World,
     pub(crate) taps: Vec<Tap>,
     pub(crate) clocks: Option<ClockTap>,
+    pub(crate) queues: Vec<(usize, Direction, Box<SeeDiscipline>)>,
     pub(crate) services: Services,
 }
 
@@ -174,6 +175,7 @@ impl<'a> Attachments<'a> {
             world,
             taps: Vec::new(),
             clocks: None,
+            queues: Vec::new(),
             services: Services::default(),
         }
     }
@@ -214,6 +216,17 @@ impl<'a> Attachments<'a> {
             every,
             see: Arc::new(see),
         });
+    }
+
+    /// Calls `see` for each packet that leaves the queue discipline of a direction of a link, is dropped or marked there. Nothing
+    /// where the direction has none. Links are numbered in the order of the file.
+    pub fn on_queue(
+        &mut self,
+        link: usize,
+        direction: Direction,
+        see: impl FnMut(&QueueEvent<'_>) + Send + 'static,
+    ) {
+        self.queues.push((link, direction, Box::new(see)));
     }
 
     /// Offers something to nodes, which find it by its [type](crate::Context::service), and to later instruments.

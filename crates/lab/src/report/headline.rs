@@ -96,7 +96,7 @@ impl Headline {
             failed: failed(report),
             unsent: report.unsent,
             silent: (report.outcome.links.iter().flatten())
-                .all(|link| link.sent + link.queue_full == 0),
+                .all(|link| link.sent + link.queue_full + link.dropped_early == 0),
             ..Headline::default()
         };
         headline.probes(report);
@@ -386,7 +386,10 @@ fn busiest(report: &Report) -> Option<Busiest> {
     let mut found: Option<(u64, Busiest)> = None;
     for ((ends, counters), busy) in all {
         for direction in [0, 1] {
-            let (full, Some(share)) = (counters[direction].queue_full, busy[direction]) else {
+            let (full, Some(share)) = (
+                counters[direction].queue_full + counters[direction].dropped_early,
+                busy[direction],
+            ) else {
                 continue;
             };
             let before = found

@@ -147,6 +147,7 @@ impl<'a> Session<'a> {
             taps: stage.taps(lab),
             bits: stage.bit_taps(lab),
             queues: stage.queue_taps(lab),
+            disciplines: stage.disciplines(lab),
             clocks: stage.clock_tap(),
             ..sim::Options::default()
         };
@@ -340,7 +341,12 @@ impl<'a> Session<'a> {
                     state.into(),
                     number(counters.sent),
                     busy[direction].map_or("-".into(), percent),
-                    number(counters.queue_full + counters.lost + counters.bit_errors),
+                    number(
+                        counters.queue_full
+                            + counters.dropped_early
+                            + counters.lost
+                            + counters.bit_errors,
+                    ),
                 ]);
             }
         }

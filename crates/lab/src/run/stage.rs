@@ -15,7 +15,7 @@ use crate::timeline::{Queue, Timeline};
 use crate::watch::{Arrivals, Shared, Watch};
 use crate::world::World;
 use measure::statistics::Statistics;
-use node::outcome::Tap;
+use node::outcome::{Direction, Tap};
 use node::random::seed_of;
 use node::{Graph, NodeId, Outcome, Sublayer, Time};
 use nodes::dtp::Device;
@@ -39,6 +39,7 @@ pub(super) struct Stage {
     measurements: Arc<[Box<dyn Measurement>]>,
     /// The instruments' observers, until the world has them.
     taps: Vec<Tap>,
+    queues: Vec<(usize, Direction, Box<sim::SeeDiscipline>)>,
     clocks: Option<ClockTap>,
 }
 
@@ -91,6 +92,7 @@ impl Stage {
             measurements: measurements.into(),
             taps: attachments.taps,
             clocks: attachments.clocks,
+            queues: attachments.queues,
         })
     }
 
@@ -210,7 +212,7 @@ impl Stage {
             };
             watch.0.lock().queue.as_ref()?;
             let watch = watch.clone();
-            let see = Box::new(move |now: Time, waiting: u32, departed: Time| {
+            let see = Box::new(move |now: Time, waiting: u32, departed: Option<Time>| {
                 if let Some(queue) = &mut watch.0.lock().queue {
                     queue.see(now, waiting, departed);
                 }
@@ -222,6 +224,37 @@ impl Stage {
             })
         });
         taps.collect()
+    }
+
+    /// The queue disciplines of links, with the observers of instruments: once.
+    pub(super) fn disciplines(&mut self, lab: &Lab) -> Vec<sim::PortQueue> {
+        let mut observers = std::mem::take(&mut self.queues);
+        let mut queues = Vec::new();
+        for (link, plan) in lab.links.iter().enumerate() {
+            for (way, config) in Direction::BOTH.into_iter().zip(&plan.disciplines) {
+                let Some(config) = config.clone() else {
+                    continue;
+                };
+                let [from, to] = [way.index(), 1 - way.index()].map(|end| &plan.names[end][..]);
+                let seed = seed_of(lab.seed, "queue", &[from, to]);
+                let own =
+                    observers.extract_if(.., |(at, direction, _)| (*at, *direction) == (link, way));
+                let mut see: Vec<_> = own.map(|(.., see)| see).collect();
+                queues.push(sim::PortQueue {
+                    link,
+                    direction: way,
+                    make: Box::new(move || {
+                        config
+                            .build(seed)
+                            .expect("a file's parameters were checked")
+                    }),
+                    see: Some(Box::new(move |event| {
+                        see.iter_mut().for_each(|see| see(event))
+                    })),
+                });
+            }
+        }
+        queues
     }
 
     /// Brings what several threads see into one order.

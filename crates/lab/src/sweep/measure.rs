@@ -189,9 +189,10 @@ fn loss(report: &Report, headline: &Headline) -> Option<f64> {
     }
     let links = report.outcome.links.iter().flatten();
     let (lost, offered) = links.fold((0, 0), |(lost, offered), link| {
-        let gone = link.queue_full + link.lost + link.bit_errors;
+        let full = link.queue_full + link.dropped_early;
+        let gone = full + link.lost + link.bit_errors;
         let due = link.sent - link.in_flight.unwrap_or(0).min(link.sent);
-        (lost + gone, offered + due + link.queue_full)
+        (lost + gone, offered + due + full)
     });
     (offered > 0).then(|| lost as f64 / offered as f64)
 }

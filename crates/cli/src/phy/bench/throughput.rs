@@ -17,8 +17,11 @@ pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
         let generator = rate(size, frames, || {
             generate(size, frames, &mut blocks, &mut words)
         });
-        let (mut receiver, mut good, mut bad) = (Receiver::default(), 0, 0);
+        let (mut good, mut bad) = (0, 0);
         let mut capture = || {
+            // The descrambler of one that goes on would take the end of the last run for what is before the first idle, whose
+            // first block may then look like a frame.
+            let mut receiver = Receiver::default();
             receiver.push(&words, |item| {
                 if let Item::Frame(frame) = item {
                     let whole = frame.verdict == Verdict::Good;
@@ -39,8 +42,7 @@ pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Frames with FCS, gaps of 12 in the mean, scrambled and packed. Idles before them let a receiver lock, and
-/// what goes round in it again find the line as it was.
+/// Frames with FCS, gaps of 12 in the mean, scrambled and packed. Idles before them let a receiver lock.
 fn generate(size: usize, frames: usize, blocks: &mut Blocks, words: &mut Vec<u64>) {
     let frame = noise(size - 4);
     let (mut encoder, mut line) = (Encoder::new(), Line::default());

@@ -1,0 +1,28 @@
+//! Names of disciplines, which are tc's.
+
+use crate::Config;
+
+impl Config {
+    /// Names of all disciplines.
+    pub const NAMES: [&'static str; 11] = [
+        "fifo", "prio", "drr", "tbf", "policer", "red", "codel", "fq_codel", "pie", "dualpi2",
+        "cake",
+    ];
+
+    /// Name of the discipline, as `kind` has it in a file.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Config::Fifo(_) => "fifo",
+            Config::Prio(_) => "prio",
+            Config::Drr(_) => "drr",
+            Config::Tbf(_) => "tbf",
+            Config::Policer(_) => "policer",
+            Config::Red(_) => "red",
+            Config::Codel(_) => "codel",
+            Config::FqCodel(_) => "fq_codel",
+            Config::Pie(_) => "pie",
+            Config::DualPi2(_) => "dualpi2",
+            Config::Cake(_) => "cake",
+        }
+    }
+}

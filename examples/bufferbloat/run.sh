@@ -1,0 +1,14 @@
+#!/bin/sh
+# Round trips under load for five queue disciplines at the uplink: the mean of each run, over seeds, with the 95 % confidence interval; then what the queues did with the first seed.
+# usage: run.sh [SEEDS] (default 20)
+set -e
+cd "$(dirname "$0")"
+mkdir -p out
+disciplines=fifo,codel,fq_codel,cake,dualpi2
+wire lab lab.toml --sweep "link.0.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure goodput --plot out/round-trips.png
+for discipline in $(echo $disciplines | tr , ' '); do
+    sed "s|^queue = .*|queue = \"$discipline\"|; s|uplink.png|uplink-$discipline.png|" lab.toml >out/lab.toml
+    echo
+    echo "$discipline:"
+    wire lab out/lab.toml | grep -A3 'queue at' | sed 's/ *$//'
+done

@@ -5,7 +5,7 @@ use crate::drive::{Sequence, drive};
 use node::random::Random;
 use node::{Rate, Size, Time};
 use queue::classify::By;
-use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, pie, policer, prio, red, tbf};
+use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -483,5 +483,66 @@ fn cake_is_that_of_its_model() {
             config.mpu,
         );
         (Config::Cake(config), keys)
+    });
+}
+
+/// A class with classes in it to a depth, as JSON too. Counts its leaves.
+fn htb_class(
+    random: &mut Random,
+    sequence: &Sequence,
+    depth: u64,
+    leaves: &mut u64,
+) -> (htb::Class, String) {
+    let line = 8_000_000_000_000 / sequence.byte;
+    let rate = 1 + random.below(line / 2 + 1);
+    let ceil = rate + random.below(line);
+    let [rate_of, ceil_of] = [rate, ceil].map(|rate| Rate::from_bits_per_second(rate).unwrap());
+    let mut class = htb::Class::leaf(rate_of, ceil_of);
+    class.burst = Size::from_bytes(random.below(6_000));
+    class.cburst = Size::from_bytes(random.below(6_000));
+    class.prio = random.below(3) as u32;
+    class.quantum = 1 + random.below(3_000) as u32;
+    let (mut classes, mut inner) = (Vec::new(), "null".to_owned());
+    if depth > 0 && random.below(2) == 0 {
+        for _ in 0..1 + random.below(3) {
+            let (one, keys) = htb_class(random, sequence, depth - 1, leaves);
+            class.classes.push(one);
+            classes.push(keys);
+        }
+    } else {
+        *leaves += 1;
+        let (config, keys) = child(random, sequence);
+        class.child = Some(Box::new(config));
+        inner = keys;
+    }
+    let keys = format!(
+        "{{\"rate\":{rate},\"ceil\":{ceil},\"burst\":{},\"cburst\":{},\"prio\":{},\"quantum\":{},\"classes\":[{}],\
+         \"child\":{inner}}}",
+        class.burst.bytes(),
+        class.cburst.bytes(),
+        class.prio,
+        class.quantum,
+        classes.join(","),
+    );
+    (class, keys)
+}
+
+#[test]
+fn htb_is_that_of_its_model() {
+    compare("htb", |random, sequence| {
+        let (mut classes, mut json, mut leaves) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..1 + random.below(2) {
+            let (class, keys) = htb_class(random, sequence, 3, &mut leaves);
+            classes.push(class);
+            json.push(keys);
+        }
+        let (by, priomap, keys) = by(random, leaves);
+        let keys = format!("\"classes\":[{}],{keys}", json.join(","));
+        let config = htb::Config {
+            classes,
+            by,
+            priomap,
+        };
+        (Config::Htb(config), keys)
     });
 }

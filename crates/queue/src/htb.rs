@@ -107,6 +107,7 @@ pub struct Config {
     pub priomap: Vec<u32>,
 }
 
+#[cfg(feature = "serde")]
 fn by() -> By {
     By::Priority
 }

@@ -16,7 +16,7 @@
 //! # Differences between the sources
 //! | subject | RFC 8033 | Linux (`net/sched/sch_pie.c`) | ns-3 (`PieQueueDisc`) | here |
 //! |---|---|---|---|---|
-//! | delay | departure rate or timestamps (4.3, 5.2) | timestamp of the last packet that left; the rate on request | rate or timestamps | timestamp; `rate` on request |
+//! | delay | departure rate or timestamps (4.3, 5.2) | timestamp of the last packet that left; the rate on request | rate or timestamps | timestamp, or the backlog over a known `rate` |
 //! | decay without delay | factor 0.98 (4.2) | 1 - 1/64 | 0.98 | 0.98 |
 //! | delay above 250 ms | - | probability grows by 0.02 | - | - |
 //! | safeguard by size | 2 mean packets | 2 MTUs | 2 packets, or 2 mean packets | 2 mean packets |

@@ -58,10 +58,7 @@ impl Classifier {
     /// The class of a packet, below the number of classes.
     pub fn class_of(&self, packet: &Packet) -> u32 {
         let value = match self.by {
-            By::Flow => {
-                let mixed = split_mix(self.perturbation, packet.facts.flow.into()) >> 32;
-                return (mixed * u64::from(self.classes) >> 32) as u32;
-            }
+            By::Flow => return spread(self.perturbation, packet.facts.flow.into(), self.classes),
             By::Priority => packet.facts.priority,
             By::Dscp => packet.facts.dscp,
         };
@@ -69,4 +66,11 @@ impl Classifier {
         let class = self.map.get(usize::from(value));
         class.map_or(last, |class| last.min(*class))
     }
+}
+
+/// A number below `count` for a key, evenly and without order: the queue of a flow.
+#[inline]
+pub(crate) fn spread(perturbation: u64, key: u64, count: u32) -> u32 {
+    let mixed = split_mix(perturbation, key) >> 32;
+    ((mixed * u64::from(count)) >> 32) as u32
 }

@@ -13,10 +13,10 @@
 //! | drop rate on re-entry | `count - lastcount` if above 1 and within 16 intervals (5.6) | the same | the same | `count_reuse = "delta"`; `"minus_two"`, within one interval, is that of the article (Nichols and Jacobson, ACM Queue 2012); `"none"` starts at 1 |
 //! | clock | exact | units of 1024 ns, 32 bits | units of 1024 ns, 32 bits | picoseconds |
 //! | square root | exact | Newton steps on 16 bits, so early counts are off by percents | as Linux | exact integers |
-//! | "queue is nearly empty" | backlog after the packet left it is at most one MTU (5.5) | the same, MTU of the device | `MinBytes`, 1500 | `mtu` |
-//! | `ecn` | not in the pseudocode | marks, counts as a drop, and ends the call | the same | as Linux |
-//! | `ce_threshold` | - | marks ECN-capable packets above it, when no drop was due | the same | as Linux |
-//! | packet too short or empty queue | dropping state ends when the queue is empty | the same | the same | the same |
+//! | "queue is nearly empty" | backlog after the packet left it is at most one MTU (5.5) | the same, MTU of the device | less than `MinBytes`, 1500 | `mtu` |
+//! | `ecn` | not in the pseudocode | marks, counts as a drop, and ends the call | the same, but the next drop counts from now | as Linux |
+//! | `ce_threshold` | - | marks ECN-capable packets above it, also those that CoDel marked | only with `UseEcn`, and no packet twice | as Linux |
+//! | drop at `first_above_time` itself | yes | one clock unit later | one clock unit later | yes |
 
 use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;

@@ -2,7 +2,7 @@
 //!
 //! - **Parameters:** `limit`, 1000 packets; `bytes`, none; `time`, none: a packet that has waited
 //!   longer is dropped when its turn comes; `head_drop`, false: a full queue drops its oldest
-//!   packet instead of the newest; `ecn`, `mark` and `ce_threshold`, none: see [`Config`].
+//!   packet instead of the newest; `mark` and `ce_threshold`, none: see [`Config`].
 //! - **Reasons:** `full`, `overlimit`, `expired`, `step`.
 //! - **Differences:** in Linux `pfifo` counts packets, `bfifo` bytes, and `pfifo_head_drop` is a
 //!   kind of its own; here they are keys of one kind. A limit of 0 holds nothing, as `pfifo limit

@@ -19,6 +19,7 @@
 //! | hash | perturbed | `skb_get_hash`, not perturbed by the discipline | perturbed | perturbed by the seed |
 //! | `limit` default | 10240 | 10240 | 10240 | 10240 |
 
+use crate::classify::spread;
 use crate::codel::{Control, CountReuse, Law};
 use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;
@@ -28,7 +29,7 @@ use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use node::random::{Random, split_mix};
+use node::random::Random;
 use node::{ConfigError, Size, Time};
 
 /// Parameters of FQ-CoDel.
@@ -142,8 +143,11 @@ impl FqCodel {
 
     /// The queue of a packet.
     fn flow_of(&self, packet: &Packet) -> u32 {
-        let mixed = split_mix(self.perturbation, packet.facts.flow.into()) >> 32;
-        (mixed * u64::from(self.config.flows) >> 32) as u32
+        spread(
+            self.perturbation,
+            packet.facts.flow.into(),
+            self.config.flows,
+        )
     }
 
     /// Drops from the head of the queue with the greatest backlog (RFC 8290 section 4.1).

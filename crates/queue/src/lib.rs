@@ -16,7 +16,7 @@
 //! | [`classify`] | facts by which a class is chosen |
 //! | [`fifo`] | first in, first out; limits in packets, bytes and time; DCTCP's step |
 //! | [`prio`], [`drr`] | strict priority; deficit round robin |
-//! | [`tbf`], [`policer`] | token buckets that delay, and that drop |
+//! | [`tbf`], [`htb`], [`policer`] | token buckets that delay, alone and in a tree, and one that drops |
 //! | [`red`] | random early detection, gentle and adaptive |
 //! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
 //! | [`pie`] | proportional integral controller |
@@ -63,6 +63,7 @@ pub mod drr;
 pub mod dualpi2;
 pub mod fifo;
 pub mod fq_codel;
+pub mod htb;
 mod ledger;
 mod lists;
 mod mark;
@@ -107,6 +108,8 @@ pub enum Config {
     Red(red::Config),
     /// Token bucket filter: a shaper.
     Tbf(tbf::Config),
+    /// Hierarchical token bucket.
+    Htb(htb::Config),
     /// Policer in front of a queue.
     Policer(policer::Config),
     /// Deficit round robin.
@@ -137,6 +140,7 @@ impl Config {
             Config::Cake(config) => Box::new(cake::Cake::new(config.clone(), seed)?),
             Config::Red(config) => Box::new(red::Red::new(config.clone(), seed)?),
             Config::Tbf(config) => Box::new(tbf::Tbf::new(config, seed)?),
+            Config::Htb(config) => Box::new(htb::Htb::new(config, seed)?),
             Config::Policer(config) => Box::new(policer::Policer::new(config, seed)?),
             Config::Drr(config) => Box::new(drr::Drr::new(config, seed)?),
             Config::Prio(config) => Box::new(prio::Prio::new(config, seed)?),

@@ -16,14 +16,15 @@
 //! # Differences between the sources
 //! | subject | RFC 8033 | Linux (`net/sched/sch_pie.c`) | ns-3 (`PieQueueDisc`) | here |
 //! |---|---|---|---|---|
-//! | delay | departure rate or timestamps (4.3, 5.2) | timestamp of the last packet that left; the rate on request | rate or timestamps | timestamp; `rate` on request |
+//! | delay | departure rate or timestamps (4.3, 5.2) | timestamp of the last packet that left; the rate on request | rate or timestamps | timestamp, or the backlog over a known `rate` |
 //! | decay without delay | factor 0.98 (4.2) | 1 - 1/64 | 0.98 | 0.98 |
-//! | delay above 250 ms | - | probability grows by 0.02 | by 0.02 | as the RFC |
-//! | safeguard by size | 2 mean packets | 2 MTUs | 2 mean packets | 2 mean packets |
+//! | delay above 250 ms | - | probability grows by 0.02 | - | - |
+//! | safeguard by size | 2 mean packets | 2 MTUs | 2 packets, or 2 mean packets | 2 mean packets |
 //! | de-randomisation | 0.85 and 8.5 (5.4) | the same | off by default | the same |
 //! | ECN | marks below a probability of 0.1 (5.1) | the same | the same | the same |
 //! | byte mode | by the mean packet | by the MTU | by the mean packet | by the mean packet, at most 0.85 (RFC 8034) |
-//! | first burst | `MAX_BURST` at once | the same | the same | the same |
+//! | burst allowance | `MAX_BURST` at once, and after each idle time (4.4) | the same | starts with the first packet; the probability stays 0 meanwhile; again after 1.5 s | RFC |
+//! | `MAX_BURST` | 150 ms | 150 ms | 15 ms | 150 ms |
 
 use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;

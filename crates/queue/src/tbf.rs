@@ -9,10 +9,10 @@
 //! every time `t` no more than `rate * t + burst` leaves.
 //!
 //! # Differences
-//! Linux (`net/sched/sch_tbf.c`) counts tokens in nanoseconds at the rate, with a rounded
-//! multiplier, and cuts packets that are too long where they are chains of segments; ns-3
-//! (`TbfQueueDisc`) counts in double precision. Both take the packet from the child when they look
-//! at it, as here.
+//! Linux (`net/sched/sch_tbf.c`) counts tokens in nanoseconds at the rate, with a rounded multiplier,
+//! and cuts packets that are too long where they are chains of segments. ns-3 (`TbfQueueDisc`)
+//! rounds tokens to whole bytes at each packet, and lets a packet that is too long wait forever.
+//! Linux takes the packet from the child when it looks at it, as here.
 
 use crate::child::Child;
 use crate::decision::{Backlog, Decisions, Reason, State};

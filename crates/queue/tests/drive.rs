@@ -2,7 +2,7 @@
 
 use node::Time;
 use node::random::Random;
-use queue::{Decisions, Discipline, Ecn, Facts, Packet, Verdict};
+use queue::{Decisions, Discipline, Ecn, Facts, Packet, State, Verdict};
 use std::fmt::Write;
 
 /// A packet that arrives at a time.
@@ -18,6 +18,8 @@ pub struct Sequence {
     pub arrivals: Vec<Arrival>,
     /// Time of a byte on the line, ps.
     pub byte: u64,
+    /// Divisor of all times but the first, ps.
+    pub grid: u64,
 }
 
 impl Sequence {
@@ -31,6 +33,9 @@ impl Sequence {
         // A source without ECN, one of each kind, or a mix.
         let ecn = random.below(6) as u8;
         let burst = 1 + random.below(30);
+        // In a third of the sequences all times are multiples of half a packet, so that events
+        // coincide.
+        let grid = if random.below(3) == 0 { 500 } else { 1 };
         let mut at = random.below(1_000_000_000);
         let mut arrivals = Vec::with_capacity(count);
         while arrivals.len() < count {
@@ -43,6 +48,7 @@ impl Sequence {
                     2..8 => 60,
                     _ => random.below(largest + 1),
                 };
+                let len = len.next_multiple_of(grid);
                 bytes += len;
                 // Small numbers are frequent: one flow has most of the load.
                 let shares = 1 + random.below(flows);
@@ -57,7 +63,7 @@ impl Sequence {
                 };
                 let handle = arrivals.len() as u32;
                 arrivals.push(Arrival {
-                    at: Time::from_ps(at),
+                    at: Time::from_ps(at.next_multiple_of(grid * byte)),
                     packet: Packet::new(handle, len as u32, facts),
                 });
                 at += random.below(byte);
@@ -69,7 +75,11 @@ impl Sequence {
                 at += random.below(60 * 1_514 * byte);
             }
         }
-        Sequence { arrivals, byte }
+        Sequence {
+            arrivals,
+            byte,
+            grid: grid * byte,
+        }
     }
 
     /// Time of a full-sized packet on the line, ps.
@@ -140,7 +150,8 @@ pub fn drive(
             };
             let reason = decision.reason.name().replace(' ', "_");
             let handle = decision.packet.handle;
-            write!(trace, "{verdict}{handle}:{reason}@{} ", now.as_ps()).unwrap();
+            let state = numbers(&decision.state);
+            write!(trace, "{verdict}{handle}:{reason}{state}@{} ", now.as_ps()).unwrap();
             assert_eq!(decision.at, now);
         }
         if let Some(packet) = sent {
@@ -150,4 +161,38 @@ pub fn drive(
             see(now, &packet, queue);
         }
     }
+}
+
+/// A state as its numbers, without random ones.
+fn numbers(state: &State) -> String {
+    let numbers: Vec<u128> = match *state {
+        State::None => vec![],
+        State::Threshold { sojourn, threshold } => {
+            vec![sojourn.as_ps().into(), threshold.as_ps().into()]
+        }
+        State::Codel {
+            sojourn,
+            dropping,
+            count,
+            drop_next,
+        } => {
+            let [sojourn, next] = [sojourn, drop_next].map(|time| time.as_ps().into());
+            vec![sojourn, dropping.into(), count.into(), next]
+        }
+        State::Red {
+            average,
+            probability,
+            count,
+            ..
+        } => vec![average.into(), probability.into(), count.into()],
+        State::Probability {
+            probability, delay, ..
+        } => vec![probability.into(), delay.as_ps().into()],
+        State::Coupled {
+            base, probability, ..
+        } => vec![base.into(), probability.into()],
+        State::Fattest { bytes } => vec![bytes.into()],
+        State::Tokens { tokens, needed } => vec![tokens, needed],
+    };
+    format!("{numbers:?}").replace(' ', "")
 }

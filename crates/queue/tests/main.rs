@@ -3,6 +3,7 @@
 
 mod allocation;
 mod drive;
+mod facts;
 #[cfg(feature = "serde")]
 mod keys;
 mod models;

@@ -5,13 +5,13 @@ use crate::drive::{Sequence, drive};
 use node::random::Random;
 use node::{Rate, Size, Time};
 use queue::classify::By;
-use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, pie, policer, prio, red, tbf};
+use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// Sequences of each discipline; the environment variable `WIRE_QUEUE_SEQUENCES` has another
 /// number.
-const SEQUENCES: u64 = 250;
+const SEQUENCES: u64 = 200;
 /// Packets of a sequence.
 const PACKETS: usize = 200;
 
@@ -135,7 +135,9 @@ fn fifo_is_that_of_its_model() {
 
 fn codel_config(random: &mut Random, sequence: &Sequence) -> (codel::Config, String) {
     let time = sequence.packet_time();
-    let interval = time + random.below(40 * time);
+    let interval = time + (random.below(40 * time) >> random.below(5));
+    let interval = interval.next_multiple_of(sequence.grid);
+    let target = random.below(interval / 2) / sequence.grid * sequence.grid;
     let reuse = [
         (codel::CountReuse::Delta, "delta"),
         (codel::CountReuse::MinusTwo, "minus_two"),
@@ -143,7 +145,7 @@ fn codel_config(random: &mut Random, sequence: &Sequence) -> (codel::Config, Str
     ][random.index(3)];
     let config = codel::Config {
         limit: 1 + random.below(150) as u32,
-        target: Time::from_ps(random.below(interval / 2)),
+        target: Time::from_ps(target),
         interval: Time::from_ps(interval),
         ecn: random.below(2) == 0,
         ce_threshold: maybe(random, |random| Time::from_ps(random.below(20 * time))),
@@ -206,10 +208,10 @@ fn pie_is_that_of_its_model() {
     compare("pie", |random, sequence| {
         let time = sequence.packet_time();
         let target = time + random.below(30 * time);
-        let tupdate = 1 + time / 4 + random.below(2 * target);
+        let tupdate = 1 + time / 4 + (random.below(2 * target) >> random.below(6));
         // The times of a sequence are far below those for which the defaults are: a gain that is as
         // far above.
-        let gain = 1 + (500_000_000_000 / target).min(1_000);
+        let gain = 1 + ((500_000_000_000 / target).min(1_000) >> random.below(6));
         let line = 8_000_000_000_000 / sequence.byte;
         let config = pie::Config {
             limit: 1 + random.below(300) as u32,
@@ -413,7 +415,7 @@ fn dualpi2_is_that_of_its_model() {
     compare("dualpi2", |random, sequence| {
         let time = sequence.packet_time();
         let target = time + random.below(30 * time);
-        let tupdate = 1 + time / 4 + random.below(2 * target);
+        let tupdate = 1 + time / 4 + (random.below(2 * target) >> random.below(6));
         let gain = 1.0 + (500_000_000_000 / target).min(1_000) as f64;
         let config = dualpi2::Config {
             limit: 1 + random.below(250) as u32,
@@ -483,5 +485,66 @@ fn cake_is_that_of_its_model() {
             config.mpu,
         );
         (Config::Cake(config), keys)
+    });
+}
+
+/// A class with classes in it to a depth, as JSON too. Counts its leaves.
+fn htb_class(
+    random: &mut Random,
+    sequence: &Sequence,
+    depth: u64,
+    leaves: &mut u64,
+) -> (htb::Class, String) {
+    let line = 8_000_000_000_000 / sequence.byte;
+    let rate = 1 + random.below(line / 2 + 1);
+    let ceil = rate + random.below(line);
+    let [rate_of, ceil_of] = [rate, ceil].map(|rate| Rate::from_bits_per_second(rate).unwrap());
+    let mut class = htb::Class::leaf(rate_of, ceil_of);
+    class.burst = Size::from_bytes(random.below(6_000));
+    class.cburst = Size::from_bytes(random.below(6_000));
+    class.prio = random.below(3) as u32;
+    class.quantum = 1 + random.below(3_000) as u32;
+    let (mut classes, mut inner) = (Vec::new(), "null".to_owned());
+    if depth > 0 && random.below(2) == 0 {
+        for _ in 0..1 + random.below(3) {
+            let (one, keys) = htb_class(random, sequence, depth - 1, leaves);
+            class.classes.push(one);
+            classes.push(keys);
+        }
+    } else {
+        *leaves += 1;
+        let (config, keys) = child(random, sequence);
+        class.child = Some(Box::new(config));
+        inner = keys;
+    }
+    let keys = format!(
+        "{{\"rate\":{rate},\"ceil\":{ceil},\"burst\":{},\"cburst\":{},\"prio\":{},\"quantum\":{},\"classes\":[{}],\
+         \"child\":{inner}}}",
+        class.burst.bytes(),
+        class.cburst.bytes(),
+        class.prio,
+        class.quantum,
+        classes.join(","),
+    );
+    (class, keys)
+}
+
+#[test]
+fn htb_is_that_of_its_model() {
+    compare("htb", |random, sequence| {
+        let (mut classes, mut json, mut leaves) = (Vec::new(), Vec::new(), 0);
+        for _ in 0..1 + random.below(2) {
+            let (class, keys) = htb_class(random, sequence, 3, &mut leaves);
+            classes.push(class);
+            json.push(keys);
+        }
+        let (by, priomap, keys) = by(random, leaves);
+        let keys = format!("\"classes\":[{}],{keys}", json.join(","));
+        let config = htb::Config {
+            classes,
+            by,
+            priomap,
+        };
+        (Config::Htb(config), keys)
     });
 }

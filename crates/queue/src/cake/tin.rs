@@ -1,6 +1,7 @@
 //! A tin of CAKE: fair queues, and a clock at the tin's rate.
 
 use super::{Config, Isolation};
+use crate::classify::spread;
 use crate::codel::{Control, CountReuse, Law};
 use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::ledger::Ledger;
@@ -9,10 +10,10 @@ use crate::packet::Packet;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
-use node::random::{Random, split_mix};
+use node::random::Random;
 use node::{Rate, Time};
 
-/// Queues of a tin, and hosts of each direction that are told apart.
+/// Queues of a tin, and counters of hosts in each direction.
 const QUEUES: usize = 1024;
 /// Longest packet of most lines, bytes: for targets and quanta.
 const MTU: u32 = 1514;
@@ -130,8 +131,9 @@ impl Tin {
         clock.map_or(Time::ZERO, |clock| clock.next - now)
     }
 
-    fn spread(&self, key: u64) -> u32 {
-        ((split_mix(self.perturbation, key) >> 32) * QUEUES as u64 >> 32) as u32
+    /// The queue of a key.
+    fn queue_of(&self, key: u64) -> u32 {
+        spread(self.perturbation, key, QUEUES as u32)
     }
 
     fn flow_of(&self, packet: &Packet) -> u32 {
@@ -144,7 +146,7 @@ impl Tin {
             Isolation::Hosts => source << 32 | destination,
             _ => facts.flow.into(),
         };
-        self.spread(key)
+        self.queue_of(key)
     }
 
     /// The quantum of a queue: divided by the bulk flows of its busier host.
@@ -184,7 +186,7 @@ impl Tin {
             .push(&mut self.flows[index as usize].list, packet);
         if !self.flows[index as usize].is_listed {
             let hosts = [packet.facts.source, packet.facts.destination];
-            let hosts = hosts.map(|host| self.spread(host.into()) as u16);
+            let hosts = hosts.map(|host| self.queue_of(host.into()) as u16);
             self.flows[index as usize].hosts = hosts;
             let deficit = self.quantum_of(&self.flows[index as usize]);
             let flow = &mut self.flows[index as usize];
@@ -233,7 +235,7 @@ impl Tin {
             let index = *self.new.front().or(self.old.front())?;
             let flow = &mut self.flows[index as usize];
             if flow.deficit <= 0 {
-                self.to_old(index, is_new);
+                self.move_to_old(index, is_new);
                 let quantum = self.quantum_of(&self.flows[index as usize]);
                 self.flows[index as usize].deficit += quantum;
                 without_credit += 1;
@@ -260,7 +262,7 @@ impl Tin {
                     flow.blue_at = now;
                 }
                 match is_new {
-                    true => self.to_old(index, true),
+                    true => self.move_to_old(index, true),
                     false => {
                         self.old.pop_front();
                         flow.is_listed = false;
@@ -287,7 +289,7 @@ impl Tin {
     }
 
     /// Moves the first queue to the end of the old list.
-    fn to_old(&mut self, index: u32, is_new: bool) {
+    fn move_to_old(&mut self, index: u32, is_new: bool) {
         match is_new {
             true => self.new.pop_front(),
             false => self.old.pop_front(),

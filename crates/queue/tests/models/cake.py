@@ -106,7 +106,7 @@ class Tin:
                     self.old.append(flow)
                 continue
             if flow.blue > 0 and next(numbers) // 2**32 < flow.blue:
-                self.owner.drop(packet, "blue")
+                self.owner.drop(packet, "blue", flow.blue * 2**8, now - packet.enqueued)
                 continue
             return packet, flow
         return None, None
@@ -159,7 +159,8 @@ class Model(Queue):
                 if flow.packets
             ]
             flow = min(flows, key=lambda entry: entry[:3])[3]
-            self.drop(flow.packets.pop(0), "overlimit")
+            octets = size(flow.packets)
+            self.drop(flow.packets.pop(0), "overlimit", octets)
             if now - flow.blue_at > flow.tin.law["target"]:
                 flow.blue = min(2**32 - 1, flow.blue + 2**32 // 256)
                 flow.blue_at = now

@@ -36,18 +36,19 @@ class Control:
             ok_to_drop = True
         return packet, ok_to_drop
 
-    def signals_by_mark(self, packet):
+    def signals_by_mark(self, packet, now):
+        state = now - packet.enqueued, self.dropping, self.count, self.drop_next
         if self.ecn and packet.ecn in CAPABLE:
-            self.owner.mark(packet, "codel")
+            self.owner.mark(packet, "codel", *state)
             return True
-        self.owner.drop(packet, "codel")
+        self.owner.drop(packet, "codel", *state)
         return False
 
     def dequeue(self, now):
         packet = self.control(now)
         if packet is not None and self.ce_threshold is not None:
             if now - packet.enqueued > self.ce_threshold and packet.ecn in CAPABLE:
-                self.owner.mark(packet, "step")
+                self.owner.mark(packet, "step", now - packet.enqueued, self.ce_threshold)
         return packet
 
     def control(self, now):
@@ -56,8 +57,9 @@ class Control:
             if not ok_to_drop:
                 self.dropping = False
             while now >= self.drop_next and self.dropping:
+                marked = self.signals_by_mark(packet, now)
                 self.count += 1
-                if self.signals_by_mark(packet):
+                if marked:
                     self.drop_next = self.control_law(self.drop_next)
                     break
                 packet, ok_to_drop = self.dodequeue(now)
@@ -66,7 +68,7 @@ class Control:
                 else:
                     self.drop_next = self.control_law(self.drop_next)
         elif ok_to_drop:
-            if not self.signals_by_mark(packet):
+            if not self.signals_by_mark(packet, now):
                 packet, ok_to_drop = self.dodequeue(now)
             self.dropping = True
             recent = now - self.drop_next

@@ -85,15 +85,15 @@ class Model(Queue):
             if queue is self.lq:
                 native = self.laqm(now - packet.enqueued)
                 if overload and queue.recur(p_c):
-                    self.drop(packet, "coupled")
+                    self.drop(packet, "coupled", self.p, p_c)
                     continue
                 if queue.recur(max(native, p_cl)):
-                    self.mark(packet, "step" if native > p_cl else "coupled")
+                    self.mark(packet, "step" if native > p_cl else "coupled", self.p, max(native, p_cl))
             elif queue.recur(p_c):
                 if packet.ecn != ECT0 or overload:
-                    self.drop(packet, "coupled")
+                    self.drop(packet, "coupled", self.p, p_c)
                     continue
-                self.mark(packet, "coupled")
+                self.mark(packet, "coupled", self.p, p_c)
             return packet
         return None
 

@@ -30,11 +30,11 @@ class Model(Queue):
             packet = self.waiting.pop(0)
             waited = now - packet.enqueued
             if self.config["time"] is not None and waited > self.config["time"]:
-                self.drop(packet, "expired")
+                self.drop(packet, "expired", waited, self.config["time"])
                 continue
             threshold = self.config["ce_threshold"]
             if threshold is not None and waited > threshold and packet.ecn in CAPABLE:
-                self.mark(packet, "step")
+                self.mark(packet, "step", waited, threshold)
             return packet
         return None
 

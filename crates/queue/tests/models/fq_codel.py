@@ -46,7 +46,8 @@ class Model(Queue):
             )
             half = (len(fattest.packets) + 1) // 2
             for _ in range(min(half, self.config["drop_batch"])):
-                self.drop(fattest.packets.pop(0), "overlimit")
+                octets = size(fattest.packets)
+                self.drop(fattest.packets.pop(0), "overlimit", octets)
 
     def dequeue(self, now):
         # Section 4.2.

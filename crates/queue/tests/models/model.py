@@ -12,17 +12,17 @@ class Packet:
 
 
 class Queue:
-    """What all models share. `log` has (verdict, packet, reason) of the last call."""
+    """What all models share. `log` has (verdict, packet, reason, state) of the last call."""
 
     def __init__(self):
         self.log = []
 
-    def drop(self, packet, reason):
-        self.log.append(("d", packet, reason))
+    def drop(self, packet, reason, *state):
+        self.log.append(("d", packet, reason, state))
 
-    def mark(self, packet, reason):
+    def mark(self, packet, reason, *state):
         packet.ecn = CE
-        self.log.append(("m", packet, reason))
+        self.log.append(("m", packet, reason, state))
 
     def take(self, child):
         """Takes over the drops and marks of a child."""

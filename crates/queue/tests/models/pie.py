@@ -77,10 +77,11 @@ class Model(Queue):
             return
         if self.drop_early(packet):
             self.accu_prob = 0
+            state = self.drop_prob, self.qdelay_old
             if self.config["ecn"] and packet.ecn in CAPABLE and self.drop_prob < ONE // 10:
-                self.mark(packet, "pie")
+                self.mark(packet, "pie", *state)
             else:
-                self.drop(packet, "pie")
+                self.drop(packet, "pie", *state)
                 return
         self.packets.append(packet)
 

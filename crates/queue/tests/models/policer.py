@@ -1,6 +1,6 @@
 """A meter of one rate and one burst: what exceeds it is dropped (RFC 2697 with an excess burst of 0)."""
 from model import Queue
-from tbf import Bucket
+from tbf import SECOND, Bucket
 
 
 class Model(Queue):
@@ -11,11 +11,10 @@ class Model(Queue):
 
     def enqueue(self, now, packet):
         packet.enqueued = now
-        self.bucket.fill(now)
-        if self.bucket.bits < 8 * packet.len:
-            self.drop(packet, "policed")
+        if self.bucket.level(now) < 8 * packet.len:
+            self.drop(packet, "policed", self.bucket.level(now) * SECOND, 8 * packet.len * SECOND)
             return
-        self.bucket.bits -= 8 * packet.len
+        self.bucket.charge(now, packet)
         self.child.enqueue(now, packet)
         self.take(self.child)
 

@@ -43,6 +43,7 @@ class Model(Queue):
 
     def early(self):
         pb = self.initial_probability()
+        self.state = self.avg // BYTE, pb, self.count
         number = next(self.numbers) // 2**32
         if self.config["wait"]:
             if self.count * pb < ONE:
@@ -76,13 +77,14 @@ class Model(Queue):
                 self.count = 0
         else:
             verdict = "red_forced"
+            self.state = self.avg // BYTE, ONE, 0
             self.count = 0
         if verdict:
             hard = verdict == "red_forced" and self.config["harddrop"]
             if self.config["ecn"] and packet.ecn in CAPABLE and not hard:
-                self.mark(packet, verdict)
+                self.mark(packet, verdict, *self.state)
             else:
-                self.drop(packet, verdict)
+                self.drop(packet, verdict, *self.state)
                 return
         if size(self.packets) + packet.len > self.config["limit"]:
             self.drop(packet, "full")

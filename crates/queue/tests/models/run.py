@@ -31,7 +31,8 @@ def drive(queue, arrivals, byte):
             sent = queue.dequeue(now)
         else:
             return " ".join(trace)
-        trace += [f"{verdict}{packet.handle}:{reason}@{now}" for verdict, packet, reason in queue.log]
+        for verdict, packet, reason, state in queue.log:
+            trace.append(f"{verdict}{packet.handle}:{reason}{list(map(int, state))}@{now}".replace(" ", ""))
         queue.log.clear()
         if sent is not None:
             free = now + sent.len * byte

@@ -12,13 +12,14 @@ class Bucket:
         self.rate, self.depth = Fraction(rate, SECOND), 8 * depth
         self.bits, self.at = Fraction(self.depth), 0
 
-    def fill(self, now):
-        self.bits = min(self.depth, self.bits + (now - self.at) * self.rate)
-        self.at = now
+    def level(self, now):
+        return min(Fraction(self.depth), self.bits + (now - self.at) * self.rate)
+
+    def charge(self, now, packet):
+        self.bits, self.at = self.level(now) - 8 * packet.len, now
 
     def wait(self, now, packet):
-        self.fill(now)
-        return max(0, ceil((8 * packet.len - self.bits) / self.rate))
+        return max(0, ceil((8 * packet.len - self.level(now)) / self.rate))
 
 
 class Model(Queue):
@@ -32,9 +33,10 @@ class Model(Queue):
 
     def enqueue(self, now, packet):
         packet.enqueued = now
-        if any(8 * packet.len > bucket.depth for bucket in self.buckets):
-            self.drop(packet, "too_long")
-            return
+        for bucket in self.buckets:
+            if 8 * packet.len > bucket.depth:
+                self.drop(packet, "too_long", bucket.level(now) * SECOND, 8 * packet.len * SECOND)
+                return
         self.child.enqueue(now, packet)
         self.take(self.child)
 
@@ -46,7 +48,7 @@ class Model(Queue):
         if head is None or any(bucket.wait(now, head) for bucket in self.buckets):
             return None
         for bucket in self.buckets:
-            bucket.bits -= 8 * head.len
+            bucket.charge(now, head)
         self.head = None
         return head
 

@@ -170,6 +170,10 @@ pub(crate) fn read_arp(frame: &[u8]) -> Option<Arp> {
 }
 
 /// A message of neighbour discovery.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "a message lives for one call, and is not moved in it"
+)]
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
     /// Whose is this address?
@@ -264,7 +268,7 @@ impl Message {
                 let (target, options) = address(rest)?;
                 let solicited = fields[4] & 0x40 != 0;
                 let good =
-                    !target.is_multicast() && !(solicited && packet.destination.is_multicast());
+                    !(target.is_multicast() || solicited && packet.destination.is_multicast());
                 let mac = Options::check(options)?.mac(2);
                 good.then_some(Message::Advertisement {
                     target,

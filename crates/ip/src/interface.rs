@@ -8,28 +8,26 @@
 //! An answer leaves in the buffer of its request, to the MAC address from which the request came: a peer costs one frame
 //! for one frame, whatever addresses it forges, and no request for an address.
 
+mod answers;
 mod autoconfiguration;
+mod link;
 mod transmit;
 
 use crate::address::{InterfaceAddress, is_host};
 use crate::addresses::{Addresses, Own};
 use crate::discovery::{self, Message};
 use crate::fragments::{Fragment, Reassembly};
-use crate::header::{self, ETHERNET, ICMP, ICMPV6, Packet, TCP, UDP, UDP_HEADER};
-use crate::icmp::{self, Error};
+use crate::header::{self, ETHERNET, ICMPV6, Packet};
+use crate::icmp;
 use crate::limit::RateLimit;
-use crate::neighbours::{Heard, Neighbours, State};
-use crate::reset;
+use crate::neighbours::{Neighbours, State};
 use crate::routers::Routers;
 use crate::routes::{Route, Routes};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr};
 use node::{Frame, Out, Port, Time};
-use packet::arp::Operation;
 use packet::ethernet::ethertype;
-use packet::ipv4::protocol;
 
-const ECHO_PORT: u16 = 7;
 const ALL_NODES: IpAddr = IpAddr::V6(Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1));
 
 /// Configuration of an interface.
@@ -236,112 +234,6 @@ impl Interface {
         }
     }
 
-    /// Learns from a frame as [`handle_frame`](Interface::handle_frame) does, and answers nothing: for a second
-    /// interface with the same addresses.
-    pub fn overhear(&mut self, now: Time, frame: &Frame, out: &mut Out) {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
-            return;
-        };
-        if header[0] & 1 == 0 && header[..6] != self.mac {
-            return;
-        }
-        if header[12..14] == ethertype::ARP.to_be_bytes() {
-            if let Some(arp) = discovery::read_arp(frame) {
-                self.hear_arp(now, frame, &arp, out);
-            }
-        } else if let Some(packet) = header::read(frame)
-            && packet.protocol == ICMPV6
-            && header::is_valid(frame, &packet)
-            && let Some(message) = Message::read(frame, &packet)
-        {
-            self.hear(now, &packet, &message, out);
-        }
-    }
-
-    /// Answers a packet that no protocol of the host takes: UDP port 7 sends it back, another port is closed.
-    pub fn unclaimed(&mut self, now: Time, mut frame: Frame, packet: &Packet, out: &mut Out) {
-        let is_v4 = packet.source.is_ipv4();
-        let port = match packet.protocol {
-            UDP => {
-                let datagram = &frame[packet.payload..packet.end];
-                let Some(port) = destination_port(datagram) else {
-                    return self.give_up(frame, out);
-                };
-                if self.udp_echo && port == ECHO_PORT {
-                    return self.echo(frame, packet, out);
-                }
-                Error::Port
-            }
-            TCP if self.refuses && frame[0] & 1 == 0 => {
-                if !reset::write(&mut frame, packet) {
-                    return self.give_up(frame, out);
-                }
-                self.count(|counters| counters.refused += 1);
-                icmp::turn(&mut frame, self.mac);
-                return self.answer(frame, out);
-            }
-            TCP | ICMPV6 => return self.give_up(frame, out),
-            ICMP if is_v4 => return self.give_up(frame, out),
-            // Headers of IPv6 that are not walked, and no payload at all.
-            other if !is_v4 && (is_extension(other) || other == protocol::NONE) => {
-                return self.give_up(frame, out);
-            }
-            _ => Error::Protocol,
-        };
-        if !self.refuses {
-            return self.give_up(frame, out);
-        }
-        self.counters.packets += 1;
-        self.report(now, port, frame, packet, out);
-    }
-
-    /// Sends an error about a packet to its sender, if the rules and the rate limit allow it.
-    pub fn error(&mut self, now: Time, error: Error, frame: Frame, packet: &Packet, out: &mut Out) {
-        self.report(now, error, frame, packet, out);
-    }
-
-    fn report(
-        &mut self,
-        now: Time,
-        error: Error,
-        mut frame: Frame,
-        packet: &Packet,
-        out: &mut Out,
-    ) {
-        let own = self.addresses.contains(packet.destination);
-        let from = match own {
-            true => Some(packet.destination),
-            false => self.source(packet.source),
-        };
-        let written = from.is_some_and(|from| error.write(&mut frame, packet.end, from, self.mac));
-        if !written {
-            self.counters.ignored += 1;
-            return out.done(frame);
-        }
-        if error.is_limited() && !self.limit.allows(now, packet.source) {
-            return out.drop(frame, "rate limit of ICMP errors");
-        }
-        self.counters.refused += 1;
-        self.answer(frame, out);
-    }
-
-    /// RFC 862. Addresses and ports change places, which leaves the checksum right.
-    fn echo(&mut self, mut frame: Frame, packet: &Packet, out: &mut Out) {
-        let datagram = &mut frame[packet.payload..packet.end];
-        // Two echo services would never let go of each other.
-        let from_echo = datagram[..2] == ECHO_PORT.to_be_bytes();
-        let whole = datagram[4..6] == (datagram.len() as u16).to_be_bytes();
-        if from_echo || !whole {
-            return self.give_up(frame, out);
-        }
-        datagram[..4].rotate_left(2);
-        frame.resize(packet.end);
-        icmp::exchange(&mut frame, packet, packet.destination);
-        self.count(|counters| counters.echoes += 1);
-        icmp::turn(&mut frame, self.mac);
-        self.answer(frame, out);
-    }
-
     fn packet(&mut self, now: Time, mut frame: Frame, packet: Packet, out: &mut Out) -> Received {
         let own = self.addresses.contains(packet.destination);
         let to_us = own || (packet.protocol == ICMPV6 && self.is_member(packet.destination));
@@ -389,109 +281,6 @@ impl Interface {
         }
     }
 
-    /// Whether an IPv6 address is that of a group to which the interface belongs.
-    fn is_member(&self, to: IpAddr) -> bool {
-        let mut own = self.addresses.iter();
-        to == ALL_NODES
-            || own.any(|own| match own.network.address {
-                IpAddr::V6(own) => to == IpAddr::V6(discovery::solicited_node(own)),
-                IpAddr::V4(_) => false,
-            })
-    }
-
-    fn arp(&mut self, now: Time, mut frame: Frame, out: &mut Out) -> Received {
-        let Some(arp) = discovery::read_arp(&frame) else {
-            return self.ignore(frame);
-        };
-        self.hear_arp(now, &frame, &arp, out);
-        let asked = arp.operation == Operation::Request;
-        if !asked || !self.addresses.contains(arp.target.into()) {
-            self.give_up(frame, out);
-            return Received::Consumed;
-        }
-        self.count(|counters| counters.arp += 1);
-        discovery::answer_arp(&mut frame, &arp, self.mac);
-        out.send(self.port, frame);
-        Received::Consumed
-    }
-
-    fn hear_arp(&mut self, now: Time, frame: &[u8], arp: &packet::arp::Arp, out: &mut Out) {
-        let sender = IpAddr::V4(arp.sender);
-        let (mac, target) = (arp.sender_mac.0, IpAddr::V4(arp.target));
-        if mac == self.mac {
-            return;
-        }
-        let probes = arp.sender.is_unspecified();
-        let about = if probes { target } else { sender };
-        self.conflict(now, about, !probes, out);
-        if !is_host(sender) || self.addresses.contains(sender) {
-            return;
-        }
-        let heard = match arp.operation {
-            // An announcement.
-            _ if sender == target => Heard::Reply {
-                mac: Some(mac),
-                solicited: false,
-                overrides: true,
-            },
-            _ if !self.addresses.contains(target) => return,
-            Operation::Request => Heard::Request(mac),
-            _ => Heard::Reply {
-                mac: Some(mac),
-                solicited: frame[0] & 1 == 0,
-                overrides: true,
-            },
-        };
-        self.learn(now, sender, heard, out);
-    }
-
-    fn hear(&mut self, now: Time, packet: &Packet, message: &Message, out: &mut Out) {
-        match message {
-            Message::Solicitation { target, mac } => {
-                if packet.source == UNSPECIFIED {
-                    return self.conflict(now, (*target).into(), false, out);
-                }
-                if let Some(mac) = mac.filter(|_| self.addresses.contains((*target).into())) {
-                    self.learn(now, packet.source, Heard::Request(mac), out);
-                }
-            }
-            Message::Advertisement {
-                target,
-                mac,
-                solicited,
-                overrides,
-            } => {
-                let (target, mac) = (IpAddr::V6(*target), *mac);
-                self.conflict(now, target, true, out);
-                let heard = Heard::Reply {
-                    mac,
-                    solicited: *solicited,
-                    overrides: *overrides,
-                };
-                self.learn(now, target, heard, out);
-            }
-            Message::Router(router) => self.hear_router(now, packet.source, router, out),
-            Message::Redirect {
-                target,
-                destination,
-                mac,
-            } => self.redirect(now, packet.source, [*target, *destination], *mac, out),
-        }
-    }
-
-    /// Takes a message about a neighbour; packets that have waited for it leave.
-    fn learn(&mut self, now: Time, who: IpAddr, heard: Heard, out: &mut Out) {
-        // Addresses off the link are a router's, whatever a peer says.
-        let create = self.routes.is_on_link(who);
-        let waiting = self.neighbours.hear(now, who, heard, create, out);
-        let Some((mac, waiting)) = waiting else {
-            return;
-        };
-        for (when, frame) in waiting {
-            self.depart(mac, when, frame, out);
-        }
-    }
-
     /// Puts a fragment for this interface to the others of its packet; gives the frame, or the whole packet.
     fn whole(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
         let fragment = Fragment::read(&frame);
@@ -521,27 +310,3 @@ impl Interface {
 }
 
 const UNSPECIFIED: IpAddr = IpAddr::V6(Ipv6Addr::UNSPECIFIED);
-
-/// The destination port of a datagram whose length is that of its header, or less.
-fn destination_port(datagram: &[u8]) -> Option<u16> {
-    let header = datagram.first_chunk::<UDP_HEADER>()?;
-    let [port, length] = [2, 4].map(|at| u16::from_be_bytes([header[at], header[at + 1]]));
-    let whole = (UDP_HEADER..=datagram.len()).contains(&length.into());
-    whole.then_some(port)
-}
-
-/// Whether a next header of IPv6 is that of an extension header.
-fn is_extension(next: u8) -> bool {
-    matches!(
-        next,
-        protocol::HOP_BY_HOP
-            | protocol::ROUTING
-            | protocol::FRAGMENT
-            | protocol::ESP
-            | protocol::AUTHENTICATION
-            | protocol::DESTINATION
-            | protocol::MOBILITY
-            | protocol::HIP
-            | protocol::SHIM6
-    )
-}

@@ -35,6 +35,9 @@ const MAX_CANDIDATES: usize = 16;
 const NO_ANSWER: &str = "no host answered for this address";
 const FULL: &str = "waits for an address";
 
+/// Packets that wait for a neighbour, with their departure times.
+pub type Waiting = Vec<(When, Frame)>;
+
 /// State of a neighbour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
@@ -85,7 +88,7 @@ struct Neighbour {
     timer: Option<Time>,
     /// Whether something was sent to it since the table last looked for an entry to give up.
     used: bool,
-    waiting: Vec<(When, Frame)>,
+    waiting: Waiting,
 }
 
 /// The neighbours of an interface.
@@ -177,7 +180,7 @@ impl Neighbours {
         heard: Heard,
         create: bool,
         out: &mut Out,
-    ) -> Option<([u8; 6], Vec<(When, Frame)>)> {
+    ) -> Option<([u8; 6], Waiting)> {
         if let (Heard::Request(mac), true, false) = (heard, create, self.all.contains_key(&who)) {
             self.make_room(out);
             let stale = Neighbour {

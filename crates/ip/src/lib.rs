@@ -36,7 +36,7 @@
 //! let received = interface.handle_frame(Time::ZERO, Frame::new(&request), &mut out);
 //! assert!(matches!(received, Received::Consumed));
 //! let reply = out.sends().next().unwrap().frame;
-//! assert_eq!(Arp::parse(&reply[14..]).unwrap().sender, [10, 0, 0, 2]);
+//! assert_eq!(Arp::parse(&reply[14..]).unwrap().sender.octets(), [10, 0, 0, 2]);
 //! ```
 #![no_std]
 #![forbid(unsafe_code)]

@@ -23,6 +23,7 @@ mod hexdump;
 mod hook;
 mod host;
 mod huygens_probe;
+mod interface;
 mod lab_file;
 mod layers;
 mod line;
@@ -76,6 +77,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("hook", hook::target),
     ("host", host::target),
     ("huygens", huygens_probe::target),
+    ("interface", interface::target),
     ("lab", lab_file::target),
     ("layers", layers::target),
     ("line", line::target),

@@ -77,7 +77,7 @@ pub fn target(data: &[u8]) {
             });
             let sent = sent.count();
             // Several go at once only where they were fragments of one packet.
-            let fragments = nodes::fragments::Fragment::read(bytes).is_some();
+            let fragments = ip::fragments::Fragment::read(bytes).is_some();
             assert!(sent <= ports && (dropped == 0 || sent == 0));
             assert!(dropped <= 1 || fragments);
         }

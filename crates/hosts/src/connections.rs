@@ -7,11 +7,11 @@ pub(crate) use crate::endpoint::Sender;
 pub use crate::endpoint::{Congestion, SocketOptions};
 
 use crate::endpoint::{Egress, Endpoint, Stack};
-use crate::ip::Packet;
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use ip::header::Packet;
 use node::{Frame, Out, Time};
 
 /// Maximum number of simultaneous connections of a host.

@@ -19,9 +19,9 @@ mod timestamps;
 
 pub(crate) use sender::Sender;
 
-use crate::address::is_unicast;
-use crate::ip;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use ip::address::is_unicast;
+use ip::{header, reset};
 use node::random::Random;
 use node::{Flow, Frame, Out, Time, When};
 use receiver::Receiver;
@@ -119,14 +119,13 @@ impl Stack {
         egress: &mut dyn Egress,
         out: &mut Out,
     ) {
-        let Some(packet) = ip::read(frame).filter(|packet| is_unicast(packet.source)) else {
+        let Some(packet) = header::read(frame).filter(|packet| is_unicast(packet.source)) else {
             return;
         };
-        let segment = Segment::read(&frame[packet.payload..packet.end]);
-        let (own, remote) = (packet.destination, packet.source);
-        let reset = segment.and_then(|segment| segment::reset_for(&segment, own, remote, out));
-        if let Some(reset) = reset {
-            egress.send(now, remote, When::Now, reset, out);
+        let mut answer = out.pool().take_with(frame);
+        match reset::write(&mut answer, &packet) {
+            true => egress.send(now, packet.source, When::Now, answer, out),
+            false => out.done(answer),
         }
     }
 }
@@ -174,7 +173,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// An end that is neither open nor waits, for a far end with an address of the version of `remote`.
     pub(crate) fn new(mtu: usize, remote: IpAddr, options: SocketOptions) -> Endpoint {
-        let mss = mtu - ip::header(remote) - HEADER;
+        let mss = mtu - header::length(remote) - HEADER;
         let nobody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Endpoint {
             state: State::Closed,
@@ -255,7 +254,7 @@ impl Endpoint {
         stack: &mut Stack,
         now: Time,
         frame: &[u8],
-        packet: &ip::Packet,
+        packet: &header::Packet,
         egress: &mut dyn Egress,
         out: &mut Out,
     ) -> Result<(), &'static str> {
@@ -299,7 +298,7 @@ impl Endpoint {
     /// A router says that packets of at most `mtu` bytes pass, and not the one with this sequence number. `false` when it had none such.
     pub fn too_big(&mut self, sequence: u32, mtu: usize, remote: IpAddr) -> bool {
         let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
-        let most = mtu.saturating_sub(ip::header(remote) + HEADER + options);
+        let most = mtu.saturating_sub(header::length(remote) + HEADER + options);
         most > 0 && self.sender.too_big(sequence, most)
     }
 
@@ -501,9 +500,9 @@ impl Endpoint {
 
 /// What the clock of a segment's sender shows by its timestamp; `None` without one, and for what is no segment.
 pub fn timestamp(frame: &Frame) -> Option<u32> {
-    let packet = ip::read(frame)?;
+    let packet = header::read(frame)?;
     let segment = &frame[packet.payload..packet.end];
-    let is_segment = packet.protocol == ip::TCP && segment.len() >= HEADER;
+    let is_segment = packet.protocol == header::TCP && segment.len() >= HEADER;
     is_segment.then(|| timestamps::shown(segment))?
 }
 

@@ -5,18 +5,16 @@
 //!   `gateway`, none: who takes what is not for the link; `mac`: left out, it is made from the first address;
 //!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
 //!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`].
-//! - **Counters:** those of the [host that only answers](nodes::host), and, with programs, `connections`: opened or taken;
+//! - **Counters:** those of the [host that only answers](ip::host), and, with programs, `connections`: opened or taken;
 //!   `bad_checksums`; `open`: connections at the end.
 //! - **Drops:** those of the host that only answers; `wrong checksum`; `old segment`: its timestamp says that others have come since it left (PAWS).
 //!
 //! Answers ARP, neighbour discovery and ping as the host without programs does, and says that ports are closed, by the same code.
-//! Packets longer than the MTU leave in [fragments](nodes::fragments). UDP
+//! Packets longer than the MTU leave in [fragments](ip::fragments). UDP
 //! and ICMP of programs are sent by their own clock, exact to the picosecond.
 
 use crate::address::InterfaceAddress;
 use crate::connections::{Connections, Delivery, Id};
-use crate::ip::{self, ETHERNET, Packet};
-use crate::neighbours::Neighbours;
 use crate::net::{Context, Net};
 use crate::program::{self, Binding, Program, Programs};
 use alloc::boxed::Box;
@@ -24,18 +22,19 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use ip::header::{self, Packet};
+use ip::icmp::{self, Report};
+use ip::routes::Route;
+use ip::{Interface, Received};
 use node::ConfigError;
 use node::random::Random;
 use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
-use nodes::fragments::{Fragment, Reassembly};
-use nodes::host::Host as Plain;
 use packet::segment::Segment;
 
 /// Maximum number of addresses of a host.
 pub const MAX_ADDRESSES: usize = 8;
 /// Maximum number of programs of a host.
 pub const MAX_PROGRAMS: usize = 1024;
-pub(crate) const ARP: [u8; 2] = [8, 6];
 
 /// Configuration of a host.
 #[derive(Clone, Debug)]
@@ -103,12 +102,8 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
     }
     programs.iter().try_for_each(program::Config::check)?;
     if programs.is_empty() {
-        // Who only answers does so for one address of each version.
-        let first = |v4: bool| {
-            let mut addresses = networks.iter().map(|network| network.address);
-            addresses.find(|address| address.is_ipv4() == v4)
-        };
-        return Ok(Box::new(plain(mac, &config, first(true), first(false))));
+        let interface = interface(&config, networks, mac, 0);
+        return Ok(Box::new(ip::host::Host::from(interface)));
     }
     let mut random = Random::new(seed);
     let own = random.bits();
@@ -154,7 +149,7 @@ pub(crate) fn check(
         .mac
         .map(|mac| mac.0)
         .or(networks.first().map(|network| network.mac()));
-    let mac = mac.unwrap_or(nodes::host::Config::default().mac.0);
+    let mac = mac.unwrap_or(ip::Config::default().mac);
     if mac[0] & 1 == 1 {
         return Err(ConfigError::new(
             "mac",
@@ -164,22 +159,25 @@ pub(crate) fn check(
     Ok((networks, mac))
 }
 
-fn plain(mac: [u8; 6], config: &Config, v4: Option<IpAddr>, v6: Option<IpAddr>) -> Plain {
-    let ipv4 = match v4 {
-        Some(IpAddr::V4(address)) => Some(address),
-        _ => None,
-    };
-    let ipv6 = match v6 {
-        Some(IpAddr::V6(address)) => Some(address),
-        _ => None,
-    };
-    Plain::new(nodes::host::Config {
-        mac: packet::ethernet::Mac(mac),
-        ipv4,
-        ipv6,
-        udp_echo: config.udp_echo,
+/// The interface of a host.
+pub(crate) fn interface(
+    config: &Config,
+    networks: Vec<InterfaceAddress>,
+    mac: [u8; 6],
+    seed: u64,
+) -> Interface {
+    Interface::new(ip::Config {
+        mac,
+        addresses: networks,
+        routes: config
+            .gateway
+            .iter()
+            .map(|gateway| Route::default_via(*gateway))
+            .collect(),
         mtu: config.mtu,
-        refuses: true,
+        udp_echo: config.udp_echo,
+        seed,
+        ..ip::Config::default()
     })
 }
 
@@ -187,9 +185,6 @@ fn plain(mac: [u8; 6], config: &Config, v4: Option<IpAddr>, v6: Option<IpAddr>) 
 pub struct Host {
     net: Net,
     programs: Vec<Box<dyn Program>>,
-    reassembly: Reassembly,
-    reassembled: u64,
-    bad_checksums: u64,
     refused: u64,
     accepted: u64,
 }
@@ -202,7 +197,6 @@ impl Host {
         programs: Vec<Box<dyn Program>>,
         seed: u64,
     ) -> Result<Host, ConfigError> {
-        let addresses: Vec<IpAddr> = networks.iter().map(|network| network.address).collect();
         let mut connections = Connections::new(config.mtu, seed);
         connections.windows = config.windows;
         connections.clock = config.timestamps.then_some((seed >> 32) as u32);
@@ -219,31 +213,14 @@ impl Host {
                 }
             }
         }
-        let versions = |v4: bool| {
-            let own = addresses.iter().copied();
-            own.filter(move |address| address.is_ipv4() == v4)
-        };
-        let pairs = versions(true).count().max(versions(false).count());
-        let answers = (0..pairs).map(|index| {
-            let (v4, v6) = (versions(true).nth(index), versions(false).nth(index));
-            plain(mac, config, v4, v6)
-        });
         Ok(Host {
             net: Net {
-                mac,
-                answers: answers.collect(),
-                addresses,
-                mtu: config.mtu,
-                neighbours: Neighbours::new(mac, networks, config.gateway.clone()),
+                interface: interface(config, networks, mac, seed),
                 connections,
                 udp,
                 opened: 0,
-                identification: seed as u32,
             },
-            reassembly: Reassembly::default(),
-            reassembled: 0,
             programs,
-            bad_checksums: 0,
             refused: 0,
             accepted: 0,
         })
@@ -287,7 +264,7 @@ impl Host {
         let net = &mut self.net;
         let came = net
             .connections
-            .segment(now, &frame, packet, &mut net.neighbours, out);
+            .segment(now, &frame, packet, &mut net.interface, out);
         match came {
             Delivery::Dropped(reason) => return out.drop(frame, reason),
             Delivery::Refused => self.refused += 1,
@@ -302,7 +279,7 @@ impl Host {
     /// A datagram for a program; `false` when nobody wants it.
     fn datagram(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
         let datagram = &frame[packet.payload..packet.end];
-        let Some(header) = datagram.first_chunk::<{ ip::UDP_HEADER }>() else {
+        let Some(header) = datagram.first_chunk::<{ header::UDP_HEADER }>() else {
             return false;
         };
         let [from, to, length] =
@@ -310,7 +287,7 @@ impl Host {
         let Some(&owner) = self.net.udp.get(&to) else {
             return false;
         };
-        let Some(payload) = datagram.get(ip::UDP_HEADER..length.into()) else {
+        let Some(payload) = datagram.get(header::UDP_HEADER..length.into()) else {
             return false;
         };
         let from = SocketAddr::new(packet.source, from);
@@ -321,7 +298,7 @@ impl Host {
 
     /// An answer to a ping; `false` when it is something else.
     fn echo(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
-        let Some((identification, sequence)) = ip::echo_reply(frame, packet) else {
+        let Some((identification, sequence)) = icmp::echo_reply(frame, packet) else {
             return false;
         };
         if let Some(program) = self.programs.get_mut(usize::from(identification)) {
@@ -334,7 +311,8 @@ impl Host {
 
     /// An error that says that a datagram of a program met a closed port (RFC 792, RFC 4443).
     fn unreachable(&mut self, frame: &Frame, packet: &Packet) -> bool {
-        let Some((port, to)) = ip::port_unreachable(frame, packet) else {
+        let report = Report::read(frame, packet);
+        let Some((port, to)) = report.and_then(|report| report.port_unreachable()) else {
             return false;
         };
         for program in &mut self.programs {
@@ -343,86 +321,20 @@ impl Host {
         true
     }
 
-    /// Puts a fragment for this host to the others of its packet; gives the frame, or the whole packet.
-    fn whole(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
-        let fragment = Fragment::read(&frame);
-        let Some(fragment) = fragment.filter(|one| self.is_for_us(one.destination())) else {
-            return Some(frame);
-        };
-        let whole = self.reassembly.take(now, fragment, frame, out)?;
-        self.reassembled += 1;
-        Some(whole)
-    }
-
-    fn is_for_us(&self, to: IpAddr) -> bool {
-        self.net.addresses.contains(&to)
-    }
-
-    /// Gives a frame to the part that answers for the address it is for.
-    fn answer(&mut self, to: Option<IpAddr>, frame: Frame, out: &mut Out) {
-        let own = &self.net.addresses;
-        let place = to.and_then(|to| {
-            let mut same = own
-                .iter()
-                .filter(|address| address.is_ipv4() == to.is_ipv4());
-            same.position(|address| *address == to)
-        });
-        let answers = &mut self.net.answers;
-        match answers.get_mut(place.unwrap_or(0)) {
-            Some(plain) => plain.frame(frame, out),
-            None => out.done(frame),
-        }
-    }
-
     fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
-            return out.done(frame);
+        let (frame, packet) = match self.net.interface.handle_frame(now, frame, out) {
+            Received::Packet(frame, packet) => (frame, packet),
+            Received::Other(frame) => return out.done(frame),
+            Received::Consumed => return,
         };
-        // A group's, or this host's.
-        if header[0] & 1 == 0 && header[..6] != self.net.mac {
-            return self.answer(None, frame, out);
-        }
-        if header[12..14] == ARP {
-            self.net.neighbours.hear_arp(&frame, out);
-            let target = frame
-                .get(38..42)
-                .and_then(|target| <[u8; 4]>::try_from(target).ok());
-            return self.answer(target.map(IpAddr::from), frame, out);
-        }
-        let Some(frame) = self.whole(now, frame, out) else {
-            return;
-        };
-        let Some(packet) = ip::read(&frame) else {
-            return self.answer(None, frame, out);
-        };
-        if packet.protocol == ip::ICMPV6 && !self.is_for_us(packet.destination) {
-            // A solicitation is for the group of all whose addresses end alike.
-            self.net.neighbours.hear_icmpv6(&frame, out);
-            let target = frame
-                .get(62..78)
-                .and_then(|target| <[u8; 16]>::try_from(target).ok());
-            return self.answer(target.map(IpAddr::from), frame, out);
-        }
-        if !self.is_for_us(packet.destination) {
-            return self.answer(None, frame, out);
-        }
-        if !ip::is_valid(&frame, &packet) {
-            self.bad_checksums += 1;
-            return out.drop(frame, "wrong checksum");
-        }
         let taken = match packet.protocol {
-            ip::TCP => return self.segment(now, frame, &packet, out),
-            ip::UDP => self.datagram(now, &frame, &packet, out),
-            ip::ICMP => self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet),
-            ip::ICMPV6 => {
-                self.net.neighbours.hear_icmpv6(&frame, out);
-                self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet)
-            }
-            _ => false,
+            header::TCP => return self.segment(now, frame, &packet, out),
+            header::UDP => self.datagram(now, &frame, &packet, out),
+            _ => self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet),
         };
         match taken {
             true => out.done(frame),
-            false => self.answer(Some(packet.destination), frame, out),
+            false => self.net.interface.unclaimed(now, frame, &packet, out),
         }
     }
 }
@@ -439,13 +351,7 @@ impl Node for Host {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.net.neighbours.wake(now, out);
-        let mac = packet::ethernet::Mac(self.net.mac);
-        self.reassembly.wake(now, out, |first, out| {
-            if let Some(error) = nodes::host::late(first, mac, out) {
-                out.send(Port(0), error);
-            }
-        });
+        self.net.interface.poll_transmit(now, out);
         while let Some(id) = self.net.connections.due(now) {
             self.net.drive(now, id, out);
             self.attend(now, id, false, out);
@@ -460,30 +366,19 @@ impl Node for Host {
     fn next_wake(&self) -> Option<Time> {
         let programs = self.programs.iter().filter_map(|program| program.next());
         let stack = self.net.connections.next();
-        let link = self.net.neighbours.next();
-        let fragments = self.reassembly.next_wake();
-        programs.chain(stack).chain(link).chain(fragments).min()
+        let link = self.net.interface.poll_timeout();
+        programs.chain(stack).chain(link).min()
     }
 
     fn statistics(&self) -> Statistics {
-        let mut all = Statistics::default();
-        for plain in &self.net.answers {
-            for (name, value) in plain.statistics().counters {
-                match all.counters.iter_mut().find(|sum| sum.0 == name) {
-                    Some(sum) => sum.1 += value,
-                    None => all.counters.push((name, value)),
-                }
-            }
-        }
+        let mut all = ip::host::statistics(&self.net.interface);
         for (name, value) in &mut all.counters {
-            match &name[..] {
-                "refused" => *value += self.refused,
-                "reassembled" => *value += self.reassembled,
-                _ => {}
+            if name == "refused" {
+                *value += self.refused;
             }
         }
         all.counter("connections", self.net.opened + self.accepted);
-        all.counter("bad_checksums", self.bad_checksums);
+        all.counter("bad_checksums", self.net.interface.counters().bad_checksums);
         all.counter("open", self.net.connections.count() as u64);
         for program in &self.programs {
             program.flows(&self.net, &mut |flow| all.flows.push(flow));

@@ -13,8 +13,6 @@ mod connections;
 pub mod control;
 pub mod endpoint;
 pub mod host;
-mod ip;
-mod neighbours;
 mod net;
 pub mod pinger;
 pub mod program;

@@ -1,29 +1,26 @@
-//! What programs use of a host: addresses, neighbours, connections.
+//! What programs use of a host: its interface and its connections.
 
 use crate::connections::{Connections, Id, Sender, SocketOptions};
 use crate::endpoint::{Egress, Endpoint};
-use crate::ip::{self, ETHERNET};
-use crate::neighbours::Neighbours;
 use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use ip::header::{self, ETHERNET};
+use ip::{Interface, icmp};
 use node::{Frame, Out, Time, When};
-use nodes::host::Host as Plain;
 
 /// What programs use of a host.
 pub(crate) struct Net {
-    pub mac: [u8; 6],
-    pub addresses: Vec<IpAddr>,
-    pub mtu: usize,
-    pub neighbours: Neighbours,
+    pub interface: Interface,
     pub connections: Connections,
     /// Which program has which UDP port.
     pub udp: BTreeMap<u16, usize>,
-    /// Answers for each pair of addresses.
-    pub answers: Vec<Plain>,
     pub opened: u64,
-    /// Of the last packet in fragments.
-    pub identification: u32,
+}
+
+impl Egress for Interface {
+    fn send(&mut self, now: Time, to: IpAddr, when: When, frame: Frame, out: &mut Out) {
+        Interface::send(self, now, to, when, frame, out);
+    }
 }
 
 /// A program's view of its host during one call.
@@ -37,14 +34,14 @@ pub(crate) struct Context<'a> {
 
 impl Net {
     pub fn drive(&mut self, now: Time, id: Id, out: &mut Out) {
-        self.connections.drive(now, id, &mut self.neighbours, out);
+        self.connections.drive(now, id, &mut self.interface, out);
     }
 }
 
 impl Context<'_> {
     /// Opens a connection; `None` when there is no way, or no room.
     pub fn connect(&mut self, to: SocketAddr, options: SocketOptions) -> Option<Id> {
-        let from = self.net.neighbours.source(to.ip())?;
+        let from = self.net.interface.source(to.ip())?;
         let id = self.net.connections.connect(self.me, from, to, options)?;
         self.net.opened += 1;
         self.drive(id);
@@ -80,25 +77,7 @@ impl Context<'_> {
 
     /// The own address towards somebody.
     pub fn source(&self, to: IpAddr) -> Option<IpAddr> {
-        self.net.neighbours.source(to)
-    }
-
-    /// Sends a packet at that time, in fragments if it is longer than the MTU: the first at its time, the others right
-    /// behind it.
-    fn depart(&mut self, to: IpAddr, when: When, frame: Frame) {
-        let now = self.now;
-        let Net {
-            neighbours,
-            identification,
-            mtu,
-            ..
-        } = &mut *self.net;
-        *identification = identification.wrapping_add(1);
-        let mut when = when;
-        nodes::fragments::cut(frame, *mtu, *identification, self.out, |frame, out| {
-            let when = core::mem::replace(&mut when, When::Now);
-            neighbours.send(now, to, when, frame, out);
-        });
+        self.net.interface.source(to)
     }
 
     /// Sends a datagram whose payload, of so many bytes of zero, `fill` fills; `false` when there is no way or it
@@ -114,16 +93,18 @@ impl Context<'_> {
         let Some(from) = self.source(to.ip()) else {
             return false;
         };
-        let headers = ip::header(from) + ip::UDP_HEADER;
-        if ip::UDP_HEADER + length > ip::most(from) {
+        let headers = header::length(from) + header::UDP_HEADER;
+        if header::UDP_HEADER + length > header::max_payload(from) {
             return false;
         }
         let mut frame = self.out.frame();
         frame.resize(ETHERNET + headers + length);
         fill(&mut frame[ETHERNET + headers..]);
-        ip::write_header(&mut frame, from, to.ip(), ip::UDP);
-        ip::write_udp(&mut frame, (from, port), (to.ip(), to.port()));
-        self.depart(to.ip(), when, frame);
+        header::write(&mut frame, from, to.ip(), header::UDP);
+        header::write_udp(&mut frame, (from, port), (to.ip(), to.port()));
+        self.net
+            .interface
+            .send_any(self.now, to.ip(), when, frame, self.out);
         true
     }
 
@@ -132,12 +113,15 @@ impl Context<'_> {
         let Some(from) = self.source(to) else {
             return false;
         };
-        if ip::ECHO_HEADER + size > ip::most(from) {
+        if header::ECHO_HEADER + size > header::max_payload(from) {
             return false;
         }
         let mut frame = self.out.frame();
-        ip::write_echo(&mut frame, from, to, (self.me as u16, sequence), size);
-        self.depart(to, When::At(self.now), frame);
+        icmp::write_echo(&mut frame, from, to, (self.me as u16, sequence), size);
+        let when = When::At(self.now);
+        self.net
+            .interface
+            .send_any(self.now, to, when, frame, self.out);
         true
     }
 }

@@ -3,13 +3,11 @@
 //! As long as it is asked nothing, the host does to the last bit what it does alone. Its echo requests are those of the program
 //! [`ping`](crate::program::ping); whom it does not know on the link yet it asks for first, and that is part of the round trip.
 
-use crate::endpoint::Egress;
-use crate::host::{ARP, Config, check};
-use crate::ip::{self, ETHERNET};
-use crate::neighbours::Neighbours;
+use crate::host::{Config, check, interface};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use ip::{Interface, header, icmp};
 use node::ConfigError;
 use node::event::Event;
 use node::outcome::Table;
@@ -33,8 +31,7 @@ pub trait Questions: Send {
 /// A host, and what it is asked.
 pub struct Pinger {
     host: Box<dyn Node>,
-    mac: [u8; 6],
-    neighbours: Neighbours,
+    interface: Interface,
     questions: Box<dyn Questions>,
     /// What is for the host among the frames at hand.
     others: Vec<Frame>,
@@ -53,8 +50,7 @@ impl Pinger {
         let (networks, mac) = check(config, false)?;
         Ok(Pinger {
             host,
-            mac,
-            neighbours: Neighbours::new(mac, networks, config.gateway.clone()),
+            interface: interface(config, networks, mac, 0),
             questions,
             others: Vec::new(),
         })
@@ -64,37 +60,32 @@ impl Pinger {
     fn ask(&mut self, now: Time, out: &mut Out) {
         while let Some((to, number)) = self.questions.next() {
             // Who was silent before is asked for anew.
-            self.neighbours.give_up(out);
-            let Some(from) = self.neighbours.source(to) else {
+            self.interface.give_up_waiting(out);
+            let Some(from) = self.interface.source(to) else {
                 self.questions.no_route(number);
                 continue;
             };
             let mut frame = out.frame();
-            ip::write_echo(&mut frame, from, to, (IDENTIFIER, number), SIZE);
-            self.neighbours.send(now, to, When::Now, frame, out);
+            icmp::write_echo(&mut frame, from, to, (IDENTIFIER, number), SIZE);
+            self.interface.send(now, to, When::Now, frame, out);
         }
     }
 
     /// Whether a frame is the answer to a question; what it tells of neighbours is heard in any case.
-    fn hear(&mut self, frame: &Frame, out: &mut Out) -> bool {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
+    fn hear(&mut self, now: Time, frame: &Frame, out: &mut Out) -> bool {
+        let own = self.interface.mac();
+        if frame
+            .first()
+            .is_none_or(|first| first & 1 == 0 && !frame.starts_with(&own))
+        {
+            return false;
+        }
+        self.interface.overhear(now, frame, out);
+        let Some(packet) = header::read(frame) else {
             return false;
         };
-        if header[0] & 1 == 0 && header[..6] != self.mac {
-            return false;
-        }
-        if header[12..14] == ARP {
-            self.neighbours.hear_arp(frame, out);
-            return false;
-        }
-        let Some(packet) = ip::read(frame) else {
-            return false;
-        };
-        if packet.protocol == ip::ICMPV6 {
-            self.neighbours.hear_icmpv6(frame, out);
-        }
-        match ip::echo_reply(frame, &packet) {
-            Some((IDENTIFIER, number)) if ip::is_valid(frame, &packet) => {
+        match icmp::echo_reply(frame, &packet) {
+            Some((IDENTIFIER, number)) if header::is_valid(frame, &packet) => {
                 self.questions.answered(frame.arrived(), number);
                 true
             }
@@ -110,7 +101,7 @@ impl Node for Pinger {
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
         for frame in frames.drain(..) {
-            match self.hear(&frame, out) {
+            match self.hear(now, &frame, out) {
                 true => out.done(frame),
                 false => self.others.push(frame),
             }
@@ -120,12 +111,12 @@ impl Node for Pinger {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.ask(now, out);
-        self.neighbours.wake(now, out);
+        self.interface.poll_transmit(now, out);
         self.host.wake(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let times = [self.host.next_wake(), self.neighbours.next()];
+        let times = [self.host.next_wake(), self.interface.poll_timeout()];
         times.into_iter().flatten().min()
     }
 

@@ -31,12 +31,12 @@ pub use crate::connections::Congestion;
 
 use crate::connections::{Id, SocketOptions};
 use crate::endpoint::Endpoint;
-use crate::ip;
 use crate::net::{Context, Net};
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
+use ip::header;
 use node::ConfigError;
 use node::{Flow, Time};
 use packet::segment::Segment;
@@ -83,11 +83,11 @@ impl Config {
     /// The error, if no packet can hold the data that it sends.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         let (run, to, size, header) = match self {
-            Config::Udp(config) => ("udp", config.to.address, config.size, ip::UDP_HEADER),
-            Config::Ping(config) => ("ping", config.to.address, config.size, ip::ECHO_HEADER),
+            Config::Udp(config) => ("udp", config.to.address, config.size, header::UDP_HEADER),
+            Config::Ping(config) => ("ping", config.to.address, config.size, header::ECHO_HEADER),
             _ => return Ok(()),
         };
-        let most = ip::most(to) - header;
+        let most = header::max_payload(to) - header;
         if size <= most {
             return Ok(());
         }

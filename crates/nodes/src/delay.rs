@@ -23,7 +23,6 @@
 mod lag;
 mod line;
 mod loss;
-mod mark;
 pub mod spec;
 pub mod trace;
 

@@ -20,12 +20,11 @@
 //! | [`vlan`] | tags, untags, translates | 2 |
 //! | [`sink`] | counts frames and takes them in | n |
 //! | [`echo`] | sends frames back with their addresses swapped | n |
-//! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo | 1 |
+//! | [`host`] | answers ARP, neighbour discovery, ping and UDP echo: one [`ip::Interface`] | 1 |
 //! | [`ptp`] | an ordinary, boundary or transparent clock of the Precision Time Protocol | 1, or n |
 //! | [`ntp`] | a client or server of the Network Time Protocol | 1, or 2 in line |
 //! | [`huygens`] | a client or server of coded probes | 1, or 2 in line |
 //! | [`ping`] | asks a host and measures the round trip | 1 |
-//! | [`fragments`] | IP packets cut, and put together: for nodes that are hosts | none |
 //!
 //! With the feature `serde` every `Config` reads from a file: times, rates and addresses are texts
 //! (`"1 s"`, `"10 Gb/s"`, `"02:00:00:00:00:01"`), what is left out has its default, and an unknown
@@ -57,20 +56,19 @@ pub mod dtp;
 pub mod echo;
 mod endpoint;
 pub mod filter;
-pub mod fragments;
 pub mod generator;
 #[cfg(any(feature = "serde", test))]
 mod hex;
-pub mod host;
 pub mod huygens;
 pub mod meter;
 pub mod mirror;
 pub mod ntp;
 pub mod ping;
 pub mod ptp;
-mod refusal;
 pub mod sink;
 pub mod switch;
 pub mod train;
 pub mod vlan;
 mod wire;
+
+pub use ip::host;

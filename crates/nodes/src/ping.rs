@@ -23,11 +23,11 @@ mod statistics;
 
 pub use statistics::Statistics;
 
-use crate::fragments::{self, Fragment, Reassembly};
-use crate::host::{self, Host};
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 use core::net::IpAddr;
+use ip::fragments::{self, Fragment, Reassembly};
+use ip::{Interface, Received};
 use message::{Messages, Reply};
 use node::ConfigError;
 use node::{Frame, Node, Out, Port, Properties, Time};
@@ -166,7 +166,7 @@ enum Stage {
 pub struct Ping {
     config: Config,
     messages: Messages,
-    host: Option<Host>,
+    interface: Option<Interface>,
     next_hop: Option<[u8; 6]>,
     stage: Stage,
     sent: u64,
@@ -185,25 +185,21 @@ impl Ping {
     /// For addresses of two versions, or a size that does not fit into a packet.
     pub fn new(config: Config) -> Result<Ping, ConfigError> {
         let messages = Messages::new(&config)?;
-        let host = config.answers.then(|| {
-            let (ipv4, ipv6) = match config.source {
-                IpAddr::V4(address) => (Some(address), None),
-                IpAddr::V6(address) => (None, Some(address)),
-            };
-            Host::new(host::Config {
-                mac: config.mac,
-                ipv4,
-                ipv6,
+        let interface = config.answers.then(|| {
+            Interface::new(ip::Config {
+                mac: config.mac.0,
+                addresses: [config.source.into()].into(),
                 udp_echo: false,
                 mtu: config.mtu,
                 // The machine may have the address too, with ports of its own.
                 refuses: false,
+                ..ip::Config::default()
             })
         });
         let resolves = config.method == Method::Echo && config.destination.is_none();
         Ok(Ping {
             messages,
-            host,
+            interface,
             next_hop: config.destination.map(|mac| mac.0),
             stage: match resolves {
                 true => Stage::Resolve(config.start, 0),
@@ -367,8 +363,11 @@ impl Ping {
             }
             Reply::Unreachable => self.unreachable += 1,
             _ => {
-                if let Some(host) = &mut self.host {
-                    host.frame(frame, out);
+                if let Some(interface) = &mut self.interface {
+                    match interface.handle_frame(now, frame, out) {
+                        Received::Packet(frame, _) | Received::Other(frame) => out.done(frame),
+                        Received::Consumed => {}
+                    }
                     return;
                 }
             }

@@ -1,9 +1,9 @@
 //! Packets in fragments: cut, mixed up, doubled, overlapping, lost.
 
 use crate::hand::{Hand, mac};
+use ip::fragments::{self, Fragment, MAX_BYTES, Reassembly};
 use node::random::Random;
 use node::{Frame, Node, Out, Time};
-use nodes::fragments::{self, Fragment, MAX_BYTES, Reassembly};
 use nodes::host::{Config, Host};
 use packet::ethernet::{Ethernet, Mac, ethertype};
 use packet::icmp::{Icmp, IcmpView};

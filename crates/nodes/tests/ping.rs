@@ -170,7 +170,7 @@ fn a_measured_departure_counts_instead_of_the_one_asked_for() {
     ping.wake(Time::from_us(1), &mut out);
     let request = out.sends().next().unwrap().frame;
     ping.departed(Time::from_us(4));
-    host.frame(request, &mut out);
+    host.frames(Time::ZERO, Port(0), &mut vec![request], &mut out);
     let mut answer = out.sends().next().unwrap().frame;
     answer.set_arrived(Time::from_us(9));
     ping.frames(Time::from_us(9), Port(0), &mut vec![answer], &mut out);
@@ -203,7 +203,12 @@ fn an_answer_that_is_heard_late_is_not_for_a_request_that_left_after_it_came() {
         requests.extend(out.sends().map(|departure| (at, departure.frame.to_vec())));
     }
     for (left, request) in &requests {
-        host.frame(Frame::new(request), &mut out);
+        host.frames(
+            Time::ZERO,
+            Port(0),
+            &mut vec![Frame::new(request)],
+            &mut out,
+        );
         let answers: Vec<_> = out.sends().map(|sent| sent.frame.to_vec()).collect();
         let mut answer = Frame::new(&answers[0]);
         answer.set_arrived(*left + WAY + WAY);
@@ -233,7 +238,12 @@ fn answers_without_a_number_that_take_longer_than_the_interval_are_all_counted_a
         requests.extend(out.sends().map(|departure| departure.frame.to_vec()));
     }
     for (request, later) in [(&requests[0], 1), (&requests[1], 2), (&requests[1], 3)] {
-        host.frame(Frame::new(request), &mut out);
+        host.frames(
+            Time::ZERO,
+            Port(0),
+            &mut vec![Frame::new(request)],
+            &mut out,
+        );
         let answers: Vec<_> = out.sends().map(|sent| sent.frame.to_vec()).collect();
         let now = last + Time::from_us(later);
         let mut answer = Frame::new(&answers[0]);

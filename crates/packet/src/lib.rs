@@ -77,6 +77,7 @@ pub mod describe;
 pub mod dhcp;
 pub mod dissect;
 pub mod dns;
+pub mod ecn;
 pub mod ethernet;
 mod field;
 pub mod flow;

@@ -66,7 +66,6 @@ pub mod fq_codel;
 pub mod htb;
 mod ledger;
 mod lists;
-mod mark;
 mod names;
 pub mod packet;
 pub mod pie;
@@ -79,7 +78,6 @@ mod tokens;
 pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
 pub use ledger::Counters;
-pub use mark::mark;
 pub use packet::{Ecn, Facts, Packet};
 
 use alloc::boxed::Box;

@@ -4,9 +4,9 @@ use crate::Config;
 
 impl Config {
     /// Names of all disciplines.
-    pub const NAMES: [&'static str; 11] = [
-        "fifo", "prio", "drr", "tbf", "policer", "red", "codel", "fq_codel", "pie", "dualpi2",
-        "cake",
+    pub const NAMES: [&'static str; 12] = [
+        "fifo", "prio", "drr", "tbf", "htb", "policer", "red", "codel", "fq_codel", "pie",
+        "dualpi2", "cake",
     ];
 
     /// Name of the discipline, as `kind` has it in a file.
@@ -16,6 +16,7 @@ impl Config {
             Config::Prio(_) => "prio",
             Config::Drr(_) => "drr",
             Config::Tbf(_) => "tbf",
+            Config::Htb(_) => "htb",
             Config::Policer(_) => "policer",
             Config::Red(_) => "red",
             Config::Codel(_) => "codel",

@@ -132,7 +132,7 @@ impl Egress {
                 Verdict::Marked => {
                     self.counters.marked += 1;
                     if let Some(Some((frame, _))) = self.held.get_mut(handle as usize) {
-                        queue::mark(frame);
+                        packet::ecn::mark(frame);
                     }
                 }
                 Verdict::Dropped => {

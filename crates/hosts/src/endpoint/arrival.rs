@@ -2,9 +2,9 @@
 
 use super::segment::{ACK, FIN, HEADER, RST, SYN, Segment};
 use super::{ANSWERS, BROKEN, Egress, Endpoint, Stack, State, USUAL_SEGMENT, timestamps};
-use crate::address::is_unicast;
-use crate::ip;
 use core::net::SocketAddr;
+use ip::address::is_unicast;
+use ip::header;
 use node::{Frame, Out, Time};
 
 impl Endpoint {
@@ -20,9 +20,9 @@ impl Endpoint {
         egress: &mut dyn Egress,
         out: &mut Out,
     ) -> Result<(), &'static str> {
-        let packet = ip::read(frame).filter(|packet| {
+        let packet = header::read(frame).filter(|packet| {
             let room = packet.end >= packet.payload + HEADER;
-            packet.protocol == ip::TCP && room && ip::is_valid(frame, packet)
+            packet.protocol == header::TCP && room && header::is_valid(frame, packet)
         });
         let packet = packet.ok_or(BROKEN)?;
         self.take(stack, now, frame, &packet, egress, out)

@@ -1,7 +1,7 @@
 //! Segments as they are read from frames and written into them.
 
-use crate::ip::{self, ETHERNET};
 use core::net::{IpAddr, SocketAddr};
+use ip::header::{self, ETHERNET};
 use node::{Frame, Out};
 pub(super) use packet::tcp::flag::{ACK, FIN, PSH, RST, SYN};
 use packet::tcp::{TcpOption, TcpView};
@@ -124,10 +124,10 @@ impl Header {
     /// still to be filled in, and the checksum by [`fill_checksum`].
     pub fn frame(&self, data: usize, out: &mut Out) -> (Frame, usize) {
         let mut frame = out.frame();
-        let begins = ETHERNET + ip::header(self.remote.ip());
+        let begins = ETHERNET + header::length(self.remote.ip());
         let header = HEADER + self.options.length;
         frame.resize(begins + header + data);
-        ip::write_header(&mut frame, self.own.ip(), self.remote.ip(), ip::TCP);
+        header::write(&mut frame, self.own.ip(), self.remote.ip(), header::TCP);
         let segment = &mut frame[begins..];
         segment[..2].copy_from_slice(&self.own.port().to_be_bytes());
         segment[2..4].copy_from_slice(&self.remote.port().to_be_bytes());
@@ -144,38 +144,7 @@ impl Header {
 /// Computes a segment's checksum.
 pub(super) fn fill_checksum(segment: &mut [u8], source: IpAddr, destination: IpAddr) {
     segment[16..18].fill(0);
-    let sum = ip::pseudo(source, destination, ip::TCP).sum(segment.len());
+    let sum = header::pseudo(source, destination, header::TCP).sum(segment.len());
     let checksum = sum.plus(segment).checksum();
     segment[16..18].copy_from_slice(&checksum.to_be_bytes());
-}
-
-/// The reset that answers a segment for which there is no connection (RFC 9293 section 3.10.7.1); `None` for a reset.
-pub(super) fn reset_for(
-    segment: &Segment<'_>,
-    own: IpAddr,
-    remote: IpAddr,
-    out: &mut Out,
-) -> Option<Frame> {
-    if segment.has(RST) {
-        return None;
-    }
-    let (sequence, acknowledgement, flags) = match segment.has(ACK) {
-        true => (segment.acknowledgement, 0, RST),
-        false => {
-            let end = segment.sequence.wrapping_add(segment.length());
-            (0, end, RST | ACK)
-        }
-    };
-    let header = Header {
-        own: SocketAddr::new(own, segment.destination_port),
-        remote: SocketAddr::new(remote, segment.source_port),
-        sequence,
-        acknowledgement,
-        flags,
-        window: 0,
-        options: Options::new(),
-    };
-    let (mut frame, begins) = header.frame(0, out);
-    fill_checksum(&mut frame[begins..], own, remote);
-    Some(frame)
 }

@@ -192,7 +192,7 @@ impl World {
         assert_eq!(view.in_flight + view.sacked + view.lost, view.outstanding);
         let mut data = false;
         for frame in frames {
-            let packet = ip::read(frame).unwrap();
+            let packet = header::read(frame).unwrap();
             let segment = Segment::read(&frame[packet.payload..packet.end]).unwrap();
             if segment.length() == 0 || segment.has(SYN) {
                 continue;
@@ -272,7 +272,7 @@ impl World {
 
     /// Notes the window that a segment announces.
     fn hear(&mut self, frame: &Frame) {
-        let packet = ip::read(frame).unwrap();
+        let packet = header::read(frame).unwrap();
         let segment = Segment::read(&frame[packet.payload..packet.end]).unwrap();
         let scale = match segment.has(SYN) {
             true => 0,

@@ -3,8 +3,8 @@
 //! `to`, port 5001; `rate`, 1 Mb/s of payload; `size`, 1470 bytes of payload; `start`, 0; `duration` and `count`, none: how
 //! long and how many; `stream`, 0: by which a meter tells it from others. Each begins with a probe of [`measure::probe`], so that a
 //! sink, and a meter anywhere on its way, knows which it is and when it left. It leaves at its time to the picosecond; a rate with no
-//! whole spacing does not drift. One that is longer than the MTU leaves in fragments. Datagrams for which ICMP comes back, port unreachable, are
-//! lost; the program goes on.
+//! whole spacing does not drift. One that is longer than the MTU leaves in fragments. A datagram for which ICMP's port unreachable comes
+//! back is lost; the program goes on. A receiver limits these errors ([`ip::limit`]), so that `lost` is the minimum.
 
 use super::{Context, Net, Program};
 use crate::address::Peer;

@@ -2,13 +2,13 @@
 
 use super::lag::Lags;
 use super::loss::{Events, Losses};
-use super::mark;
 use super::spec::{Shaping, Spec};
 use super::{LIMIT, QUEUE};
 use alloc::collections::{BinaryHeap, VecDeque};
 use core::cmp::Ordering;
 use node::random::{Random, split_mix};
 use node::{Frame, Out, Port, Time};
+use packet::ecn;
 
 /// A frame that waits; others may still overtake it.
 #[derive(Debug)]
@@ -214,7 +214,7 @@ impl Line {
         if !self.losses.next(&mut self.random) {
             return false;
         }
-        if self.ecn && mark::congestion(frame) {
+        if self.ecn && ecn::mark(frame) {
             self.counts.marked += 1;
             return false;
         }

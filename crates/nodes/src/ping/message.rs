@@ -1,10 +1,11 @@
 //! The messages of a pinger: building its own, understanding others'.
 
 use super::{Config, Method};
-use crate::fragments::MAX_PACKET;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ip::discovery;
+use ip::fragments::MAX_PACKET;
 use node::ConfigError;
 use packet::arp::{Arp, Operation};
 use packet::ethernet::{Ethernet, Mac, ethertype};
@@ -44,7 +45,25 @@ enum Pair {
     },
 }
 
-/// What is said, and by whom.
+impl Pair {
+    /// Source, target and next hop.
+    fn ends(self) -> (IpAddr, IpAddr, IpAddr) {
+        match self {
+            Pair::V4 {
+                source,
+                target,
+                hop,
+            } => (source.into(), target.into(), hop.into()),
+            Pair::V6 {
+                source,
+                target,
+                hop,
+            } => (source.into(), target.into(), hop.into()),
+        }
+    }
+}
+
+/// Messages of one pinger.
 #[derive(Debug)]
 pub struct Messages {
     mac: Mac,
@@ -107,19 +126,17 @@ impl Messages {
 
     /// Asks for the MAC address of the next hop.
     pub fn question(&self, out: &mut Vec<u8>) {
-        match self.pair {
-            Pair::V4 { source, hop, .. } => self.arp(source, hop, out),
-            Pair::V6 { source, hop, .. } => self.solicitation(source, hop, out),
-        }
+        let (source, _, hop) = self.pair.ends();
+        discovery::request(self.mac.0, source, hop, None, out);
     }
 
     /// The probe with these low bits of its number.
     pub fn probe(&self, sequence: u16, to: [u8; 6], out: &mut Vec<u8>) {
         let identification = self.identifier;
         match (self.pair, self.method) {
-            (Pair::V4 { source, target, .. }, Method::Neighbour) => self.arp(source, target, out),
-            (Pair::V6 { source, target, .. }, Method::Neighbour) => {
-                self.solicitation(source, target, out);
+            (pair, Method::Neighbour) => {
+                let (source, target, _) = pair.ends();
+                discovery::request(self.mac.0, source, target, None, out);
             }
             (Pair::V4 { source, target, .. }, Method::Echo) => {
                 let mut ip = Ipv4::new(source, target, protocol::ICMP);
@@ -160,37 +177,6 @@ impl Messages {
     /// Bytes that count up.
     fn payload(&self, out: &mut Vec<u8>) {
         out.extend((0..self.size).map(|byte| byte as u8));
-    }
-
-    fn arp(&self, source: Ipv4Addr, target: Ipv4Addr, out: &mut Vec<u8>) {
-        Arp::request(self.mac, source, target).build_frame(out);
-    }
-
-    fn solicitation(&self, source: Ipv6Addr, target: Ipv6Addr, out: &mut Vec<u8>) {
-        let [.., a, b, c] = target.octets();
-        let group = Ipv6Addr::new(
-            0xFF02,
-            0,
-            0,
-            0,
-            0,
-            1,
-            0xFF00 | u16::from(a),
-            u16::from(b) << 8 | u16::from(c),
-        );
-        let mut ip = Ipv6::new(source, group, protocol::ICMPV6);
-        ip.hop_limit = ON_LINK;
-        let to = Mac([0x33, 0x33, 0xFF, a, b, c]);
-        self.ethernet(to, ethertype::IPV6).build(out, |out| {
-            ip.build(out, |out| {
-                let message = Icmpv6::NeighbourSolicitation { target };
-                // The option that says who asks.
-                message.build(ip.pseudo(), out, |out| {
-                    out.extend([1, 1]);
-                    out.extend(self.mac.0);
-                });
-            });
-        });
     }
 
     pub fn parse(&self, frame: &[u8]) -> Reply {

@@ -5,7 +5,6 @@
 //! not whole after 30 s over IPv4, 60 s over IPv6, is given up. All packets in the making together have
 //! at most [`MAX_BYTES`].
 
-use crate::wire::{ETHERNET, u16_at};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -16,6 +15,8 @@ use packet::ethernet::ethertype;
 use packet::ipv4::{Ipv4View, protocol};
 use packet::ipv6::Ipv6View;
 
+/// Bytes of an Ethernet header.
+const ETHERNET: usize = 14;
 /// Bytes of all frames that wait for others, each with `OVERHEAD` more.
 pub const MAX_BYTES: usize = 4 << 20;
 /// Bytes that a waiting frame counts for besides its own.
@@ -31,6 +32,20 @@ const TIMEOUT_V6: Time = Time::from_secs(60);
 const MISSING: &str = "another fragment is missing";
 const SPOILED: &str = "fragments do not fit together";
 const FULL: &str = "too many fragments wait";
+
+fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
+    Some(u16::from_be_bytes([*bytes.get(at)?, *bytes.get(at + 1)?]))
+}
+
+/// Source and destination of a fragment that was taken, and the offset of its end in the frame.
+pub(crate) fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr, usize)> {
+    let fragment = Fragment::read(frame)?;
+    Some((
+        fragment.key.source,
+        fragment.key.destination,
+        fragment.payload.end,
+    ))
+}
 
 /// Sends an IP packet in fragments of at most `mtu` bytes, in order, or as it is if it is no longer.
 ///
@@ -287,6 +302,11 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
+    /// Size of all frames that wait, bytes, each with its overhead.
+    pub fn bytes(&self) -> usize {
+        self.bytes
+    }
+
     /// Takes a frame that is a fragment; gives the packet, if that is whole now. Its time of arrival is that of the fragment that
     /// came last.
     pub fn take(

@@ -1,11 +1,12 @@
-//! Explicit congestion notification, RFC 3168: a packet is marked instead of being lost.
+//! Explicit congestion notification (RFC 3168): a packet is marked instead of being lost.
 
-use packet::checksum::update;
-use packet::ip::IpView;
-use packet::vlan::untagged;
+use crate::checksum::update;
+use crate::ip::IpView;
+use crate::vlan::untagged;
 
-/// Marks an IP packet that says it may be marked; whether it did.
-pub fn congestion(frame: &mut [u8]) -> bool {
+/// Sets the codepoint of an IP packet in a frame to CE, if the packet is ECN-capable (RFC 3168 section 5), and corrects the checksum
+/// of an IPv4 header; whether it did.
+pub fn mark(frame: &mut [u8]) -> bool {
     let Some((kind, packet)) = untagged(frame) else {
         return false;
     };
@@ -31,7 +32,7 @@ pub fn congestion(frame: &mut [u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use packet::checksum::checksum;
+    use crate::checksum::checksum;
     use std::vec::Vec;
 
     fn ipv4(tos: u8) -> Vec<u8> {
@@ -49,7 +50,7 @@ mod tests {
     fn a_packet_that_may_be_marked_is_and_keeps_a_right_checksum() {
         for tos in 0..=255 {
             let mut frame = ipv4(tos);
-            assert_eq!(congestion(&mut frame), tos & 3 != 0);
+            assert_eq!(mark(&mut frame), tos & 3 != 0);
             let wanted = if tos & 3 == 0 { tos } else { tos | 3 };
             assert_eq!(frame, ipv4(wanted), "{tos}");
         }
@@ -59,9 +60,9 @@ mod tests {
     fn ipv6_is_marked_in_its_traffic_class_and_the_rest_is_left() {
         let mut frame = [0u8; 60];
         frame[12..16].copy_from_slice(&[0x86, 0xDD, 0x60, 0x20]);
-        assert!(congestion(&mut frame));
+        assert!(mark(&mut frame));
         assert_eq!(frame[14..16], [0x60, 0x30]);
-        assert!(!congestion(&mut [0; 60]));
-        assert!(!congestion(&mut []));
+        assert!(!mark(&mut [0; 60]));
+        assert!(!mark(&mut []));
     }
 }

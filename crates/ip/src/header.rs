@@ -1,0 +1,162 @@
+//! IP packets in frames: reading those received, writing those to send.
+//!
+//! Extension headers of IPv6 are not walked: a packet that begins with one belongs to the protocol
+//! of that header.
+
+use crate::fragments::MAX_PACKET;
+use core::net::IpAddr;
+use node::Frame;
+use packet::checksum::{self, Pseudo, Sum};
+use packet::ethernet::{EthernetView, ethertype};
+use packet::ip::IpView;
+pub use packet::ipv4::protocol::{ICMP, ICMPV6, TCP, UDP};
+
+/// Bytes of an Ethernet header.
+pub const ETHERNET: usize = 14;
+/// Bytes of a UDP header.
+pub const UDP_HEADER: usize = 8;
+/// Bytes of an echo request's header.
+pub const ECHO_HEADER: usize = 8;
+/// Hop limit of a host's packets (RFC 1700, and the usual choice of RFC 8200's hosts).
+pub const HOPS: u8 = 64;
+pub(crate) const IPV6_HEADER: usize = 40;
+
+/// A whole IP packet in a frame, without what a link has put after it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Packet {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Protocol of the payload; with IPv6 the next header.
+    pub protocol: u8,
+    /// Offset of the packet's end in the frame, bytes.
+    pub end: usize,
+    /// Offset of the payload in the frame, bytes.
+    pub payload: usize,
+}
+
+/// Reads an IP packet; `None` when it is broken, a fragment, or there is none.
+pub fn read(frame: &[u8]) -> Option<Packet> {
+    let ethernet = EthernetView::new(frame).ok()?;
+    let ip = IpView::new(ethernet.ethertype(), ethernet.payload()).ok()?;
+    if let IpView::V4(ip) = ip
+        && (ip.is_fragment() || !ip.is_checksum_valid())
+    {
+        return None;
+    }
+    let protocol = match ip {
+        IpView::V4(ip) => ip.protocol(),
+        IpView::V6(ip) => ip.next_header(),
+    };
+    let header = match ip {
+        IpView::V4(ip) => ip.header_length(),
+        IpView::V6(_) => IPV6_HEADER,
+    };
+    let payload = match ip {
+        IpView::V4(ip) => ip.payload(),
+        IpView::V6(ip) => ip.payload(),
+    };
+    let at = ETHERNET + header;
+    Some(Packet {
+        source: ip.source(),
+        destination: ip.destination(),
+        protocol,
+        end: at + payload.len(),
+        payload: at,
+    })
+}
+
+/// Part of the IP header that the checksum of an upper protocol covers.
+pub fn pseudo(source: IpAddr, destination: IpAddr, protocol: u8) -> Pseudo {
+    match (source, destination) {
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            Pseudo::ipv6(source.octets(), destination.octets(), protocol)
+        }
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            Pseudo::ipv4(source.octets(), destination.octets(), protocol)
+        }
+        // A packet has addresses of one version.
+        _ => Pseudo::ipv4([0; 4], [0; 4], protocol),
+    }
+}
+
+/// Whether the checksum of a packet's payload is right: of TCP, UDP (which may have none over IPv4), ICMP. Other protocols
+/// count as right.
+pub fn is_valid(frame: &[u8], packet: &Packet) -> bool {
+    let payload = &frame[packet.payload..packet.end];
+    let none = packet.protocol == UDP && packet.source.is_ipv4();
+    if none && payload.get(6..8) == Some(&[0, 0]) {
+        return true;
+    }
+    let sum = match packet.protocol {
+        ICMP => Sum::default(),
+        TCP | UDP | ICMPV6 => {
+            pseudo(packet.source, packet.destination, packet.protocol).sum(payload.len())
+        }
+        _ => return true,
+    };
+    sum.plus(payload).is_valid()
+}
+
+/// Bytes of an IP header without options, of the version of an address.
+pub fn length(of: IpAddr) -> usize {
+    if of.is_ipv4() { 20 } else { IPV6_HEADER }
+}
+
+/// Maximum number of bytes that a packet carries after its header, of the version of an address.
+pub fn max_payload(of: IpAddr) -> usize {
+    match of {
+        IpAddr::V4(_) => MAX_PACKET - length(of),
+        IpAddr::V6(_) => MAX_PACKET,
+    }
+}
+
+/// Writes Ethernet's type and the IP header into a frame that has its length already. The header's bytes
+/// must be zero; the MAC addresses are left.
+pub fn write(frame: &mut Frame, source: IpAddr, destination: IpAddr, protocol: u8) {
+    let length = frame.len() - ETHERNET;
+    let kind = match source.is_ipv4() {
+        true => ethertype::IPV4,
+        false => ethertype::IPV6,
+    };
+    frame[12..14].copy_from_slice(&kind.to_be_bytes());
+    let ip = &mut frame[ETHERNET..];
+    match (source, destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            ip[0] = 0x45;
+            ip[2..4].copy_from_slice(&(length as u16).to_be_bytes());
+            // Fragments are made by this host alone.
+            ip[6] = 0x40;
+            ip[8] = HOPS;
+            ip[9] = protocol;
+            ip[12..16].copy_from_slice(&source.octets());
+            ip[16..20].copy_from_slice(&destination.octets());
+            let checksum = checksum::checksum(&ip[..20]);
+            ip[10..12].copy_from_slice(&checksum.to_be_bytes());
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            ip[0] = 0x60;
+            ip[4..6].copy_from_slice(&((length - IPV6_HEADER) as u16).to_be_bytes());
+            ip[6] = protocol;
+            ip[7] = HOPS;
+            ip[8..24].copy_from_slice(&source.octets());
+            ip[24..40].copy_from_slice(&destination.octets());
+        }
+        // A packet has addresses of one version.
+        _ => {}
+    }
+}
+
+/// Writes a UDP header before its payload, which ends where the frame does, and the checksum.
+pub fn write_udp(frame: &mut Frame, source: (IpAddr, u16), destination: (IpAddr, u16)) {
+    let at = ETHERNET + length(source.0);
+    let datagram = &mut frame[at..];
+    let length = datagram.len();
+    datagram[..2].copy_from_slice(&source.1.to_be_bytes());
+    datagram[2..4].copy_from_slice(&destination.1.to_be_bytes());
+    datagram[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+    let sum = pseudo(source.0, destination.0, UDP).sum(length);
+    let checksum = sum.plus(datagram).udp_checksum();
+    datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
+}

@@ -1,0 +1,44 @@
+//! The reset with which a closed port answers a TCP segment (RFC 9293 section 3.10.7.1).
+
+use crate::header::{self, ETHERNET, Packet, TCP};
+use node::Frame;
+use packet::tcp::{TcpView, flag};
+
+const TCP_HEADER: usize = 20;
+const CHECKSUM: core::ops::Range<usize> = 16..18;
+
+/// Turns a segment into the reset that answers it, but for the MAC addresses; `false`, and the frame is as it was,
+/// when none is due. The segment's checksum was checked.
+pub fn write(frame: &mut Frame, packet: &Packet) -> bool {
+    let Ok(segment) = TcpView::new(&frame[packet.payload..packet.end]) else {
+        return false;
+    };
+    if segment.flags() & flag::RST != 0 {
+        return false;
+    }
+    let ports = [segment.destination_port(), segment.source_port()];
+    let (sequence, acknowledgement, flags) = match segment.flags() & flag::ACK {
+        0 => {
+            let controls = (segment.flags() & (flag::SYN | flag::FIN)).count_ones();
+            let length = segment.payload().len() as u32 + controls;
+            let next = segment.sequence().wrapping_add(length);
+            (0, next, flag::RST | flag::ACK)
+        }
+        _ => (segment.acknowledgement(), 0, flag::RST),
+    };
+    let at = ETHERNET + header::length(packet.source);
+    frame.resize(at + TCP_HEADER);
+    frame[ETHERNET..].fill(0);
+    header::write(frame, packet.destination, packet.source, TCP);
+    let segment = &mut frame[at..];
+    segment[..2].copy_from_slice(&ports[0].to_be_bytes());
+    segment[2..4].copy_from_slice(&ports[1].to_be_bytes());
+    segment[4..8].copy_from_slice(&u32::to_be_bytes(sequence));
+    segment[8..12].copy_from_slice(&u32::to_be_bytes(acknowledgement));
+    segment[12] = (TCP_HEADER as u8 / 4) << 4;
+    segment[13] = flags;
+    let sum = header::pseudo(packet.destination, packet.source, TCP).sum(TCP_HEADER);
+    let sum = sum.plus(segment).checksum();
+    segment[CHECKSUM].copy_from_slice(&sum.to_be_bytes());
+    true
+}

@@ -5,10 +5,9 @@ set -e
 cd "$(dirname "$0")"
 mkdir -p out
 disciplines=fifo,codel,fq_codel,cake,dualpi2
-wire lab lab.toml --sweep "link.0.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure goodput --plot out/round-trips.png
+wire lab lab.toml --sweep "link.0.forth.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure drops --plot out/round-trips.png
 for discipline in $(echo $disciplines | tr , ' '); do
-    sed "s|^queue = .*|queue = \"$discipline\"|; s|uplink.png|uplink-$discipline.png|" lab.toml >out/lab.toml
+    sed "s|\"fifo\"|\"$discipline\"|; s|out/uplink.png|uplink-$discipline.png|" lab.toml >"out/$discipline.toml"
     echo
-    echo "$discipline:"
-    wire lab out/lab.toml | grep -A3 'queue at' | sed 's/ *$//'
+    wire lab "out/$discipline.toml" | grep -A1 'queue at'
 done

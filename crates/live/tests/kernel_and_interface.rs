@@ -5,6 +5,7 @@
 //! headers, traffic class and flow label of IPv6 headers. Not a case: packets for addresses off the link, about which Linux
 //! sends errors as a router would, and the interface does not.
 
+use ::capture::clock::now_ns;
 use ip::{Interface, Received};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Options, Port};
@@ -91,8 +92,8 @@ impl Kernel {
             assert_eq!(self.port.tx.send(&[frame]).unwrap(), 1);
         }
         let (mut found, mut ended) = (Vec::new(), false);
-        let start = std::time::Instant::now();
-        while !ended && start.elapsed() < ANSWER_TIMEOUT {
+        let until = now_ns() + ANSWER_TIMEOUT.as_nanos() as u64;
+        while !ended && now_ns() < until {
             let wait = Duration::from_millis(100);
             let receive = &mut |packet: live::port::Received<'_>| {
                 let bytes = packet.bytes;

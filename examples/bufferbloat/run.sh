@@ -1,9 +1,11 @@
 #!/bin/sh
-# Round trips under load for five queue disciplines at the uplink: the mean of each run, over seeds, with the 95 % confidence interval; then what the queues did with the first seed.
+# The lab as it is; round trips under load for five queue disciplines at the uplink: the mean of each run, over seeds, with the 95 % confidence interval; then what the queues did with the first seed.
 # usage: run.sh [SEEDS] (default 20)
 set -e
 cd "$(dirname "$0")"
 mkdir -p out
+wire lab lab.toml
+echo
 disciplines=fifo,codel,fq_codel,cake,dualpi2
 wire lab lab.toml --sweep "link.0.forth.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure drops --plot out/round-trips.png
 for discipline in $(echo $disciplines | tr , ' '); do

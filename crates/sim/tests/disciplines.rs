@@ -284,7 +284,10 @@ impl Node for Asks {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        self.at = None;
+        // It is woken for what it is told of, too.
+        if self.at.take_if(|at| *at <= now).is_none() {
+            return;
+        }
         for number in 0..100u32 {
             let mut frame = out.frame();
             frame.extend(&number.to_be_bytes());

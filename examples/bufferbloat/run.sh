@@ -1,5 +1,5 @@
 #!/bin/sh
-# The lab as it is; round trips under load for five queue disciplines at the uplink: the mean of each run, over seeds, with the 95 % confidence interval; then what the queues did with the first seed.
+# Prints the lab's report, then round trips under load for five queue disciplines at the uplink, as means over seeds with 95 % confidence intervals, then each queue's line for the first seed.
 # usage: run.sh [SEEDS] (default 20)
 set -e
 cd "$(dirname "$0")"

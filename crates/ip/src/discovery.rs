@@ -260,7 +260,7 @@ impl Message {
                 let mac = Options::check(options)?.mac(1);
                 let to_group = packet.destination.is_multicast();
                 let tentative = source.is_unspecified();
-                // Whoever has no address yet asks the group, and names no MAC address.
+                // A sender without an address solicits the multicast group, without a link-layer address option.
                 let good = !target.is_multicast() && (!tentative || (to_group && mac.is_none()));
                 good.then_some(Message::Solicitation { target, mac })
             }

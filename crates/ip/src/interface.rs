@@ -81,8 +81,8 @@ impl Default for Config {
 /// Meaning of a frame.
 #[derive(Debug)]
 pub enum Received {
-    /// A whole packet for a protocol of the host. Checksums of TCP, UDP and ICMP are right. What no protocol takes
-    /// goes to [`unclaimed`](Interface::unclaimed).
+    /// A whole packet for a protocol of the host. Checksums of TCP, UDP and ICMP are right. The caller passes a packet
+    /// without a receiver to [`unclaimed`](Interface::unclaimed).
     Packet(Frame, Packet),
     /// The interface has used it, answered it or dropped it.
     Consumed,

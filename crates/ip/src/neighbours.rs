@@ -28,7 +28,7 @@ pub const MAX_WAITING: usize = 1024;
 pub const MAX_WAITING_BYTES: usize = 16 << 20;
 /// Maximum number of neighbours.
 pub const MAX_NEIGHBOURS: usize = 4096;
-/// Bytes that a waiting packet counts for besides its own.
+/// Bytes that a waiting packet counts in addition to its length.
 const OVERHEAD: usize = 256;
 /// Maximum number of entries that are looked at to find one to give up.
 const MAX_CANDIDATES: usize = 16;
@@ -231,8 +231,8 @@ impl Neighbours {
         Some((mac, waiting))
     }
 
-    /// An upper layer has heard from a neighbour what it can only say if it gets this host's packets
-    /// (RFC 4861 section 7.3.1).
+    /// Confirms that a neighbour is reachable, because an upper layer made progress with it (RFC 4861
+    /// section 7.3.1).
     pub fn confirm(&mut self, now: Time, who: IpAddr) {
         if let Some(one) = self.all.get_mut(&who)
             && one.state != State::Incomplete

@@ -7,8 +7,8 @@ use packet::tcp::{TcpView, flag};
 const TCP_HEADER: usize = 20;
 const CHECKSUM: core::ops::Range<usize> = 16..18;
 
-/// Turns a segment into the reset that answers it, but for the MAC addresses; `false`, and the frame is as it was,
-/// when none is due. The segment's checksum was checked.
+/// Turns a segment into the reset that answers it; the MAC addresses stay. Returns `false` without a change
+/// when no reset is due. The segment's checksum was checked.
 pub fn write(frame: &mut Frame, packet: &Packet) -> bool {
     let Ok(segment) = TcpView::new(&frame[packet.payload..packet.end]) else {
         return false;

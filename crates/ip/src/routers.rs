@@ -66,7 +66,7 @@ impl Routers {
         routes.chain(self.next).min()
     }
 
-    /// Takes away what has expired; the address from which to ask for routers, if that is due.
+    /// Removes expired routers and prefixes. Returns the source address of a router solicitation if one is due.
     pub fn poll(
         &mut self,
         now: Time,

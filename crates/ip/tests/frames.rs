@@ -50,7 +50,7 @@ impl Hand {
         }
     }
 
-    /// Hands a frame over; packets for protocols are given to nobody, so that ports are closed.
+    /// Delivers a frame. Packets for upper layers are refused, as by closed ports.
     pub fn frame(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
         let now = self.now;
         match self
@@ -74,7 +74,7 @@ impl Hand {
         self.sent()
     }
 
-    /// Lets time pass; what is sent meanwhile, each frame with its time in milliseconds.
+    /// Advances time to `end` and returns the frames that were sent, each with its time in milliseconds.
     pub fn until(&mut self, end: Time) -> Vec<(u64, Vec<u8>)> {
         let mut all = Vec::new();
         while let Some(time) = self.interface.poll_timeout().filter(|time| *time <= end) {

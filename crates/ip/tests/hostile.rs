@@ -91,8 +91,8 @@ fn random_frame(random: &mut Random) -> Vec<u8> {
     frame
 }
 
-/// Hands over `count` random frames in steps of at most `step_us`, with a host that replies to every packet; what came
-/// and what left in bytes.
+/// Delivers `count` random frames, at most `step_us` apart, to a host that replies to every packet if `replies`. Returns the bytes
+/// received and sent.
 fn attack(count: u64, step_us: u64, replies: bool, seed: u64) -> [usize; 2] {
     let mut random = Random::new(seed);
     let mut hand = Hand::new(Config {

@@ -73,7 +73,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Settings, faults: &mut Vec<Fa
     }
 }
 
-/// What waits for a link, and how.
+/// Limit or discipline of a link's queue.
 enum Waiting {
     Limit(QueueLimit),
     Discipline(queue::Config),

@@ -45,7 +45,7 @@ pub struct Report {
     pub rows: Vec<Row>,
     /// Probes that nodes sent; `None` where that is not known, as files are replayed.
     pub sent: Option<u64>,
-    /// Whether what looks like duplicate probes is probes of several senders with one stream number.
+    /// Whether several senders share a stream number, so that probes of one look like duplicates of another's.
     pub shares_streams: bool,
     /// Whether frames ended at places that are not among the rows.
     pub elsewhere: bool,

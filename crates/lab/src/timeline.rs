@@ -89,7 +89,7 @@ pub(crate) struct Queue {
     pub length: Timeline,
     /// When those that wait leave.
     leave: VecDeque<Time>,
-    /// How many wait from the last look on, where nobody knows when they leave.
+    /// Number of waiting frames since the last call, where departures are not known.
     steady: u64,
     /// Up to when it is known.
     last: Time,
@@ -107,8 +107,8 @@ impl Default for Queue {
 }
 
 impl Queue {
-    /// A frame has been given to the link, and leaves at a time; so many wait now, it among them. Without that time, so many wait
-    /// from now on until the next look.
+    /// Notes that a frame was offered to the link, with its departure and the number of waiting frames, itself included. Without a
+    /// departure, `waiting` frames wait until the next call.
     pub fn see(&mut self, now: Time, waiting: u32, departed: Option<Time>) {
         self.pass(now);
         let Some(departed) = departed else {

@@ -172,8 +172,8 @@ impl BlockLink {
         }
     }
 
-    /// From when on the line can take the preamble of another frame: its start is in a column of four bytes, so that the gap before
-    /// it may be some idles short.
+    /// Time from which the line can carry the preamble of another frame. A frame starts in a column of four bytes, so the gap before it
+    /// may be a few idles short.
     pub fn free(&mut self) -> Time {
         let first = (self.free + PREAMBLE as u64) / 4 * 4;
         let preamble = first - PREAMBLE as u64;

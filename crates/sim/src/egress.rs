@@ -23,7 +23,7 @@ pub(crate) struct Egress {
     decisions: Decisions,
     see: Option<Box<SeeDiscipline>>,
     counters: Counters,
-    /// A frame that left while its node sent another one, and by what the node asked to be told.
+    /// Departure of an earlier frame that left while its node was sending another one, with the timestamp request.
     pub departed: Option<(Time, StampId)>,
 }
 
@@ -61,8 +61,8 @@ impl Egress {
         }
     }
 
-    /// Takes a padded frame; whether one enters the discipline now. It does so that on a free line its first bit leaves at the time
-    /// that was asked for.
+    /// Takes a padded frame and returns whether a frame is due to be enqueued now. It is enqueued one preamble before the requested
+    /// departure, so that it is on time on a free line.
     pub fn accept(&mut self, now: Time, when: When, preamble: Time, frame: Frame) -> bool {
         let wanted = match when {
             When::Now => now,
@@ -76,14 +76,14 @@ impl Egress {
         self.early.front().is_some_and(|(at, _)| *at <= now)
     }
 
-    /// When something is to be done, where the line is free from a time on: a frame enters, or one may leave.
+    /// Time of the next enqueue or dequeue, if the line is free from `free` on.
     pub fn next(&self, now: Time, free: Time) -> Option<Time> {
         let enters = self.early.front().map(|(at, _)| *at);
         let leaves = self.discipline.next_time(now.max(free));
         [enters, leaves].into_iter().flatten().min()
     }
 
-    /// Lets the next frame enter whose time has come; whether there was one. Dropped ones go to the pool.
+    /// Enqueues the next frame that is due and returns whether there was one. Dropped frames go to the pool.
     pub fn admit(&mut self, now: Time, pool: &mut Pool) -> bool {
         let Some((_, held)) = self.early.pop_front_if(|(at, _)| *at <= now) else {
             return false;
@@ -120,7 +120,7 @@ impl Egress {
         Some((frame, when))
     }
 
-    /// Does what the discipline has decided.
+    /// Carries out the discipline's decisions.
     fn settle(&mut self, pool: &mut Pool) {
         let decisions = std::mem::take(&mut self.decisions);
         for decision in &decisions {
@@ -155,7 +155,7 @@ impl Egress {
         Some(held)
     }
 
-    /// The link goes down: all that waits is lost, and the queue begins again; how many frames that were.
+    /// Discards all frames, as the link goes down, and replaces the discipline by an empty one. Returns the number of frames.
     pub fn flush(&mut self, pool: &mut Pool) -> u64 {
         let Backlog { packets, bytes } = self.waiting();
         self.counters.flushed.packets += packets;

@@ -96,14 +96,14 @@ impl Sender {
         }
     }
 
-    /// Tells who looks at what waits how much that is in the queue discipline.
+    /// Reports the backlog of the queue discipline to the observer.
     pub fn show_backlog(&mut self, now: Time) {
         if let (Some(see), Some(egress)) = (&mut self.watcher, &self.egress) {
             see(now, egress.backlog().packets as u32, None);
         }
     }
 
-    /// From when on the line can take the preamble of another frame.
+    /// Time from which the line can carry the preamble of another frame.
     pub fn free(&mut self) -> Time {
         match &mut self.carrier {
             Carrier::Frames(transmitter) => transmitter.free_at() - transmitter.time_of(PREAMBLE),
@@ -117,7 +117,7 @@ impl Sender {
         rate.map_or(Time::ZERO, |rate| rate.time_of(8 * PREAMBLE as u64, 0).0)
     }
 
-    /// When something is to be done with its queue discipline: a frame enters, or one may leave.
+    /// Time of the next enqueue or dequeue of its queue discipline.
     pub fn next_in_queue(&mut self, now: Time) -> Option<Time> {
         let free = self.free();
         self.egress.as_ref()?.next(now, free)

@@ -107,29 +107,29 @@ pub struct QueueTap {
     pub see: Box<SeeQueue>,
 }
 
-/// Told, for a frame that is given to a link, the time, how many frames wait then, this one among them, and when it leaves. With a
-/// discipline nobody knows when a frame will leave: it is told for each change how many wait from then on, and `None`.
+/// Called with the time and the number of waiting frames. For a plain queue: once for each frame offered to a link, which is counted,
+/// with its departure. For a queue discipline, where departures are not known in advance: at each change, with `None`.
 pub type SeeQueue = dyn FnMut(Time, u32, Option<Time>) + Send;
 
 /// The queue discipline of one direction of a link.
 ///
-/// It takes the place of the channel's FIFO: frames wait in it until the line is free, so that it decides as late as it can which
-/// of them is next, and which is dropped or marked. What happens at one time happens before it is asked.
+/// It replaces the channel's FIFO. Frames wait in it until the line is free, so the decision which frame is next, dropped or marked
+/// is made as late as possible.
 pub struct PortQueue {
     /// The link's index in its graph.
     pub link: usize,
-    /// Which way.
+    /// The direction of the link.
     pub direction: Direction,
     /// Makes an empty queue, at the start and after the link has been taken down.
     pub make: Box<MakeDiscipline>,
-    /// Told of each packet that leaves the queue, is dropped or marked; default nobody.
+    /// Called for each packet that leaves the queue, is dropped or is marked. Default none.
     pub see: Option<Box<SeeDiscipline>>,
 }
 
 /// Makes an empty queue discipline.
 pub type MakeDiscipline = dyn Fn() -> Box<dyn Discipline> + Send;
 
-/// Told what happens in a queue discipline.
+/// Observer of the events in a queue discipline.
 pub type SeeDiscipline = dyn FnMut(&QueueEvent<'_>) + Send;
 
 /// An event in a queue discipline.

@@ -35,7 +35,7 @@ const CHANGES: u32 = 0;
 const FILLS: u32 = 1 << 30;
 /// The rank of the first node's alarm.
 const ALARMS: u32 = 1 << 31;
-/// The rank of the first end's queue discipline, after those of the alarms: what comes at one time comes before it is asked.
+/// The rank of the first end's queue discipline, after those of the alarms: simultaneous arrivals come first.
 const QUEUES: u32 = 3 << 30;
 /// The rank of a sample of the clocks: after everything else at that time.
 const CLOCK_SAMPLES: u32 = u32::MAX;

@@ -36,7 +36,7 @@ fn fifo(limit: QueueLimit) -> Config {
     })
 }
 
-/// A source over a link whose parameters are drawn, with the channel's own FIFO or with a discipline: what was seen and counted.
+/// Runs a source over a link with random parameters, with the channel's own FIFO or a discipline. Returns arrivals and counters.
 fn drawn(
     seed: u64,
     discipline: Option<fn(QueueLimit) -> Config>,
@@ -54,7 +54,7 @@ fn drawn(
         count: 300,
         len,
         start: Time::from_ns(draw(3_000)),
-        // From half of what fits to twice as much, now and then all at once.
+        // From half of the line's rate to twice as much; sometimes all at once.
         gap: match draw(6) {
             0 => Time::ZERO,
             _ => Time::from_ps(time.as_ps() * (50 + draw(150)) / 100),
@@ -232,7 +232,7 @@ fn no_frame_is_lost_from_the_count_whatever_the_discipline_does() {
                 ..Options::default()
             };
             let mut sim = Sim::new(graph, options).unwrap();
-            // The link is taken down and brought up in the middle, with what waits and flies.
+            // The link goes down and comes up while frames wait and are on their way.
             sim.advance_to(Time::from_us(draw(200)), u32::MAX).unwrap();
             sim.set_link(0, false).unwrap();
             sim.advance_to(sim.now() + Time::from_us(draw(60)), u32::MAX)
@@ -268,7 +268,7 @@ fn no_frame_is_lost_from_the_count_whatever_the_discipline_does() {
     assert!(drops > 1_000, "{drops}");
 }
 
-/// Sends frames that ask when they leave, some of them ahead of their time, and writes down what it is told.
+/// Sends frames with timestamp requests, some ahead of their departure, and records the answers.
 struct Asks {
     at: Option<Time>,
     told: Arc<Mutex<Vec<(u32, Time)>>>,
@@ -284,7 +284,7 @@ impl Node for Asks {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        // It is woken for what it is told of, too.
+        // Departures wake the node, too.
         if self.at.take_if(|at| *at <= now).is_none() {
             return;
         }

@@ -203,7 +203,7 @@ fn missing(row: &Row, path: &OsStr) -> Option<String> {
     })
 }
 
-/// Runs a command in the second folder. Scripts find what is next to the examples, such as the modules in Verilog, by the first.
+/// Runs a command in the second folder. `WIRE_EXAMPLES` is the first, next to which scripts find the modules in Verilog.
 fn execute(command: &str, [source, examples]: [&Path; 2], path: &OsStr) -> anyhow::Result<Outcome> {
     std::io::stdout().flush()?;
     let status = Command::new("bash")

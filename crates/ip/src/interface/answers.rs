@@ -21,7 +21,7 @@ impl Interface {
                 let Some((port, length)) = destination_port(datagram) else {
                     return self.give_up(frame, out);
                 };
-                // What follows the datagram is not a part of it.
+                // Bytes after the datagram's length do not belong to it.
                 end = packet.payload + length;
                 if self.udp_echo && port == ECHO_PORT {
                     return self.echo(frame, packet, out);

@@ -68,7 +68,7 @@ impl Interface {
         }
     }
 
-    /// Forgets neighbours that have not answered, and drops what waits for them: the next packet asks again.
+    /// Forgets neighbours that have not answered and drops the packets that wait for them. The next packet starts a new resolution.
     pub fn give_up_waiting(&mut self, out: &mut Out) {
         self.neighbours.give_up(out);
     }
@@ -92,8 +92,8 @@ impl Interface {
         times.into_iter().flatten().min()
     }
 
-    /// Sends what is due by `now`: requests for addresses, probes, announcements, and errors about packets whose
-    /// fragments did not all come.
+    /// Sends everything due by `now`: address requests, probes, announcements, and errors for packets with
+    /// missing fragments.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Out) {
         while let Some(due) = self.neighbours.poll(now, out) {
             if let Due::Ask(who, at) = due {

@@ -1,4 +1,4 @@
-//! What happens below the nodes: sublayers, in the idle blocks of a part's lanes.
+//! Events below the nodes: sublayers, in the idle blocks of a part's lanes.
 
 use super::{CLOCK_SAMPLES, FILLS, Lower, Message, Network, Part, rank_of};
 use crate::event_queue::Due;
@@ -45,8 +45,8 @@ impl Part {
         Some(said)
     }
 
-    /// Lets happen what is due at one of the sources below the nodes: a look at the clocks, an idle block of a sender, a message
-    /// for a receiver, a queue discipline of a sender.
+    /// Handles the event of a source below the nodes: a sample of the clocks, an idle block of a sender, a message for a receiver, or a
+    /// queue discipline of a sender.
     pub(super) fn below(&mut self, source: usize) {
         let (senders, receivers) = (self.network.senders.len(), self.network.receivers.len());
         match source.checked_sub(1) {

@@ -7,7 +7,7 @@ use node::{Frame, StampId, Time, When};
 impl Part {
     /// A sender's queue discipline is due.
     pub(super) fn serve(&mut self, sender: usize) {
-        // A discipline that is asked again and again without sending makes time stand still, too.
+        // A discipline that never sends must not stop time either.
         self.stalled += 1;
         let now = self.network.serve(sender);
         let lane = &mut self.network.senders[sender];
@@ -27,7 +27,7 @@ impl Part {
 }
 
 impl Network {
-    /// Gives a padded frame to a sender's queue discipline, and tells when it leaves if that is now.
+    /// Gives a padded frame to a sender's queue discipline. Returns the departure if the frame leaves at once.
     pub(super) fn accept(&mut self, sender: usize, when: When, frame: Frame) -> Option<Time> {
         let lane = &mut self.senders[sender];
         let (preamble, id) = (lane.preamble(), frame.stamp());
@@ -40,7 +40,7 @@ impl Network {
         let mut departed = None;
         match left {
             Some((at, known)) if Some(known) == id => departed = Some(at),
-            // A discipline that had held one back lets it go for this one.
+            // An earlier frame left instead; its node is told by the next event.
             Some(other) => {
                 if let Some(egress) = &mut self.senders[sender].egress {
                     egress.departed = Some(other);
@@ -52,8 +52,8 @@ impl Network {
         departed
     }
 
-    /// Lets frames enter, and one leave if the line is free; when that departs, if somebody has asked. A frame that leaves makes
-    /// room for one that comes at the same time.
+    /// Enqueues the frames that are due, and sends one if the line is free. Returns its departure if its node asked for a timestamp.
+    /// A frame that leaves makes room for one that arrives at the same time.
     fn serve(&mut self, sender: usize) -> Option<(Time, StampId)> {
         let now = self.now;
         let lane = &mut self.senders[sender];
@@ -82,7 +82,7 @@ impl Network {
         }
     }
 
-    /// Loses what waits in a sender's queue discipline; how many frames that were.
+    /// Discards the frames in a sender's queue discipline and returns their number.
     pub(super) fn flush(&mut self, sender: usize) -> u64 {
         let Some(egress) = &mut self.senders[sender].egress else {
             return 0;

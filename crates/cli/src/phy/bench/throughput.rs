@@ -19,8 +19,8 @@ pub fn print(rows: &mut Rows) -> anyhow::Result<()> {
         });
         let (mut good, mut bad) = (0, 0);
         let mut capture = || {
-            // The descrambler of one that goes on would take the end of the last run for what is before the first idle, whose
-            // first block may then look like a frame.
+            // A receiver that continued from the last run would descramble the first block with the wrong state, and might
+            // take it for the start of a frame.
             let mut receiver = Receiver::default();
             receiver.push(&words, |item| {
                 if let Item::Frame(frame) = item {

@@ -1,5 +1,6 @@
 #!/bin/sh
-# Prints the lab's report, then round trips under load for five queue disciplines at the uplink, as means over seeds with 95 % confidence intervals, then each queue's line for the first seed.
+# Prints the lab's report, then round trips under load for five queue disciplines at the uplink, as means over seeds with 95 % confidence intervals, then for the first seed each queue's
+# line, and why its 20th drop came to be.
 # usage: run.sh [SEEDS] (default 20)
 set -e
 cd "$(dirname "$0")"
@@ -9,7 +10,7 @@ echo
 disciplines=fifo,codel,fq_codel,cake,dualpi2
 wire lab lab.toml --sweep "link.0.forth.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure drops --plot out/round-trips.png
 for discipline in $(echo $disciplines | tr , ' '); do
-    sed "s|\"fifo\"|\"$discipline\"|; s|out/uplink.png|uplink-$discipline.png|" lab.toml >"out/$discipline.toml"
     echo
-    wire lab "out/$discipline.toml" | grep -A1 'queue at'
+    wire lab lab.toml --set "link.0.forth.queue=$discipline" --set "plot.0.file=out/uplink-$discipline.png" --why 20 |
+        sed -n '/^queue at/,/^Each change/p'
 done

@@ -24,10 +24,10 @@ use std::path::{Path, PathBuf};
     override_usage = "wire lab [OPTIONS] <FILE>",
     after_help = "Examples:
   wire lab examples/first-light/lab.toml
+  wire lab examples/bufferbloat/lab.toml --set link.0.forth.queue=codel --why codel
   echo pingall | wire lab --shell examples/vlan/lab.toml
   wire lab examples/star/lab.toml --sweep default.link.rate=1Gb/s..10Gb/s:10 --seeds 20
-  sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'
-  sudo wire lab examples/openvswitch/lab.toml --attach h1"
+  sudo wire lab examples/openvswitch/lab.toml --world live --run 'h1 ping -c 3 h2'"
 )]
 pub struct Lab {
     /// The lab file (docs/book/src/labs.md describes it)
@@ -45,14 +45,13 @@ pub struct Lab {
     /// The folder for captures and plots
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// In the world live: run 'h1 ping -c 1 h2' in place of the file's own commands, and end;
-    /// several are run one after another
+    /// In the world live: run 'h1 ping -c 1 h2' in place of the file's commands, one after another, and end
     #[arg(long, value_name = "NODE COMMAND")]
     run: Vec<String>,
-    /// In simulated time: go on step by step, by commands (`help` lists them); in the world live: a shell in a node
+    /// In simulated time: step by step, by commands (`help` lists them); live: a shell in a node
     #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
     shell: Option<Option<String>>,
-    /// A command, or a shell, in a node of this lab that runs in another terminal
+    /// A command, or a shell, in a node of this running lab
     #[arg(long, value_name = "NODE [COMMAND]", conflicts_with_all = ["run", "shell", "check", "world", "out", "dry", "json"])]
     attach: Option<String>,
     /// With `--world sim`: keep simulated time to the clock, so that programs of this machine take part by
@@ -78,11 +77,17 @@ pub struct Lab {
     /// Let the lab file run the programs that its nodes name, in simulated time too
     #[arg(long)]
     allow_commands: bool,
+    /// Give a key another value: link.0.forth.queue=codel
+    #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
+    set: Vec<(String, String)>,
+    /// Explain the first drop or mark of a queue by a reason, `modem.0/codel`, from a time on, `2.5s`, or by its number
+    #[arg(long, value_name = "PACKET", conflicts_with_all = ["sweep", "seeds", "attach"])]
+    why: Option<String>,
     /// Run the lab for each value of a key: link.0.rate=1Gb/s..10Gb/s:10 (ten values),
     /// node.a.count=100,1000, link.1.delay=1ms..5ms:1ms (steps)
     #[arg(long, value_name = "KEY=VALUES", help_heading = "Many runs", conflicts_with_all = ["attach", "run", "shell", "realtime"])]
     sweep: Vec<lab::sweep::Axis>,
-    /// Run it with so many seeds, and report means with 95 % confidence intervals
+    /// Run it with N seeds; means with 95 % confidence intervals
     #[arg(long, value_name = "N", help_heading = "Many runs", value_parser = clap::value_parser!(u32).range(1..=1_000_000), conflicts_with_all = ["attach", "run", "shell", "realtime"])]
     seeds: Option<u32>,
     /// Of each: throughput, goodput, delay(-p99), round-trip, loss, drops, queue, busy,
@@ -125,6 +130,13 @@ enum WorldName {
     Live,
     /// As sim, behind ports in Verilog: in the command `wire-rtl`, by `make rtl`
     Cosim,
+}
+
+/// A key, and a value.
+fn setting(text: &str) -> anyhow::Result<(String, String)> {
+    let parts = text.split_once('=');
+    let (key, value) = parts.context("write a key and a value, such as link.0.rate=1Gb/s")?;
+    Ok((key.trim().into(), value.trim().into()))
 }
 
 /// Of which node waveforms are wanted, and of which time.
@@ -399,11 +411,14 @@ impl Lab {
         self.file.as_deref().unwrap_or(Path::new(""))
     }
 
-    /// Reads its file, with another seed if there is one.
+    /// Reads its file, with the values of the options in place of the file's.
     fn read(&self, registry: &Registry, world: World) -> anyhow::Result<lab::Lab> {
         let seed = self.seed.map(|seed| seed.to_string());
-        let settings = seed.iter().map(|seed| ("lab.seed", &seed[..]));
-        let read = registry.read_with(self.file(), world, &settings.collect::<Vec<_>>());
+        let set = self.set.iter().map(|(key, value)| (&key[..], &value[..]));
+        let seed = seed.iter().map(|seed| ("lab.seed", &seed[..]));
+        let why = self.why.iter().map(|why| ("queues.why", &why[..]));
+        let settings: Vec<_> = set.chain(seed).chain(why).collect();
+        let read = registry.read_with(self.file(), world, &settings);
         if let (Err(ReadError::Wrong(faults)), true, true) = (&read, self.check, self.json) {
             let mut stdout = Output::open(&Buffering::default())?;
             stdout.tell(&faults_line(faults))?;

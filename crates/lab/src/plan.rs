@@ -8,6 +8,7 @@ use crate::tree::Value;
 use crate::world::World;
 use instrument::Instrument;
 use node::outcome::Direction;
+use node::random::seed_of;
 use node::{Link, Oscillator, Rate, Time};
 use nodes::dtp;
 use serde::Deserialize;
@@ -85,6 +86,14 @@ pub(crate) struct LinkPlan {
     pub disciplines: [Option<queue::Config>; 2],
     /// Where the file has them.
     pub spans: [Range<usize>; 2],
+}
+
+impl LinkPlan {
+    /// Seed of the queue discipline of a direction in a run.
+    pub fn queue_seed(&self, run: u64, way: Direction) -> u64 {
+        let [from, to] = [way.index(), 1 - way.index()].map(|end| &self.names[end][..]);
+        seed_of(run, "queue", &[from, to])
+    }
 }
 
 /// A place where frames are looked at.

@@ -87,7 +87,7 @@ pub(crate) fn set(root: &mut Value, key: &str, text: &str) -> Result<(), Fault> 
 }
 
 /// Sections that a file may be without.
-const SECTIONS: [&str; 4] = ["lab", "default", "node", "topology"];
+const SECTIONS: [&str; 5] = ["lab", "default", "node", "queues", "topology"];
 
 /// A value of the type that it looks like.
 fn guess(text: &str) -> What {

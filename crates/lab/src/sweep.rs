@@ -34,6 +34,8 @@ pub const MAX_RUNS: usize = 1_000_000;
 pub struct Sweep {
     /// The lab file.
     pub file: PathBuf,
+    /// Keys that have another value than in the file, the same in all runs.
+    pub set: Vec<(String, String)>,
     /// The keys and their values; every combination is run.
     pub axes: Vec<Axis>,
     /// Seeds of each combination: the first, and how many.
@@ -115,9 +117,10 @@ impl Sweep {
     fn read(&self, registry: &Registry, point: usize, index: usize) -> Result<Lab, SweepError> {
         let keys = self.axes.iter().map(|axis| &axis.key[..]);
         let seed = self.seeds.0.wrapping_add(index as u64).to_string();
-        let settings: Vec<(&str, &str)> = keys
-            .zip(self.settings(point))
-            .map(|(key, value)| (key, &value.text[..]))
+        let set = self.set.iter().map(|(key, value)| (&key[..], &value[..]));
+        let own = keys.zip(self.settings(point));
+        let settings: Vec<(&str, &str)> = set
+            .chain(own.map(|(key, value)| (key, &value.text[..])))
             .chain([(SEED, &seed[..])])
             .collect();
         let lab = registry.read_with(&self.file, World::Sim, &settings);

@@ -9,6 +9,7 @@ mod controllers;
 mod covert;
 mod engines;
 mod examples;
+mod explanations;
 mod faults;
 mod fragments;
 mod hardware;

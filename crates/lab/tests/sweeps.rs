@@ -42,6 +42,7 @@ fn seeded(text: &str, seed: u64) -> lab::Lab {
 fn sweep(file: &Path, axes: &[&str], seeds: u64, threads: usize) -> Sweep {
     Sweep {
         file: file.into(),
+        set: Vec::new(),
         axes: axes.iter().map(|axis| axis.parse().unwrap()).collect(),
         seeds: (3, seeds),
         threads,

@@ -44,7 +44,7 @@ impl Classifier {
         }
         let classes = classes as u32;
         if map.iter().any(|class| *class >= classes) {
-            let reason = "the map has a number that no class or band has; they count from 0";
+            let reason = "the map, whose default is for three bands, has a number that no class or band has; they count from 0";
             return Err(ConfigError::new("priomap", reason));
         }
         Ok(Classifier {

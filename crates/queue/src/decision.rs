@@ -35,6 +35,22 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// All reasons.
+    pub const ALL: [Reason; 12] = [
+        Reason::Full,
+        Reason::Overlimit,
+        Reason::Expired,
+        Reason::TooLong,
+        Reason::Policed,
+        Reason::Step,
+        Reason::Codel,
+        Reason::RedEarly,
+        Reason::RedForced,
+        Reason::Pie,
+        Reason::Coupled,
+        Reason::Blue,
+    ];
+
     /// Name in reports.
     pub const fn name(self) -> &'static str {
         match self {
@@ -138,6 +154,86 @@ pub enum State {
         /// Tokens that the packet needed.
         needed: u128,
     },
+}
+
+/// Probabilities of [`State::Red`] in 1.
+const RED_ONE: f64 = (1u64 << 32) as f64;
+/// Other probabilities in 1.
+const ONE: f64 = (1u64 << 40) as f64;
+/// Units of tokens in a byte.
+const TOKENS_OF_BYTE: u128 = 8_000_000_000_000;
+
+impl fmt::Display for State {
+    /// As a clause for people; empty for [`State::None`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let percent = |f: &mut fmt::Formatter<'_>, what: &str, share: f64| {
+            write!(f, "{what} {:.3} %", 100.0 * share)
+        };
+        match *self {
+            State::None => Ok(()),
+            State::Threshold { sojourn, threshold } => {
+                write!(f, "{sojourn} in the queue, above the threshold of {threshold}")
+            }
+            State::Codel {
+                dropping: true,
+                count,
+                drop_next,
+                ..
+            } => write!(
+                f,
+                "CoDel was in its dropping state, at count {count}, and the next drop was due at {drop_next}"
+            ),
+            State::Codel { .. } => f.write_str(
+                "the time in the queue had been above the target for an interval, so CoDel entered its dropping state",
+            ),
+            State::Red {
+                average,
+                probability,
+                count,
+                random,
+            } => {
+                write!(f, "average queue {average} bytes, ")?;
+                percent(f, "probability", probability as f64 / RED_ONE)?;
+                write!(f, ", {count} packets since the last")?;
+                match random {
+                    Some(random) => percent(f, ", random number", f64::from(random) / RED_ONE),
+                    None => Ok(()),
+                }
+            }
+            State::Probability {
+                probability,
+                delay,
+                random,
+            } => {
+                percent(f, "probability", probability as f64 / ONE)?;
+                write!(f, ", at a delay of {delay}")?;
+                match random {
+                    Some(random) => percent(f, ", random number", random as f64 / ONE),
+                    None => Ok(()),
+                }
+            }
+            State::Coupled {
+                base,
+                probability,
+                sojourn,
+                low_latency,
+            } => {
+                let queue = if low_latency { "low-latency" } else { "classic" };
+                write!(f, "{sojourn} in the {queue} queue")?;
+                percent(f, ", probability", probability as f64 / ONE)?;
+                percent(f, ", base probability", base as f64 / ONE)
+            }
+            State::Fattest { bytes } => {
+                write!(f, "its flow had the most in the queue, {bytes} bytes")
+            }
+            State::Tokens { tokens, needed } => write!(
+                f,
+                "the bucket held {} bytes of tokens, and the packet needed {}",
+                tokens / TOKENS_OF_BYTE,
+                needed / TOKENS_OF_BYTE
+            ),
+        }
+    }
 }
 
 /// A drop or a mark, explained.

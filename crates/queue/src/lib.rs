@@ -22,6 +22,7 @@
 //! | [`pie`] | proportional integral controller |
 //! | [`dualpi2`] | coupled dual queue for L4S |
 //! | [`cake`] | shaper, tins, host fairness |
+//! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
 //!
 //! Each module's documentation lists where its RFC, Linux and ns-3 differ, and which of them it
 //! follows. `tests/models` has an independent model of each in Python.
@@ -68,10 +69,12 @@ mod ledger;
 mod lists;
 mod names;
 pub mod packet;
+pub mod parameter;
 pub mod pie;
 pub mod policer;
 pub mod prio;
 pub mod red;
+pub mod replay;
 pub mod tbf;
 mod tokens;
 

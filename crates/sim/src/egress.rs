@@ -93,6 +93,14 @@ impl Egress {
             (self.held.len() - 1) as u32
         });
         let packet = Packet::new(handle, held.0.len() as u32, Facts::of(&held.0));
+        if let Some(see) = &mut self.see {
+            see(&QueueEvent::Offered {
+                at: now,
+                packet: &packet,
+                frame: &held.0,
+                when: held.1,
+            });
+        }
         self.held[handle as usize] = Some(held);
         self.discipline.enqueue(now, packet, &mut self.decisions);
         self.settle(pool);
@@ -156,7 +164,10 @@ impl Egress {
     }
 
     /// Discards all frames, as the link goes down, and replaces the discipline by an empty one. Returns the number of frames.
-    pub fn flush(&mut self, pool: &mut Pool) -> u64 {
+    pub fn flush(&mut self, now: Time, pool: &mut Pool) -> u64 {
+        if let Some(see) = &mut self.see {
+            see(&QueueEvent::Flushed { at: now });
+        }
         let Backlog { packets, bytes } = self.waiting();
         self.counters.flushed.packets += packets;
         self.counters.flushed.bytes += bytes;

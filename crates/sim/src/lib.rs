@@ -56,7 +56,7 @@ pub use block::tape::{BitTap, Bits, See as SeeBits};
 pub use engine::Sim;
 
 use node::outcome::Direction;
-use node::{Graph, GraphError, NodeId, Outcome, Tap, Time};
+use node::{Frame, Graph, GraphError, NodeId, Outcome, Tap, Time, When};
 use queue::{Backlog, Decision, Discipline, Packet};
 use std::sync::Arc;
 
@@ -122,7 +122,7 @@ pub struct PortQueue {
     pub direction: Direction,
     /// Makes an empty queue, at the start and after the link has been taken down.
     pub make: Box<MakeDiscipline>,
-    /// Called for each packet that leaves the queue, is dropped or is marked. Default none.
+    /// Called for each packet that arrives at the queue, leaves it, is dropped or is marked. Default none.
     pub see: Option<Box<SeeDiscipline>>,
 }
 
@@ -135,6 +135,22 @@ pub type SeeDiscipline = dyn FnMut(&QueueEvent<'_>) + Send;
 /// An event in a queue discipline.
 #[derive(Clone, Copy, Debug)]
 pub enum QueueEvent<'a> {
+    /// A packet arrives at the queue. Its fate follows, at once or later.
+    Offered {
+        /// When.
+        at: Time,
+        /// The packet.
+        packet: &'a Packet,
+        /// Its frame, padded, without FCS.
+        frame: &'a Frame,
+        /// When its first bit is to leave.
+        when: When,
+    },
+    /// The link went down: all packets in the queue are lost, and it is replaced by a new one.
+    Flushed {
+        /// When.
+        at: Time,
+    },
     /// A packet was dropped or marked.
     Decided(&'a Decision),
     /// A packet left for the line.

@@ -13,7 +13,7 @@ use sim::{Options, PortQueue, QueueEvent, Sim, run};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 
-fn on(link: usize, config: Config) -> PortQueue {
+pub fn on(link: usize, config: Config) -> PortQueue {
     PortQueue {
         link,
         direction: Direction::Forth,
@@ -222,7 +222,7 @@ fn no_frame_is_lost_from_the_count_whatever_the_discipline_does() {
                     {
                         1
                     }
-                    QueueEvent::Decided(_) => return,
+                    _ => return,
                 };
                 own.lock().unwrap()[place] += 1;
             }));

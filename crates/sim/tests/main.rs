@@ -16,6 +16,7 @@ mod middlebox;
 mod netem;
 mod outages;
 mod parallel;
+mod replays;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -31,6 +31,7 @@ impl Lab {
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let sweep = Sweep {
             file: self.file().into(),
+            set: self.set.clone(),
             axes: self.sweep.clone(),
             seeds: (first, self.seeds.unwrap_or(1).into()),
             threads: self.threads.map_or(processors, usize::from),

@@ -7,39 +7,100 @@
 //! | why | the reasons of drops and marks, the most frequent first |
 //! | waited | time in the queue of the packets that were sent: mean and percentiles |
 //! | longest | the most packets and bytes in the queue, as packets left |
+//!
+//! `[queues] why` asks for one drop or mark to be explained ([`why`]).
 
-use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Section};
+mod history;
+mod question;
+mod why;
+
+use crate::plan::Lab;
+use crate::plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 use ::report::text::number;
 use ::report::{Column, Table, Unit, Value};
+use history::History;
 use node::outcome::Direction;
 use node::{Histogram, Time};
 use parking_lot::Mutex;
+use question::Question;
 use queue::{Backlog, Reason, Verdict};
+use serde::Deserialize;
 use sim::QueueEvent;
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
+use why::Answer;
 
-/// The instrument: it has no section of a lab file, and observes each link with a queue discipline.
+/// The instrument: it observes each link with a queue discipline.
 #[derive(Debug, Default)]
-pub(super) struct Queues;
+pub(super) struct Queues {
+    why: Option<Question>,
+}
+
+/// The section `[queues]`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Keys {
+    /// Drop or mark to explain.
+    why: Option<Question>,
+}
+
+/// The directions with a discipline: link, direction, and name of the port.
+fn disciplines(
+    lab: &Lab,
+) -> impl Iterator<Item = (usize, Direction, &str, &queue::Config)> + Clone {
+    let links = lab.links.iter().enumerate();
+    links.flat_map(|(link, plan)| {
+        let ways = Direction::BOTH.into_iter().zip(&plan.disciplines);
+        ways.filter_map(move |(way, config)| {
+            let name = &plan.names[way.index()][..];
+            Some((link, way, name, config.as_ref()?))
+        })
+    })
+}
 
 impl Instrument for Queues {
+    fn sections(&self) -> &'static [&'static str] {
+        &["queues"]
+    }
+
+    fn read(&mut self, reading: &mut Reading<'_>) {
+        let Some(keys) = reading.section::<Keys>("queues") else {
+            return;
+        };
+        self.why = keys.why;
+        // Of a wrong queue it is not known what there would be.
+        let Some(question) = self.why.as_ref().filter(|_| reading.is_good()) else {
+            return;
+        };
+        let ports: Vec<&str> = disciplines(reading.lab()).map(|(_, _, at, _)| at).collect();
+        let message = match &question.port {
+            _ if ports.is_empty() => {
+                "no link of this lab has a queue discipline, and plain queues explain nothing: give one `queue = \"fifo\"`".into()
+            }
+            Some(port) if !ports.contains(&&port[..]) => {
+                format!("`{port}` has no queue discipline; there are {}", ports.join(", "))
+            }
+            _ => return,
+        };
+        reading.fault("queues", "why", message);
+    }
+
     fn attach(&self, attachments: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {
         let lab = attachments.lab();
-        let mut observed = Vec::new();
-        for (link, plan) in lab.links.iter().enumerate() {
-            for (way, config) in Direction::BOTH.into_iter().zip(&plan.disciplines) {
-                let Some(config) = config else {
-                    continue;
-                };
-                let seen = Arc::new(Mutex::new(Seen::default()));
-                let own = seen.clone();
+        let mut queues = Vec::new();
+        for (link, way, ..) in disciplines(lab) {
+            let seen = Arc::new(Mutex::new(Seen::default()));
+            let own = seen.clone();
+            attachments.on_queue(link, way, move |event| own.lock().see(event));
+            let history = self.why.is_some().then(Arc::<Mutex<History>>::default);
+            if let Some(own) = history.clone() {
                 attachments.on_queue(link, way, move |event| own.lock().see(event));
-                let at = plan.names[way.index()].clone();
-                observed.push((at, config.name(), seen));
             }
+            queues.push((seen, history));
         }
-        (!observed.is_empty()).then(|| Box::new(Observed(observed)) as Box<dyn Measurement>)
+        let why = self.why.clone();
+        (!queues.is_empty()).then(|| Box::new(Observed { queues, why }) as Box<dyn Measurement>)
     }
 }
 
@@ -87,6 +148,7 @@ impl Seen {
                 self.longest.packets = self.longest.packets.max(before.packets);
                 self.longest.bytes = self.longest.bytes.max(before.bytes);
             }
+            QueueEvent::Offered { .. } | QueueEvent::Flushed { .. } => {}
         }
     }
 
@@ -115,20 +177,45 @@ impl Seen {
     }
 }
 
-/// The queues of a run: where each is, its discipline, and what was seen.
-struct Observed(Vec<(String, &'static str, Arc<Mutex<Seen>>)>);
+/// The queues of a run, in the order of [`disciplines`].
+struct Observed {
+    queues: Vec<(Arc<Mutex<Seen>>, Option<Arc<Mutex<History>>>)>,
+    why: Option<Question>,
+}
 
 impl Measurement for Observed {
-    fn finish(&self, _: &Finished<'_>) -> Option<Arc<dyn Section>> {
-        let queues = self.0.iter();
-        let queues = queues.map(|(at, kind, seen)| (at.clone(), *kind, seen.lock().clone()));
-        Some(Arc::new(Found(queues.collect())))
+    fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
+        let queues = disciplines(run.lab).zip(&self.queues);
+        let seen = queues.clone().map(|((_, _, at, config), (seen, _))| {
+            (at.to_owned(), config.name(), seen.lock().clone())
+        });
+        let answer = self.why.as_ref().map(|question| {
+            let histories = queues.filter_map(|(of, (_, history))| {
+                let (link, way, at, config) = of;
+                let plan = &run.lab.links[link];
+                Some(why::Queue {
+                    at,
+                    config,
+                    channel: &plan.link.channels[way.index()],
+                    seed: plan.queue_seed(run.lab.seed, way),
+                    history: history.as_ref()?.lock(),
+                })
+            });
+            why::answer(question, &histories.collect::<Vec<_>>())
+        });
+        Some(Arc::new(Found {
+            queues: seen.collect(),
+            answer,
+        }))
     }
 }
 
 /// The queues of a run: the instrument's section of the report.
 #[derive(Clone, Debug)]
-pub struct Found(Vec<(String, &'static str, Seen)>);
+pub struct Found {
+    queues: Vec<(String, &'static str, Seen)>,
+    answer: Option<Answer>,
+}
 
 impl Section for Found {
     fn tables(&self) -> Vec<Table> {
@@ -154,7 +241,7 @@ impl Section for Found {
                 Column::new("reasons", "drops and marks"),
             ],
         );
-        for (at, kind, seen) in &self.0 {
+        for (at, kind, seen) in &self.queues {
             let some = |value: u64| (seen.sent > 0).then_some(Time::from_ps(value));
             let mean = seen.sum_ps.checked_div(seen.sent.into()).unwrap_or(0);
             table.push([
@@ -172,6 +259,16 @@ impl Section for Found {
                 seen.why(),
             ]);
         }
-        vec![table]
+        let answers = self.answer.iter().flat_map(Answer::tables);
+        [table].into_iter().chain(answers).collect()
+    }
+
+    fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
+        use fmt::Write as _;
+        write!(text, "\n{}", self.tables()[0])?;
+        match &self.answer {
+            Some(answer) => write!(text, "\n{answer}"),
+            None => Ok(()),
+        }
     }
 }

@@ -144,6 +144,11 @@ impl<'a> Reading<'a> {
         read.map_err(|fault| self.faults.push(fault)).ok()
     }
 
+    /// Whether no fault has been found in the file so far.
+    pub fn is_good(&self) -> bool {
+        self.faults.is_empty()
+    }
+
     /// Adds a fault of the file: at a key of a section, at the section if it lacks the key, or at the start of the file.
     pub fn fault(&mut self, name: &str, key: &str, message: impl Into<String>) {
         let section = self.value(name);

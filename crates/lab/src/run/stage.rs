@@ -235,8 +235,7 @@ impl Stage {
                 let Some(config) = config.clone() else {
                     continue;
                 };
-                let [from, to] = [way.index(), 1 - way.index()].map(|end| &plan.names[end][..]);
-                let seed = seed_of(lab.seed, "queue", &[from, to]);
+                let seed = plan.queue_seed(lab.seed, way);
                 let own =
                     observers.extract_if(.., |(at, direction, _)| (*at, *direction) == (link, way));
                 let mut see: Vec<_> = own.map(|(.., see)| see).collect();

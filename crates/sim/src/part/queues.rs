@@ -87,7 +87,7 @@ impl Network {
         let Some(egress) = &mut self.senders[sender].egress else {
             return 0;
         };
-        let lost = egress.flush(&mut self.pool);
+        let lost = egress.flush(self.now, &mut self.pool);
         self.senders[sender].show_backlog(self.now);
         self.plan_queue(sender);
         lost

@@ -87,17 +87,6 @@ pub enum LabError {
         /// The other.
         second: String,
     },
-    /// A queue discipline that only simulated time has.
-    #[error(
-        "the link of `{first}` and `{second}` has a queue discipline, which only the world `sim` has so far; \
-         for the world `live` write a limit, such as `queue = \"1000 packets\"`"
-    )]
-    Discipline {
-        /// One end.
-        first: String,
-        /// The other.
-        second: String,
-    },
     /// The simulation could not go on.
     #[error(transparent)]
     Sim(#[from] sim::SimError),

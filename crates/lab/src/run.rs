@@ -104,6 +104,7 @@ pub fn run(lab: &Lab, world: World, options: &Options) -> Result<Report, LabErro
                 until,
                 taps,
                 stop: Some(Box::new(stop)),
+                disciplines: stage.disciplines(lab),
                 real: plan.real,
                 singly: !lab.aggregate,
             };
@@ -183,11 +184,6 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
         if let Some(plan) = lab.links.iter().find(blocks) {
             let [first, second] = plan.names.clone();
             return Err(LabError::BlockLevel { first, second });
-        }
-        let queued = |plan: &&LinkPlan| plan.disciplines.iter().any(Option::is_some);
-        if let Some(plan) = lab.links.iter().find(queued) {
-            let [first, second] = plan.names.clone();
-            return Err(LabError::Discipline { first, second });
         }
     }
     check_keys(lab, world, options)?;

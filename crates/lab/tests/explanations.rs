@@ -6,8 +6,8 @@ use lab::{
 use node::outcome::Direction;
 use parking_lot::Mutex;
 use queue::Verdict;
+use queue::egress::QueueEvent;
 use serde_json::Value;
-use sim::QueueEvent;
 use std::sync::Arc;
 
 /// A generator of 2 Gb/s, which takes no notice of drops, in front of a link of 1 Gb/s with this queue.

@@ -1,6 +1,7 @@
 //! Links with queue disciplines, in lab files.
 
 use lab::{Options, Report, World};
+use node::link::LinkCounters;
 use serde_json::Value;
 
 /// A generator of 2 Gb/s in front of a link of 1 Gb/s with this queue.
@@ -149,4 +150,33 @@ fn the_same_comes_of_it_on_any_number_of_threads() {
         };
         assert_eq!(at(1), at(3), "{queue}");
     }
+}
+
+#[test]
+fn in_the_world_live_a_queue_is_that_of_simulated_time() {
+    let mut drops = 0;
+    for queue in QUEUES {
+        // Slow enough for any machine.
+        let text = bottleneck(&format!("forth = {{ queue = {queue} }}"))
+            .replace(" Gb/s", "0 Mb/s")
+            .replace("count = 4000", "count = 900");
+        let sim = run(&text, &Options::default());
+        let lab = lab::parse(&text).unwrap();
+        let Some(live) = crate::live_runs::report(&lab, &Options::default()) else {
+            return;
+        };
+        // Neither what comes nor what leaves depends on when threads run. What has been delivered only simulated time counts.
+        let decided = |report: &Report| {
+            let counters = report.outcome.links[0][0];
+            LinkCounters {
+                delivered: None,
+                in_flight: None,
+                ..counters
+            }
+        };
+        assert_eq!(decided(&live), decided(&sim), "{queue}");
+        assert_eq!(queues(&live), queues(&sim), "{queue}");
+        drops += decided(&sim).dropped_early;
+    }
+    assert!(drops > 100, "{drops}");
 }

@@ -52,6 +52,7 @@ use crate::kernel::statistics::StatisticsError;
 use crate::port::{Link, PortError, RxCounters, TxCounters};
 use node::{Driver, GraphError, Outcome, Tap, Time};
 use process::{JobReport, ProcessError};
+use queue::egress::PortQueue;
 use std::collections::BTreeMap;
 use std::io;
 
@@ -69,6 +70,9 @@ pub struct Options {
     pub taps: Vec<Tap>,
     /// Asked every few milliseconds whether the run shall end now, beside Ctrl-C; default none.
     pub stop: Option<Stop>,
+    /// Queue disciplines of links, which replace their FIFOs. A discipline decides in the time that the run's clock shows, so that a frame is late only
+    /// where the thread that sends wakes later than the frame takes on its link.
+    pub disciplines: Vec<PortQueue>,
     /// Members that are something real, by their index; each has a [`Slot`] in the graph.
     pub real: BTreeMap<usize, Real>,
     /// Every frame crosses in a buffer of its own. Default no: those that nodes send to nodes at one time share one, where their link takes
@@ -91,8 +95,8 @@ pub enum WorldError {
     /// The graph is wrong; everything that was found.
     #[error("the graph has {} fault(s); the first: {}", .0.len(), .0[0])]
     Graph(Vec<GraphError>),
-    /// A tap on a link that is not there.
-    #[error("a tap is on link {link}, but the graph has {links}, counted from 0")]
+    /// A tap or a queue on a link that is not there.
+    #[error("a tap or a queue is on link {link}, but the graph has {links}, counted from 0")]
     NoSuchLink {
         /// The link asked for.
         link: usize,

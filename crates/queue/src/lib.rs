@@ -22,6 +22,7 @@
 //! | [`pie`] | proportional integral controller |
 //! | [`dualpi2`] | coupled dual queue for L4S |
 //! | [`cake`] | shaper, tins, host fairness |
+//! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
 //! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
 //!
 //! Each module's documentation lists where its RFC, Linux and ns-3 differ, and which of them it
@@ -62,6 +63,7 @@ pub mod decision;
 pub mod discipline;
 pub mod drr;
 pub mod dualpi2;
+pub mod egress;
 pub mod fifo;
 pub mod fq_codel;
 pub mod htb;

@@ -1,7 +1,6 @@
 //! A graph that is being run: in one part, or in several side by side.
 
 use crate::block::BlockLink;
-use crate::egress::Egress;
 use crate::lane::{Carrier, Receiver, Sender};
 use crate::parallel;
 use crate::part::{Draft, Lower, Member, Part};
@@ -12,6 +11,7 @@ use node::clock::Ticks;
 use node::link::LinkCounters;
 use node::outcome::{Direction, Finish, Statistics, Table};
 use node::{Driver, End, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
+use queue::egress::Egress;
 use std::collections::BTreeMap;
 
 /// Number of events between two checks whether the run must stop.
@@ -111,6 +111,7 @@ impl Sim {
                     needs: needs.unwrap_or(usize::MAX),
                     to: (0, receiver),
                     egress: None,
+                    departed: None,
                     watcher: None,
                     is_down: false,
                     cut: 0,
@@ -145,8 +146,7 @@ impl Sim {
         }
         for queue in options.disciplines {
             let sender = lane(queue.link, queue.direction)?;
-            let egress = Egress::new(queue.make, queue.see);
-            draft.senders[sender].egress = Some(Box::new(egress));
+            draft.senders[sender].egress = Some(Box::new(Egress::new(queue)));
         }
         let mut sim = Sim {
             parts: vec![Part::whole(draft, options.clocks)],

@@ -3,11 +3,11 @@
 use crate::SeeQueue;
 use crate::block::messages::Message;
 use crate::block::{BlockLink, Passage};
-use crate::egress::Egress;
 use node::event::{Counts, Interface, Queue};
 use node::link::{FCS, LinkCounters, MIN_WIRE_FRAME_LEN, PREAMBLE};
 use node::outcome::See;
-use node::{Channel, Frame, Level, Port, Time, Transmitter, When};
+use node::{Channel, Frame, Level, Port, StampId, Time, Transmitter, When};
+use queue::egress::Egress;
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
@@ -60,6 +60,8 @@ pub(crate) struct Sender {
     pub asked: Option<u64>,
     /// The queue discipline; `None` for a FIFO with the channel's limit.
     pub egress: Option<Box<Egress>>,
+    /// Departure from the discipline of an earlier frame that left while its node was sending another one, with the timestamp request.
+    pub departed: Option<(Time, StampId)>,
     /// Who looks at what waits.
     pub watcher: Option<Box<SeeQueue>>,
     /// Whether somebody has taken the link down, and how many frames that has lost.
@@ -152,11 +154,7 @@ impl Sender {
         };
         interface.up &= !self.is_down;
         if let Some(egress) = &self.egress {
-            let (waiting, counters) = (egress.waiting(), egress.counters());
-            queue.packets = waiting.packets as u32;
-            queue.bytes = waiting.bytes;
-            queue.dropped += counters.full + counters.early_drops;
-            interface.sent.dropped = queue.dropped;
+            egress.add_to_statistics(&mut interface, &mut queue);
         }
         (interface, queue)
     }
@@ -176,14 +174,7 @@ impl Sender {
         };
         counters.lost += self.cut;
         if let Some(egress) = &self.egress {
-            let (waiting, own) = (egress.waiting(), egress.counters());
-            counters.sent += waiting.packets + own.flushed.packets;
-            counters.bytes += waiting.bytes + own.flushed.bytes;
-            counters.queue_full += own.full;
-            counters.dropped_early += own.early_drops;
-            counters.marked += own.marked;
-            counters.late += own.late;
-            counters.longest_queue = counters.longest_queue.max(own.longest);
+            egress.add_to(&mut counters);
         }
         counters
     }

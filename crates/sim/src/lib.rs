@@ -43,7 +43,6 @@
 #![forbid(unsafe_code)]
 
 mod block;
-mod egress;
 mod engine;
 mod event_queue;
 mod lane;
@@ -56,8 +55,8 @@ pub use block::tape::{BitTap, Bits, See as SeeBits};
 pub use engine::Sim;
 
 use node::outcome::Direction;
-use node::{Frame, Graph, GraphError, NodeId, Outcome, Tap, Time, When};
-use queue::{Backlog, Decision, Discipline, Packet};
+use node::{Graph, GraphError, NodeId, Outcome, Tap, Time};
+use queue::egress::PortQueue;
 use std::sync::Arc;
 
 /// How to run a graph.
@@ -110,59 +109,6 @@ pub struct QueueTap {
 /// Called with the time and the number of waiting frames. For a plain queue: once for each frame offered to a link, which is counted,
 /// with its departure. For a queue discipline, where departures are not known in advance: at each change, with `None`.
 pub type SeeQueue = dyn FnMut(Time, u32, Option<Time>) + Send;
-
-/// The queue discipline of one direction of a link.
-///
-/// It replaces the channel's FIFO. Frames wait in it until the line is free, so the decision which frame is next, dropped or marked
-/// is made as late as possible.
-pub struct PortQueue {
-    /// The link's index in its graph.
-    pub link: usize,
-    /// The direction of the link.
-    pub direction: Direction,
-    /// Makes an empty queue, at the start and after the link has been taken down.
-    pub make: Box<MakeDiscipline>,
-    /// Called for each packet that arrives at the queue, leaves it, is dropped or is marked. Default none.
-    pub see: Option<Box<SeeDiscipline>>,
-}
-
-/// Makes an empty queue discipline.
-pub type MakeDiscipline = dyn Fn() -> Box<dyn Discipline> + Send;
-
-/// Observer of the events in a queue discipline.
-pub type SeeDiscipline = dyn FnMut(&QueueEvent<'_>) + Send;
-
-/// An event in a queue discipline.
-#[derive(Clone, Copy, Debug)]
-pub enum QueueEvent<'a> {
-    /// A packet arrives at the queue. Its fate follows, at once or later.
-    Offered {
-        /// When.
-        at: Time,
-        /// The packet.
-        packet: &'a Packet,
-        /// Its frame, padded, without FCS.
-        frame: &'a Frame,
-        /// When its first bit is to leave.
-        when: When,
-    },
-    /// The link went down: all packets in the queue are lost, and it is replaced by a new one.
-    Flushed {
-        /// When.
-        at: Time,
-    },
-    /// A packet was dropped or marked.
-    Decided(&'a Decision),
-    /// A packet left for the line.
-    Sent {
-        /// When it left the queue. Its preamble follows.
-        at: Time,
-        /// The packet.
-        packet: &'a Packet,
-        /// Packets and bytes that are left in the queue.
-        backlog: Backlog,
-    },
-}
 
 /// Somebody who looks at the counters of all nodes with a [sublayer](node::Sublayer).
 #[derive(Clone)]

@@ -8,8 +8,9 @@ use node::{
     Channel, Event, Frame, Graph, Level, Node, Oscillator, Out, Port, Probability, Properties,
     QueueLimit, Rate, StampId, Time, event::What, link::Clocks,
 };
+use queue::egress::{PortQueue, QueueEvent};
 use queue::{Config, fifo};
-use sim::{Options, PortQueue, QueueEvent, Sim, run};
+use sim::{Options, Sim, run};
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex};
 

@@ -8,7 +8,8 @@ use node::{Channel, Frame, Graph, NodeId, Outcome, Rate, Tap, Time};
 use nodes::delay::{self, Delay};
 use nodes::generator::{self, Generator, Sizes};
 use nodes::switch::{self, Switch};
-use sim::{Options, PortQueue, Sim};
+use queue::egress::PortQueue;
+use sim::{Options, Sim};
 use std::sync::{Arc, Mutex};
 
 /// What one direction of a link delivers: when, and which bytes.

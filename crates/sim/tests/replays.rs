@@ -4,9 +4,10 @@ use crate::cast::sink;
 use crate::disciplines::{all, on};
 use node::random::Random;
 use node::{Channel, Frame, Graph, Node, Out, Port, Probability, Properties, Rate, Time};
+use queue::egress::QueueEvent;
 use queue::replay::{Fate, Offer, Replay};
 use queue::{Config, Verdict};
-use sim::{Options, QueueEvent, Sim};
+use sim::{Options, Sim};
 use std::sync::{Arc, Mutex};
 
 /// Seed of the queue in `on`.

@@ -23,9 +23,9 @@ use node::outcome::Direction;
 use node::{Histogram, Time};
 use parking_lot::Mutex;
 use question::Question;
+use queue::egress::QueueEvent;
 use queue::{Backlog, Reason, Verdict};
 use serde::Deserialize;
-use sim::QueueEvent;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -90,10 +90,10 @@ impl Instrument for Queues {
         let lab = attachments.lab();
         let mut queues = Vec::new();
         for (link, way, ..) in disciplines(lab) {
-            let seen = Arc::new(Mutex::new(Seen::default()));
+            let seen = Shared::<Seen>::default();
             let own = seen.clone();
             attachments.on_queue(link, way, move |event| own.lock().see(event));
-            let history = self.why.is_some().then(Arc::<Mutex<History>>::default);
+            let history = self.why.is_some().then(Shared::<History>::default);
             if let Some(own) = history.clone() {
                 attachments.on_queue(link, way, move |event| own.lock().see(event));
             }
@@ -177,9 +177,12 @@ impl Seen {
     }
 }
 
+/// What an observer writes, and the instrument reads.
+type Shared<T> = Arc<Mutex<T>>;
+
 /// The queues of a run, in the order of [`disciplines`].
 struct Observed {
-    queues: Vec<(Arc<Mutex<Seen>>, Option<Arc<Mutex<History>>>)>,
+    queues: Vec<(Shared<Seen>, Option<Shared<History>>)>,
     why: Option<Question>,
 }
 

@@ -20,6 +20,7 @@ use node::random::seed_of;
 use node::{Graph, NodeId, Outcome, Sublayer, Time};
 use nodes::dtp::Device;
 use parking_lot::Mutex;
+use queue::egress::{PortQueue, SeeDiscipline};
 use sim::ClockTap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +40,7 @@ pub(super) struct Stage {
     measurements: Arc<[Box<dyn Measurement>]>,
     /// The instruments' observers, until the world has them.
     taps: Vec<Tap>,
-    queues: Vec<(usize, Direction, Box<sim::SeeDiscipline>)>,
+    queues: Vec<(usize, Direction, Box<SeeDiscipline>)>,
     clocks: Option<ClockTap>,
 }
 
@@ -227,7 +228,7 @@ impl Stage {
     }
 
     /// The queue disciplines of links, with the observers of instruments: once.
-    pub(super) fn disciplines(&mut self, lab: &Lab) -> Vec<sim::PortQueue> {
+    pub(super) fn disciplines(&mut self, lab: &Lab) -> Vec<PortQueue> {
         let mut observers = std::mem::take(&mut self.queues);
         let mut queues = Vec::new();
         for (link, plan) in lab.links.iter().enumerate() {
@@ -239,7 +240,7 @@ impl Stage {
                 let own =
                     observers.extract_if(.., |(at, direction, _)| (*at, *direction) == (link, way));
                 let mut see: Vec<_> = own.map(|(.., see)| see).collect();
-                queues.push(sim::PortQueue {
+                queues.push(PortQueue {
                     link,
                     direction: way,
                     make: Box::new(move || {

@@ -7,12 +7,17 @@ use crate::port::pace::Wanted;
 use node::event::{Interface, Queue};
 use node::frame::MAX_FRAME_LEN;
 use node::link::MIN_WIRE_FRAME_LEN;
+use node::link::{LinkCounters, PREAMBLE};
 use node::{Departure, Driver, Frame, Pool, Port, Refusal, Time, Transmitter, When};
+use queue::egress::Egress as Discipline;
 use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 
 /// Frames that are collected before they are sent at once.
 const AT_ONCE: usize = 64;
+
+/// A link, and the queue discipline in front of it. A port on a real wire has no link.
+pub type Line = (Option<Transmitter>, Option<Box<Discipline>>);
 
 /// What a node's answers go through.
 pub struct Egress {
@@ -37,6 +42,8 @@ struct EgressPort {
     number: Port,
     lane: usize,
     link: Option<Transmitter>,
+    /// The queue discipline in front of the link, and the time up to which it has been served.
+    discipline: Option<(Box<Discipline>, Time)>,
     /// Whether a real wire is known to have no link. The kernel would take its frames and throw them away.
     down: bool,
     order: Order,
@@ -47,18 +54,17 @@ struct EgressPort {
 }
 
 impl Egress {
-    /// For those of a node's `count` ports that are given here, each with the lane and the link that it sends by.
-    pub fn new(
-        count: usize,
-        given: impl Iterator<Item = (Port, usize, Option<Transmitter>)>,
-    ) -> Egress {
+    /// For those of a node's `count` ports that are given here, each with the lane and the link that it sends by, and the link's queue
+    /// discipline.
+    pub fn new(count: usize, given: impl Iterator<Item = (Port, usize, Line)>) -> Egress {
         let (mut ports, mut index) = (Vec::new(), vec![usize::MAX; count]);
-        for (port, lane, link) in given {
+        for (port, lane, (link, discipline)) in given {
             index[port.index()] = ports.len();
             ports.push(EgressPort {
                 number: port,
                 lane,
                 link,
+                discipline: discipline.map(|discipline| (discipline, Time::ZERO)),
                 down: false,
                 order: Order::default(),
                 at_once: Vec::new(),
@@ -79,14 +85,51 @@ impl Egress {
     }
 
     /// The lane of each port, and what its link has done, where there is one.
-    pub fn into_links(self) -> Vec<(usize, Option<Transmitter>)> {
-        let ports = self.ports.into_iter();
-        ports.map(|port| (port.lane, port.link)).collect()
+    pub fn link_counters(&self) -> Vec<(usize, Option<LinkCounters>)> {
+        let ports = self.ports.iter();
+        ports.map(|port| (port.lane, port.counters())).collect()
+    }
+
+    /// Time at which a queue discipline is due, of all ports; [`Time::MAX`] for not until something is sent.
+    pub fn next_due(&self) -> Time {
+        let due = self.ports.iter().filter_map(EgressPort::next_due);
+        due.min().unwrap_or(Time::MAX)
+    }
+
+    /// Lets the disciplines send what is due by a time that has come, and returns whether any was due.
+    pub fn serve(&mut self, shared: &Shared, until: Time) -> bool {
+        let mut any = false;
+        for place in 0..self.ports.len() {
+            any |= self.serve_port(place, shared, until);
+        }
+        any
+    }
+
+    fn serve_port(&mut self, place: usize, shared: &Shared, until: Time) -> bool {
+        let mut any = false;
+        while let Some(at) = self.ports[place].next_due().filter(|at| *at <= until) {
+            any = true;
+            let (port, spent) = (&mut self.ports[place], &mut self.spent);
+            let Some((mut frame, when)) = port.dequeue(at, spent) else {
+                continue;
+            };
+            // Its time was decided by the discipline.
+            match port.fly(shared, at, until, when, &mut frame) {
+                Decision::Lost | Decision::Never => self.spent.push(frame),
+                decision => self.launch(place, shared, decision, None, frame),
+            }
+        }
+        any
     }
 
     /// What is to be told of a port's link to who sends by it; `None` for a port on a real wire.
     pub fn statistics(&mut self, port: usize, now: Time) -> Option<(Interface, Queue)> {
-        Some(self.ports[port].link.as_mut()?.statistics(now))
+        let port = &mut self.ports[port];
+        let (mut interface, mut queue) = port.link.as_mut()?.statistics(now);
+        if let Some((discipline, _)) = &port.discipline {
+            discipline.add_to_statistics(&mut interface, &mut queue);
+        }
+        Some((interface, queue))
     }
 
     /// Says whether a port on a real wire has a link.
@@ -96,6 +139,8 @@ impl Egress {
 
     /// Takes what the node has sent, at time `now`; the clock says `clock`.
     pub fn collect(&mut self, driver: &mut Driver, shared: &Shared, now: Time, clock: Time) {
+        // What leaves a discipline later comes after what the node sends now.
+        self.serve(shared, now.min(clock));
         driver.hand_on(|departure| {
             self.take(departure, shared, now, clock)?;
             // It is told when it has left.
@@ -118,52 +163,76 @@ impl Egress {
             Some(_) if frame.len() > MAX_FRAME_LEN => Err(Refusal::TooLong),
             Some(Some(port)) if port.down => Err(Refusal::NoLink),
             Some(_) if !shared.schedule.has_room() => Err(Refusal::Crowd),
+            Some(Some(port)) if port.discipline.is_some() => {
+                if when == When::At(Time::MAX) {
+                    Err(Refusal::Never)
+                } else {
+                    port.enqueue(now, when, frame);
+                    let place = self.index[departure.port.index()];
+                    self.serve_port(place, shared, now.min(clock));
+                    return Ok(());
+                }
+            }
             Some(Some(port)) => {
                 let lateness = match when {
                     When::At(at) => Some(clock - at),
                     When::Now => None,
                 };
                 match port.decide(shared, now, clock, when, &mut frame) {
-                    Decision::AtOnce => {
-                        port.at_once.push(frame);
-                        if port.at_once.len() >= AT_ONCE {
-                            port.send_now(shared, &mut self.trouble, &mut self.spent);
-                        }
-                        return Ok(());
-                    }
-                    Decision::At(at, second, ahead) => {
-                        port.queued = true;
-                        let stamp = frame.take_stamp().map(|id| (id, ahead));
-                        let ns = |at: Time| shared.start + at.as_ps().div_ceil(1000);
-                        let mut put = |at, wanted, stamp, frame| {
-                            self.order += 1;
-                            self.items.push(Item {
-                                at: ns(at),
-                                order: self.order,
-                                lane: port.lane,
-                                wanted,
-                                stamp,
-                                frame,
-                            });
-                        };
-                        if let Some(second) = second {
-                            self.taken += 1;
-                            put(second, None, None, self.copies.take_with(&frame));
-                        }
-                        let wanted = lateness.map(|by| Wanted {
-                            at: ns(at - by),
-                            late: by > Time::ZERO,
-                        });
-                        put(at, wanted, stamp, frame);
-                        return Ok(());
-                    }
                     Decision::Lost => Ok(()),
                     Decision::Never => Err(Refusal::Never),
+                    decision => {
+                        let place = self.index[departure.port.index()];
+                        self.launch(place, shared, decision, lateness, frame);
+                        return Ok(());
+                    }
                 }
             }
         };
         self.spent.push(frame);
         refusal
+    }
+
+    /// Sets a frame on its way that arrives; `lateness` is by how much its node was late for the time that it asked for.
+    fn launch(
+        &mut self,
+        place: usize,
+        shared: &Shared,
+        decision: Decision,
+        lateness: Option<Time>,
+        mut frame: Frame,
+    ) {
+        let port = &mut self.ports[place];
+        let Decision::At(at, second, ahead) = decision else {
+            port.at_once.push(frame);
+            if port.at_once.len() >= AT_ONCE {
+                port.send_now(shared, &mut self.trouble, &mut self.spent);
+            }
+            return;
+        };
+        port.queued = true;
+        let stamp = frame.take_stamp().map(|id| (id, ahead));
+        let ns = |at: Time| shared.start + at.as_ps().div_ceil(1000);
+        let mut put = |at, wanted, stamp, frame| {
+            self.order += 1;
+            self.items.push(Item {
+                at: ns(at),
+                order: self.order,
+                lane: port.lane,
+                wanted,
+                stamp,
+                frame,
+            });
+        };
+        if let Some(second) = second {
+            self.taken += 1;
+            put(second, None, None, self.copies.take_with(&frame));
+        }
+        let wanted = lateness.map(|by| Wanted {
+            at: ns(at - by),
+            late: by > Time::ZERO,
+        });
+        put(at, wanted, stamp, frame);
     }
 
     /// Sends what was collected, and takes buffers back.
@@ -261,7 +330,7 @@ impl EgressPort {
         when: When,
         frame: &mut Frame,
     ) -> Decision {
-        let Some(link) = &mut self.link else {
+        if self.link.is_none() {
             let asked = match when {
                 When::Now => now,
                 When::At(at) => at,
@@ -272,14 +341,27 @@ impl EgressPort {
                 true => Decision::AtOnce,
                 false => Decision::At(at, None, Time::ZERO),
             };
-        };
+        }
         // Woken ahead of time, the node may have sent something later than now already: a link takes
         // what it is offered in the order of time.
         let now = self.order.place(now, now, now);
+        self.fly(shared, now, clock, when, frame)
+    }
+
+    /// Offers a frame to the link.
+    fn fly(
+        &mut self,
+        shared: &Shared,
+        now: Time,
+        clock: Time,
+        when: When,
+        frame: &mut Frame,
+    ) -> Decision {
         if frame.len() < MIN_WIRE_FRAME_LEN {
             frame.resize(MIN_WIRE_FRAME_LEN);
         }
-        let flight = link.offer(now, when, frame.len());
+        let link = self.link.as_mut();
+        let flight = link.and_then(|link| link.offer(now, when, frame.len()));
         let Some((flight, first_bit)) = flight.and_then(|flight| Some((flight, flight.arrived?)))
         else {
             return Decision::Lost;
@@ -301,6 +383,47 @@ impl EgressPort {
             }
             _ => Decision::At(last_bit, second, last_bit - flight.departed),
         }
+    }
+
+    /// Gives a frame to the queue discipline, at `now` or, where that has been served beyond it, then.
+    fn enqueue(&mut self, now: Time, when: When, mut frame: Frame) {
+        let (Some(link), Some((discipline, served))) = (&self.link, &mut self.discipline) else {
+            return;
+        };
+        if frame.len() < MIN_WIRE_FRAME_LEN {
+            frame.resize(MIN_WIRE_FRAME_LEN);
+        }
+        let preamble = link.time_of(PREAMBLE);
+        discipline.accept(now.max(*served), when, preamble, frame);
+    }
+
+    /// When the queue discipline is due.
+    fn next_due(&self) -> Option<Time> {
+        let (discipline, served) = self.discipline.as_ref()?;
+        discipline.next(*served, self.free()?)
+    }
+
+    /// Time from which the line can carry the preamble of another frame.
+    fn free(&self) -> Option<Time> {
+        let link = self.link.as_ref()?;
+        Some(link.free_at() - link.time_of(PREAMBLE))
+    }
+
+    /// The frame that leaves the queue discipline at a time, if one does.
+    fn dequeue(&mut self, at: Time, spent: &mut Vec<Frame>) -> Option<(Frame, When)> {
+        let is_free = self.free()? <= at;
+        let (discipline, served) = self.discipline.as_mut()?;
+        *served = at;
+        discipline.serve(at, is_free, &mut |frame| spent.push(frame))
+    }
+
+    /// What the link has done, with its queue discipline.
+    fn counters(&self) -> Option<LinkCounters> {
+        let mut counters = self.link.as_ref()?.counters();
+        if let Some((discipline, _)) = &self.discipline {
+            discipline.add_to(&mut counters);
+        }
+        Some(counters)
     }
 
     /// Whether a frame that was sent before has not left yet.

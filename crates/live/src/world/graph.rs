@@ -7,7 +7,8 @@ use super::runner::{RunnerPort, Setup};
 use super::{Options, Ran, WorldError, wires};
 use node::link::Level;
 use node::{Graph, Outcome, Tap, Transmitter};
-use std::collections::VecDeque;
+use queue::egress::Egress;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 
 /// Runs `graph` over veth pairs between namespaces, both made for it, in real time. Needs the rights
@@ -36,10 +37,13 @@ pub fn run(graph: Graph, options: Options) -> Result<Outcome, WorldError> {
 pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ran, WorldError> {
     graph.check().map_err(WorldError::Graph)?;
     let links = graph.links.len();
-    if let Some(tap) = options.taps.iter().find(|tap| tap.link >= links) {
-        let link = tap.link;
+    let mut disciplines = options.disciplines;
+    let asked = options.taps.iter().map(|tap| tap.link);
+    let mut asked = asked.chain(disciplines.iter().map(|queue| queue.link));
+    if let Some(link) = asked.find(|link| *link >= links) {
         return Err(WorldError::NoSuchLink { link, links });
     }
+    let queued: BTreeSet<usize> = disciplines.iter().map(|queue| queue.link).collect();
     let blocks = |link: &node::Link| {
         link.channels
             .iter()
@@ -49,7 +53,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
         return Err(WorldError::BlockLevel { link });
     }
     let real = options.real;
-    let wires = wires::Wires::make(&graph, &real)?;
+    let wires = wires::Wires::make(&graph, &real, &queued)?;
     // Ended by hand below; if something fails on the way, with this value.
     let any = !programs.jobs.is_empty() || programs.joinable.is_some();
     let mut jobs = programs.jobs.iter();
@@ -72,7 +76,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
     // Lane `2 * link + direction`, as everywhere.
     for (index, (link, opened)) in graph.links.iter().zip(opened).enumerate() {
         let sides = link.ends.map(|end| real.contains_key(&end.node.0));
-        let plain = wires::is_plain(link, &real);
+        let plain = wires.plain[index];
         let [a, b] = opened;
         // What one side sends goes into its own end of a pair between nodes, and else straight to
         // where the other side takes it.
@@ -102,12 +106,18 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
             lanes.push(lane);
             let seed = graph.link_seed(options.seed, index, direction);
             let own = !sides[direction];
+            let transmitter = Transmitter::new(link.channels[direction].clone(), seed);
+            let mut of_it = disciplines.extract_if(.., |queue| {
+                (queue.link, queue.direction.index()) == (index, direction)
+            });
+            let discipline = of_it.next().map(|queue| Box::new(Egress::new(queue)));
+            drop(of_it);
             ports[end.node.0][end.port.index()] = Some(RunnerPort {
                 number: end.port,
                 rx,
                 stamps: info.stamps,
                 lane: 2 * index + direction,
-                link: Some(Transmitter::new(link.channels[direction].clone(), seed)),
+                line: (Some(transmitter), discipline),
                 // What would come is lost from then on, and that is seen.
                 changes: match own {
                     true => link.channels[far].changes().collect(),
@@ -153,7 +163,7 @@ pub fn run_with(graph: Graph, options: Options, programs: Programs) -> Result<Ra
     for report in ended.runners {
         entered.extend(report.entered);
         for (lane, link) in report.links {
-            counters[lane / 2][lane % 2] = link.map(|link| link.counters()).unwrap_or_default();
+            counters[lane / 2][lane % 2] = link.unwrap_or_default();
         }
     }
     // What came by a plain link from something real was counted where it came.

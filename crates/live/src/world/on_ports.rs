@@ -68,7 +68,7 @@ pub fn on_ports_with(
             rx: port.rx,
             stamps: port.info.stamps,
             lane: index,
-            link: None,
+            line: Default::default(),
             changes: VecDeque::new(),
             has_link: true,
             downs: 0,

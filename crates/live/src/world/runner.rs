@@ -1,7 +1,7 @@
 //! A node and its ports, on a thread of its own.
 
 use super::calls::Calls;
-use super::egress::Egress;
+use super::egress::{Egress, Line};
 use super::lane::time_on;
 use super::shared::Shared;
 use super::{Notice, Observe};
@@ -11,8 +11,9 @@ use crate::kernel::wait;
 use crate::port::{Link, PortError, Receive, Received, RxCounters, Stamps};
 use ::capture::clock::now_ns;
 use node::event::{Event, What};
+use node::link::LinkCounters;
 use node::outcome::NodeOutcome;
-use node::{Channel, Driver, Frame, Member, Node, Port, Refusal, Tap, Time, Transmitter};
+use node::{Channel, Driver, Frame, Member, Node, Port, Refusal, Tap, Time};
 use std::collections::VecDeque;
 use std::os::fd::AsRawFd;
 use std::sync::Arc;
@@ -46,8 +47,8 @@ pub struct RunnerPort {
     pub stamps: Stamps,
     /// The lane in the schedule that frames leave by.
     pub lane: usize,
-    /// What decides about departures; `None` for a port on a real wire, which does so itself.
-    pub link: Option<Transmitter>,
+    /// What decides about departures; a port on a real wire does so itself.
+    pub line: Line,
     /// When the link goes down or up, and its state from then on; none on a real wire.
     pub changes: VecDeque<(Time, bool)>,
     /// Whether there is a link, as the node was told last.
@@ -107,7 +108,7 @@ pub struct Runner<'a> {
 pub struct RunnerReport {
     pub outcome: NodeOutcome,
     /// The lane of each port, and what its link has done, where there is one.
-    pub links: Vec<(usize, Option<Transmitter>)>,
+    pub links: Vec<(usize, Option<LinkCounters>)>,
     /// What each port received.
     pub received: Vec<RxCounters>,
     /// What became of the links of ports on real wires.
@@ -135,7 +136,7 @@ impl<'a> Runner<'a> {
         } = setup;
         let lanes = ports
             .iter_mut()
-            .map(|port| (port.number, port.lane, port.link.take()));
+            .map(|port| (port.number, port.lane, std::mem::take(&mut port.line)));
         let mut driver = Driver::new(Member { name, node });
         // Work takes what it takes here.
         driver.out().set_stopwatch(|| Time::from_ns(now_ns()));
@@ -172,7 +173,11 @@ impl<'a> Runner<'a> {
         let mut watch = Watch::new(self.may_watch());
         while !self.shared.has_ended() {
             self.tell_statistics();
-            let got = self.see_links() | self.answer() | self.wake_if_due() | self.receive();
+            let got = self.see_links()
+                | self.answer()
+                | self.wake_if_due()
+                | self.receive()
+                | self.serve();
             self.flush();
             if got {
                 watch.came(now_ns);
@@ -280,6 +285,18 @@ impl<'a> Runner<'a> {
             .collect(&mut self.driver, self.shared, told, clock);
     }
 
+    /// Lets queue disciplines send what is due; returns whether anything was.
+    fn serve(&mut self) -> bool {
+        // Not beyond a wake that is due: what the node sends then comes first.
+        let wake = self.driver.next_wake().unwrap_or(Time::MAX);
+        let until = self.shared.now().min(wake);
+        let any = self.egress.serve(self.shared, until);
+        if any {
+            self.publish_wake();
+        }
+        any
+    }
+
     /// Sets it on its way.
     fn flush(&mut self) {
         self.egress.flush(&mut self.driver, self.shared, self.index);
@@ -309,7 +326,10 @@ impl<'a> Runner<'a> {
     fn next_call(&self) -> Option<Time> {
         let changes = self.ports.iter().filter_map(|port| port.changes.front());
         let change = changes.map(|&(at, _)| at).min();
-        let at = self.driver.next_wake().into_iter().chain(change).min();
+        let due = self.egress.next_due();
+        let due = (due < Time::MAX).then_some(due);
+        let at = self.driver.next_wake();
+        let at = at.into_iter().chain(change).chain(due).min();
         at.filter(|&at| at <= self.shared.until)
     }
 
@@ -477,6 +497,11 @@ impl<'a> Runner<'a> {
     fn rest(&mut self, polls: &mut Vec<libc::pollfd>) {
         let now = self.shared.now();
         let call = self.next_call().map_or(Time::MAX, |at| at - LEAD);
+        // A discipline decides by what has come until then, so nothing of it can be done ahead of time.
+        let call = match self.egress.next_due() {
+            due if due - LEAD <= call => due,
+            _ => call,
+        };
         let mut sleep = (call.min(self.next_poll) - now).as_ns();
         polls.clear();
         polls.push(wait::readable(self.shared.over()));
@@ -517,7 +542,7 @@ impl<'a> Runner<'a> {
             frames: self.frames,
             events: self.events,
             trouble,
-            links: self.egress.into_links(),
+            links: self.egress.link_counters(),
         }
     }
 }

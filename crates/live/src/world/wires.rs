@@ -13,7 +13,7 @@ use crate::port::raw::{self, aggregate};
 use crate::port::{self, Options, Port, Receive, Transmit};
 use node::{End, Graph, Link, Probability, Time};
 use packet::MAX_WIRE_FRAME_LEN;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::IpAddr;
 use std::sync::Arc;
 
@@ -24,6 +24,8 @@ const FIRST: u32 = 16;
 pub struct Wires {
     /// One for each node, and the hub's if there is one.
     pub namespaces: Arc<Vec<Namespace>>,
+    /// Whether each link is plain.
+    pub plain: Vec<bool>,
 }
 
 /// One end of a link, as the thread of its member has it.
@@ -38,7 +40,7 @@ pub struct Opened {
 
 /// Whether a link of a node and something real needs nobody who holds its frames up: they take no time on
 /// it, and all arrive.
-pub fn is_plain(link: &Link, real: &BTreeMap<usize, Real>) -> bool {
+fn is_plain(link: &Link, real: &BTreeMap<usize, Real>) -> bool {
     let sides = link.ends.map(|end| real.contains_key(&end.node.0));
     let never = Probability::default();
     let plain = |channel: &node::Channel| {
@@ -60,7 +62,17 @@ struct Pair {
 impl Wires {
     /// Makes a namespace for each node and a veth pair for each link. A node's interface is called
     /// `p` and its number.
-    pub fn make(graph: &Graph, real: &BTreeMap<usize, Real>) -> Result<Wires, WorldError> {
+    ///
+    /// Links with a queue discipline are in `queued`: these are not plain.
+    pub fn make(
+        graph: &Graph,
+        real: &BTreeMap<usize, Real>,
+        queued: &BTreeSet<usize>,
+    ) -> Result<Wires, WorldError> {
+        let links = graph.links.iter().enumerate();
+        let plain: Vec<bool> = links
+            .map(|(index, link)| is_plain(link, real) && !queued.contains(&index))
+            .collect();
         let hub = graph.members.len();
         let count = hub + usize::from(!real.is_empty());
         let namespaces = parallel::each(count, |_| Namespace::new())?;
@@ -75,7 +87,7 @@ impl Wires {
                 put(Pair { ends, mtu });
                 continue;
             }
-            let plain = is_plain(link, real);
+            let plain = plain[index];
             for side in 0..2 {
                 let (end, outer) = (link.ends[side], (hub, hub_name(index, side), None));
                 match real.get(&end.node.0) {
@@ -165,6 +177,7 @@ impl Wires {
         })?;
         Ok(Wires {
             namespaces: Arc::new(namespaces),
+            plain,
         })
     }
 
@@ -194,7 +207,7 @@ impl Wires {
                     _ => self.within(hub, &hub_name(index, side), &Options::of_wires()),
                 }
             };
-            if is_plain(link, real) {
+            if self.plain[index] {
                 let side = usize::from(sides[0].is_none());
                 let port = from_real(side)?;
                 let absent = Opened {

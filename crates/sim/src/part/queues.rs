@@ -13,10 +13,7 @@ impl Part {
         let lane = &mut self.network.senders[sender];
         let (index, port) = (lane.member, lane.port);
         self.active = index;
-        let earlier = lane
-            .egress
-            .as_mut()
-            .and_then(|egress| egress.departed.take());
+        let earlier = lane.departed.take();
         let member = &mut self.members[index];
         for (at, id) in earlier.into_iter().chain(now) {
             member.driver.departs(at, port, id);
@@ -41,11 +38,7 @@ impl Network {
         match left {
             Some((at, known)) if Some(known) == id => departed = Some(at),
             // An earlier frame left instead; its node is told by the next event.
-            Some(other) => {
-                if let Some(egress) = &mut self.senders[sender].egress {
-                    egress.departed = Some(other);
-                }
-            }
+            Some(other) => self.senders[sender].departed = Some(other),
             None => {}
         }
         self.plan_queue(sender);
@@ -53,22 +46,13 @@ impl Network {
     }
 
     /// Enqueues the frames that are due, and sends one if the line is free. Returns its departure if its node asked for a timestamp.
-    /// A frame that leaves makes room for one that arrives at the same time.
     fn serve(&mut self, sender: usize) -> Option<(Time, StampId)> {
         let now = self.now;
         let lane = &mut self.senders[sender];
         let is_free = lane.free() <= now;
         let egress = lane.egress.as_mut()?;
         let pool = &mut self.pool;
-        let mut left = None;
-        loop {
-            if is_free && left.is_none() {
-                left = egress.take(now, pool);
-            }
-            if !egress.admit(now, pool) {
-                break;
-            }
-        }
+        let left = egress.serve(now, is_free, &mut |frame| pool.give(frame));
         lane.show_backlog(now);
         let (mut frame, when) = left?;
         let id = frame.take_stamp();
@@ -87,7 +71,7 @@ impl Network {
         let Some(egress) = &mut self.senders[sender].egress else {
             return 0;
         };
-        let lost = egress.flush(self.now, &mut self.pool);
+        let lost = egress.flush(self.now, &mut |frame| self.pool.give(frame));
         self.senders[sender].show_backlog(self.now);
         self.plan_queue(sender);
         lost
@@ -95,11 +79,7 @@ impl Network {
 
     fn plan_queue(&mut self, sender: usize) {
         let lane = &mut self.senders[sender];
-        let untold = lane
-            .egress
-            .as_ref()
-            .is_some_and(|egress| egress.departed.is_some());
-        let next = match untold {
+        let next = match lane.departed.is_some() {
             true => Some(self.now),
             false => lane.next_in_queue(self.now),
         };

@@ -2,9 +2,9 @@
 
 use ::packet::flow::five_tuple;
 use node::{Frame, Time};
+use queue::egress::QueueEvent;
 use queue::replay::Offer;
 use queue::{Decision, Packet};
-use sim::QueueEvent;
 use std::collections::BTreeMap;
 
 /// Maximum number of packets in a history: 80 MB.

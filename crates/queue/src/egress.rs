@@ -2,15 +2,72 @@
 //!
 //! Without a discipline a port keeps order, and a frame's whole way is decided when it is offered
 //! ([`Transmitter`](node::Transmitter)). A discipline decides as late as it can: a frame may be overtaken, marked or dropped until
-//! it leaves. So it is an event of its own when the line takes the next frame.
+//! it leaves. So it is an event of its own when the line takes the next frame. Worlds are the owners of an [`Egress`].
 
-use crate::{MakeDiscipline, QueueEvent, SeeDiscipline};
-use node::{Frame, Pool, StampId, Time, When};
-use queue::{Backlog, Decisions, Discipline, Facts, Packet, Reason, Verdict};
-use std::collections::VecDeque;
+use crate::{Backlog, Decision, Decisions, Discipline, Facts, Packet, Reason, Verdict};
+use alloc::boxed::Box;
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use node::event::{Interface, Queue};
+use node::link::LinkCounters;
+use node::outcome::Direction;
+use node::{Frame, Time, When};
+
+/// The queue discipline of one direction of a link.
+///
+/// It replaces the channel's FIFO. Frames wait in it until the line is free, so the decision which frame is next, dropped or marked
+/// is made as late as possible.
+pub struct PortQueue {
+    /// The link's index in its graph.
+    pub link: usize,
+    /// The direction of the link.
+    pub direction: Direction,
+    /// Makes an empty queue, at the start and after the link has been taken down.
+    pub make: Box<MakeDiscipline>,
+    /// Called for each packet that arrives at the queue, leaves it, is dropped or is marked. Default none.
+    pub see: Option<Box<SeeDiscipline>>,
+}
+
+/// Makes an empty queue discipline.
+pub type MakeDiscipline = dyn Fn() -> Box<dyn Discipline> + Send;
+
+/// Observer of the events in a queue discipline.
+pub type SeeDiscipline = dyn FnMut(&QueueEvent<'_>) + Send;
+
+/// An event in a queue discipline.
+#[derive(Clone, Copy, Debug)]
+pub enum QueueEvent<'a> {
+    /// A packet arrives at the queue. Its fate follows, at once or later.
+    Offered {
+        /// When.
+        at: Time,
+        /// The packet.
+        packet: &'a Packet,
+        /// Its frame, padded, without FCS.
+        frame: &'a Frame,
+        /// When its first bit is to leave.
+        when: When,
+    },
+    /// The link went down: all packets in the queue are lost, and it is replaced by a new one.
+    Flushed {
+        /// When.
+        at: Time,
+    },
+    /// A packet was dropped or marked.
+    Decided(&'a Decision),
+    /// A packet left for the line.
+    Sent {
+        /// When it left the queue. Its preamble follows.
+        at: Time,
+        /// The packet.
+        packet: &'a Packet,
+        /// Packets and bytes that are left in the queue.
+        backlog: Backlog,
+    },
+}
 
 /// A direction's discipline, and the frames in it.
-pub(crate) struct Egress {
+pub struct Egress {
     /// Makes an empty one.
     make: Box<MakeDiscipline>,
     discipline: Box<dyn Discipline>,
@@ -23,8 +80,6 @@ pub(crate) struct Egress {
     decisions: Decisions,
     see: Option<Box<SeeDiscipline>>,
     counters: Counters,
-    /// Departure of an earlier frame that left while its node was sending another one, with the timestamp request.
-    pub departed: Option<(Time, StampId)>,
 }
 
 /// A frame, and when its node wanted it to leave.
@@ -32,22 +87,24 @@ type Held = (Frame, When);
 
 /// Totals of an [`Egress`] that the line does not count.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Counters {
+struct Counters {
     /// Frames that were asked to leave in the past.
-    pub late: u64,
+    late: u64,
     /// Frames that were dropped because the queue was full, and for other reasons.
-    pub full: u64,
-    pub early_drops: u64,
+    full: u64,
+    early_drops: u64,
     /// Frames that carry CE by a decision of the queue.
-    pub marked: u64,
+    marked: u64,
     /// The most frames in the discipline.
-    pub longest: u64,
+    longest: u64,
     /// Frames that a link took with it when it went down, and their bytes.
-    pub flushed: Backlog,
+    flushed: Backlog,
 }
 
 impl Egress {
-    pub fn new(make: Box<MakeDiscipline>, see: Option<Box<SeeDiscipline>>) -> Egress {
+    /// An empty queue, with its observer.
+    pub fn new(queue: PortQueue) -> Egress {
+        let PortQueue { make, see, .. } = queue;
         Egress {
             discipline: make(),
             make,
@@ -57,7 +114,6 @@ impl Egress {
             decisions: Vec::new(),
             see,
             counters: Counters::default(),
-            departed: None,
         }
     }
 
@@ -83,8 +139,27 @@ impl Egress {
         [enters, leaves].into_iter().flatten().min()
     }
 
-    /// Enqueues the next frame that is due and returns whether there was one. Dropped frames go to the pool.
-    pub fn admit(&mut self, now: Time, pool: &mut Pool) -> bool {
+    /// Enqueues the frames that are due, and takes one if the line is free: the frame that leaves now, and when it is to. A frame that
+    /// leaves makes room for one that arrives at the same time. Frames that are dropped go to `spent`.
+    pub fn serve(
+        &mut self,
+        now: Time,
+        is_free: bool,
+        spent: &mut impl FnMut(Frame),
+    ) -> Option<(Frame, When)> {
+        let mut left = None;
+        loop {
+            if is_free && left.is_none() {
+                left = self.take(now, spent);
+            }
+            if !self.admit(now, spent) {
+                return left;
+            }
+        }
+    }
+
+    /// Enqueues the next frame that is due and returns whether there was one.
+    fn admit(&mut self, now: Time, spent: &mut impl FnMut(Frame)) -> bool {
         let Some((_, held)) = self.early.pop_front_if(|(at, _)| *at <= now) else {
             return false;
         };
@@ -103,15 +178,15 @@ impl Egress {
         }
         self.held[handle as usize] = Some(held);
         self.discipline.enqueue(now, packet, &mut self.decisions);
-        self.settle(pool);
+        self.settle(spent);
         self.counters.longest = self.counters.longest.max(self.discipline.backlog().packets);
         true
     }
 
     /// The frame that leaves now, if one may, and when it is to.
-    pub fn take(&mut self, now: Time, pool: &mut Pool) -> Option<Held> {
+    fn take(&mut self, now: Time, spent: &mut impl FnMut(Frame)) -> Option<Held> {
         let packet = self.discipline.dequeue(now, &mut self.decisions);
-        self.settle(pool);
+        self.settle(spent);
         let packet = packet?;
         if let Some(see) = &mut self.see {
             see(&QueueEvent::Sent {
@@ -129,8 +204,8 @@ impl Egress {
     }
 
     /// Carries out the discipline's decisions.
-    fn settle(&mut self, pool: &mut Pool) {
-        let decisions = std::mem::take(&mut self.decisions);
+    fn settle(&mut self, spent: &mut impl FnMut(Frame)) {
+        let decisions = core::mem::take(&mut self.decisions);
         for decision in &decisions {
             if let Some(see) = &mut self.see {
                 see(&QueueEvent::Decided(decision));
@@ -148,7 +223,7 @@ impl Egress {
                     self.counters.full += u64::from(full);
                     self.counters.early_drops += u64::from(!full);
                     if let Some((frame, _)) = self.release(handle) {
-                        pool.give(frame);
+                        spent(frame);
                     }
                 }
             }
@@ -164,7 +239,7 @@ impl Egress {
     }
 
     /// Discards all frames, as the link goes down, and replaces the discipline by an empty one. Returns the number of frames.
-    pub fn flush(&mut self, now: Time, pool: &mut Pool) -> u64 {
+    pub fn flush(&mut self, now: Time, spent: &mut impl FnMut(Frame)) -> u64 {
         if let Some(see) = &mut self.see {
             see(&QueueEvent::Flushed { at: now });
         }
@@ -173,7 +248,7 @@ impl Egress {
         self.counters.flushed.bytes += bytes;
         let early = self.early.drain(..).map(|(_, held)| held);
         let held = self.held.drain(..).flatten();
-        early.chain(held).for_each(|(frame, _)| pool.give(frame));
+        early.chain(held).for_each(|(frame, _)| spent(frame));
         self.vacant.clear();
         self.discipline = (self.make)();
         packets
@@ -200,7 +275,24 @@ impl Egress {
         all.map(|(frame, _)| frame)
     }
 
-    pub fn counters(&self) -> Counters {
-        self.counters
+    /// Adds what the line does not count to its totals.
+    pub fn add_to(&self, line: &mut LinkCounters) {
+        let (waiting, own) = (self.waiting(), &self.counters);
+        line.sent += waiting.packets + own.flushed.packets;
+        line.bytes += waiting.bytes + own.flushed.bytes;
+        line.queue_full += own.full;
+        line.dropped_early += own.early_drops;
+        line.marked += own.marked;
+        line.late += own.late;
+        line.longest_queue = line.longest_queue.max(own.longest);
+    }
+
+    /// Adds its backlog and drops to what the line tells its node.
+    pub fn add_to_statistics(&self, interface: &mut Interface, queue: &mut Queue) {
+        let (waiting, own) = (self.waiting(), &self.counters);
+        queue.packets = waiting.packets as u32;
+        queue.bytes = waiting.bytes;
+        queue.dropped += own.full + own.early_drops;
+        interface.sent.dropped = queue.dropped;
     }
 }

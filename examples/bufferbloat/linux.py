@@ -167,7 +167,8 @@ def one(discipline, seed, seconds, ecn):
             sys.exit(f"error: no ping came back: {pings}")
         return float(mean[1]), leaf["drops"], marks
     finally:
-        for child in children:
+        # The senders first: one whose far end is gone would complain.
+        for child in reversed(children):
             child.kill()
             child.wait()
         remove()

@@ -23,15 +23,16 @@ use watch::Watch;
 ///
 /// SPEC is what stands behind `netem` on a line of tc, or the whole line: `delay 100ms 10ms 25%
 /// distribution normal loss gemodel 1% 10% duplicate 1% corrupt 0.1% reorder 25% 50% rate 10mbit limit
-/// 1000`. Beyond tc's: `delay pareto(1ms, 1.5)`, `delay trace FILE`. It holds for both directions, each
-/// with its own luck, unless --back says otherwise.
+/// 1000`. Beyond tc's: `delay pareto(1ms, 1.5)`, `delay trace FILE`, and last `queue fq_codel limit 100`, the
+/// queue discipline in front of the rate. It holds for both directions, each with its own luck, unless --back
+/// says otherwise.
 ///
 /// Each frame leaves at its arrival and its delay, whatever the box itself takes. Runs until Ctrl-C; then
 /// tells what became of the frames, and how exact their departures were.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire delay 100ms 10ms distribution normal loss 1% --on eth0 eth2
-  wire delay 'rate 10mbit delay 20ms' --back 'delay 5ms' --on eth0 eth2")]
+  wire delay 'rate 10mbit delay 20ms queue fq_codel limit 1000' --back 'delay 5ms' --on eth0 eth2")]
 pub struct Delay {
     /// What happens to frames, in the words of tc netem; `none` for nothing
     #[arg(required_unless_present = "on", num_args = 1.., allow_negative_numbers = true)]

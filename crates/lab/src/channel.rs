@@ -79,7 +79,7 @@ enum Waiting {
     Discipline(queue::Config),
 }
 
-/// Reads a limit, the name of a discipline, or a table of a discipline's parameters.
+/// Reads a limit, the name of a discipline, a discipline in the words of tc, or a table of a discipline's parameters.
 fn waiting(value: &Value) -> Result<Waiting, Fault> {
     let config: queue::Config = match &value.what {
         What::Text(name) if queue::Config::NAMES.contains(&name.as_str()) => {
@@ -89,12 +89,20 @@ fn waiting(value: &Value) -> Result<Waiting, Fault> {
                 fault.help(format!("write `queue = {{ kind = \"{name}\", ... }}`"))
             })?
         }
+        What::Text(text) if is_discipline(text) => queue::tc::parse_text(text)
+            .map_err(|error| Fault::new(value.span.clone(), error.to_string()))?,
         What::Table(_) => value.read()?,
         _ => return value.read().map(|Queue(limit)| Waiting::Limit(limit)),
     };
     let checked = config.build(0);
     checked.map_err(|error| Fault::new(value.span.clone(), error.to_string()))?;
     Ok(Waiting::Discipline(config))
+}
+
+/// Whether a text is a discipline with parameters, as tc has them.
+fn is_discipline(text: &str) -> bool {
+    let first = text.split_whitespace().next().unwrap_or_default();
+    queue::tc::NAMES.contains(&first) || queue::Config::NAMES.contains(&first)
 }
 
 node::deserialize_from_str!(

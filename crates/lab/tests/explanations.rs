@@ -52,7 +52,10 @@ fn lines(report: &Report, kind: &str) -> Vec<Value> {
 
 /// Verdicts on the packets of the first link, by their number, from 1.
 #[derive(Clone, Debug, Default)]
-struct Verdicts(Arc<Mutex<(Vec<Option<Verdict>>, Vec<usize>)>>);
+struct Verdicts(Arc<Mutex<Told>>);
+
+/// The verdicts, and the number of the packet with each handle.
+type Told = (Vec<Option<Verdict>>, Vec<usize>);
 
 impl Instrument for Verdicts {
     fn attach(&self, attachments: &mut Attachments<'_>) -> Option<Box<dyn Measurement>> {

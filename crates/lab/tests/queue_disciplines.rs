@@ -180,3 +180,45 @@ fn in_the_world_live_a_queue_is_that_of_simulated_time() {
     }
     assert!(drops > 100, "{drops}");
 }
+
+#[test]
+fn a_delay_box_with_a_queue_drops_what_a_link_with_it_drops() {
+    // Of those without random numbers and periodic updates: seeds and phases differ.
+    let queues = [
+        "pfifo limit 40",
+        "bfifo limit 30k",
+        "codel target 1ms interval 10ms",
+        "codel limit 50 target 200us interval 2ms",
+        "pfifo_head_drop limit 25",
+        "tbf rate 6mbit burst 20k limit 60k",
+    ];
+    for queue in queues {
+        let generator = "[node.a]\nkind = 'generator'\nrate = '20 Mb/s'\nsize = 'imix'\ncount = 3000\nstart = '1 ms'\nflows = 8\n[node.b]\nkind = 'sink'\n";
+        let link = format!(
+            "{generator}[[link]]\nends = ['a.0', 'b.0']\nrate = '10 Mb/s'\nforth = {{ queue = '{queue}' }}\n"
+        );
+        let boxed = format!(
+            "{generator}[node.box]\nkind = 'delay'\nspec = 'delay 5ms rate 10mbit 24'\nqueue = '{queue}'\n
+             [[link]]\nends = ['a.0', 'box.0']\nrate = 'unlimited'\n[[link]]\nends = ['box.1', 'b.0']\nrate = 'unlimited'\n"
+        );
+        let [link, boxed] = [link, boxed].map(|text| run(&text, &Options::default()));
+        let counters = link.outcome.links[0][0];
+        let dropped = counters.queue_full + counters.dropped_early;
+        let [passed, through] = [&link, &boxed].map(|report| {
+            let last = report.outcome.links.last().unwrap();
+            (last[0].sent, last[0].bytes)
+        });
+        assert_eq!(through, passed, "{queue}");
+        let drops = &boxed.outcome.nodes[2].drops;
+        let wanted = [("dropped by the queue discipline".to_owned(), dropped)];
+        assert_eq!(
+            drops[..]
+                .iter()
+                .map(|(why, count)| (why.to_string(), *count))
+                .collect::<Vec<_>>(),
+            wanted,
+            "{queue}"
+        );
+        assert!(dropped > 50, "{queue}: {dropped}");
+    }
+}

@@ -3,13 +3,13 @@
 //! - **Ports:** 2; what comes in by one goes out by the other.
 //! - **Parameters:** a [`Spec`] for each direction, in the words of `tc netem`: see [`spec`]. In a file the
 //!   same words are keys: `delay`, 1 s if no key is there; `distribution`, `loss`, `ecn`, `duplicate`,
-//!   `corrupt`, `reorder`, `gap`, `rate`, `burst`, `slot`, `limit`, `seed`; or all of them in one text, `spec`. `back`:
+//!   `corrupt`, `reorder`, `gap`, `rate`, `burst`, `slot`, `limit`, `seed`, `queue`; or all of them in one text, `spec`. `back`:
 //!   a SPEC, or a delay alone, from port 1 to port 0; left out, the same with luck of its own.
 //! - **Counters:** `packets`; `bytes`, without FCS; `most_held`, the most frames that were under way in one
 //!   direction; then for each direction, as `forth_` and `back_`: `packets`, `bytes`, `lost`, `dropped`, `marked`,
 //!   `duplicated`, `corrupted`, `reordered`; `held`, frames that are still here. In each direction `packets` and
 //!   `duplicated` are what left, `lost`, `dropped` and `held`.
-//! - **Drops:** `lost`, as asked; `delay line full`; `queue of the rate full`.
+//! - **Drops:** `lost`, as asked; `delay line full`; `queue of the rate full`; `dropped by the queue discipline`.
 //! - **Paper:** 000 section 6.3.2, figure 6.7: received stamp + delay = departure, so that what the
 //!   box itself takes does not show.
 //!
@@ -23,6 +23,8 @@
 mod lag;
 mod line;
 mod loss;
+mod queued;
+mod served;
 pub mod spec;
 pub mod trace;
 
@@ -106,10 +108,13 @@ impl Delay {
 
     /// What has come, in each direction.
     pub fn totals(&self) -> [Totals; 2] {
-        let totals = |line: &Line| Totals {
-            packets: line.counts.packets,
-            bytes: line.counts.bytes,
-            lost: line.counts.lost,
+        let totals = |line: &Line| {
+            let counts = line.counts();
+            Totals {
+                packets: counts.packets,
+                bytes: counts.bytes,
+                lost: counts.lost,
+            }
         };
         [totals(&self.lines[0]), totals(&self.lines[1])]
     }
@@ -151,7 +156,7 @@ impl Node for Delay {
 
     fn statistics(&self) -> Statistics {
         let mut statistics = Statistics::default();
-        let [forth, back] = [&self.lines[0].counts, &self.lines[1].counts];
+        let [forth, back] = [self.lines[0].counts(), self.lines[1].counts()];
         statistics.counter("packets", forth.packets + back.packets);
         statistics.counter("bytes", forth.bytes + back.bytes);
         statistics.counter("most_held", forth.most_held.max(back.most_held) as u64);

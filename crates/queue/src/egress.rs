@@ -8,6 +8,7 @@ use crate::{Backlog, Decision, Decisions, Discipline, Facts, Packet, Reason, Ver
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::fmt;
 use node::event::{Interface, Queue};
 use node::link::LinkCounters;
 use node::outcome::Direction;
@@ -99,6 +100,15 @@ struct Counters {
     longest: u64,
     /// Frames that a link took with it when it went down, and their bytes.
     flushed: Backlog,
+}
+
+impl fmt::Debug for Egress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut shown = f.debug_struct("Egress");
+        shown.field("discipline", &self.discipline);
+        shown.field("counters", &self.counters);
+        shown.finish_non_exhaustive()
+    }
 }
 
 impl Egress {

@@ -23,6 +23,7 @@
 //! | [`dualpi2`] | coupled dual queue for L4S |
 //! | [`cake`] | shaper, tins, host fairness |
 //! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
+//! | [`tc`] | disciplines in the words of tc(8) |
 //! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
 //!
 //! Each module's documentation lists where its RFC, Linux and ns-3 differ, and which of them it
@@ -78,6 +79,7 @@ pub mod prio;
 pub mod red;
 pub mod replay;
 pub mod tbf;
+pub mod tc;
 mod tokens;
 
 pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};

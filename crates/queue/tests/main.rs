@@ -8,6 +8,7 @@ mod facts;
 mod keys;
 mod models;
 mod properties;
+mod tc;
 mod theory;
 
 #[global_allocator]

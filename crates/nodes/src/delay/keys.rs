@@ -31,6 +31,8 @@ struct Keys {
     rate: Option<String>,
     #[serde(deserialize_with = "slot")]
     slot: Option<String>,
+    #[serde(deserialize_with = "queue")]
+    queue: Option<String>,
     burst: Option<u32>,
     limit: Option<u32>,
     seed: Option<u64>,
@@ -52,12 +54,12 @@ macro_rules! keys {
         }
     )*};
 }
-keys!(delay distribution loss duplicate corrupt reorder rate slot);
+keys!(delay distribution loss duplicate corrupt reorder rate slot queue);
 
 fn whole<'de, D: Deserializer<'de>>(input: D) -> Result<Option<String>, D::Error> {
     let text = String::deserialize(input)?;
     text.parse::<Spec>().map_err(D::Error::custom)?;
-    // Other keys stand behind it; the front of a line of tc goes.
+    // Other keys stand before it; the front of a line of tc goes.
     let bare = text.split_once("netem").map(|(_, behind)| behind.into());
     let bare = bare.unwrap_or(text);
     Ok(Some(match bare.trim() {
@@ -74,7 +76,7 @@ fn back<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Spec>, D::Error> {
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Config, D::Error> {
         let keys = Keys::deserialize(input)?;
-        let mut text = keys.spec.clone().unwrap_or_default();
+        let mut text = String::new();
         let clauses = [
             ("delay", &keys.delay),
             ("distribution", &keys.distribution),
@@ -85,8 +87,10 @@ impl<'de> Deserialize<'de> for Config {
             ("rate", &keys.rate),
             ("slot", &keys.slot),
         ];
-        let plain =
-            keys.spec.is_none() && !keys.ecn && clauses.iter().all(|(_, value)| value.is_none());
+        let plain = keys.spec.is_none()
+            && keys.queue.is_none()
+            && !keys.ecn
+            && clauses.iter().all(|(_, value)| value.is_none());
         for (name, value) in clauses {
             if let Some(value) = value {
                 text += &format!(" {name} {value}");
@@ -105,6 +109,13 @@ impl<'de> Deserialize<'de> for Config {
             if let Some(value) = value {
                 text += &format!(" {name} {value}");
             }
+        }
+        // Last, as a queue's parameters have no end of their own.
+        if let Some(spec) = &keys.spec {
+            text += &format!(" {spec}");
+        }
+        if let Some(queue) = &keys.queue {
+            text += &format!(" queue {queue}");
         }
         let mut forth: Spec = text.parse().map_err(D::Error::custom)?;
         if plain {

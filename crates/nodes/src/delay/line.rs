@@ -2,9 +2,12 @@
 
 use super::lag::Lags;
 use super::loss::{Events, Losses};
-use super::spec::{Shaping, Spec};
+use super::queued::Queued;
+use super::served::Served;
+use super::spec::Spec;
 use super::{LIMIT, QUEUE};
 use alloc::collections::{BinaryHeap, VecDeque};
+use alloc::vec::Vec;
 use core::cmp::Ordering;
 use node::random::{Random, split_mix};
 use node::{Frame, Out, Port, Time};
@@ -72,7 +75,9 @@ pub struct Line {
     /// Which are sent at once, the gap, and how many were not since the last.
     reorder: Option<(Events, u64)>,
     waited: u64,
+    /// A rate without a queue discipline, and one with it.
     rate: Option<Served>,
+    queued: Option<Queued>,
     slots: Option<Slots>,
     limit: usize,
     /// No frame that comes later is due less than this behind its arrival; MAX: none is due before
@@ -82,19 +87,7 @@ pub struct Line {
     order: u64,
     /// Departures of frames that are handed over but have not left yet, in order.
     leaving: VecDeque<Time>,
-    pub counts: Counts,
-}
-
-/// A rate at work.
-#[derive(Debug)]
-struct Served {
-    shaping: Shaping,
-    /// When the last frame is through, and what is left of a picosecond.
-    free: (Time, u64),
-    /// When the last frame left, which a bucket lets through before that.
-    left: Time,
-    /// When each frame that may still be waited for is through; with how many may wait.
-    queue: Option<(VecDeque<Time>, usize)>,
+    counts: Counts,
 }
 
 /// Slots at work.
@@ -113,20 +106,22 @@ impl Line {
     pub fn new(spec: &Spec, to: Port, place: u64) -> Line {
         let seed = split_mix(spec.seed.unwrap_or(0), 2 * place);
         let lags = Lags::new(&spec.delay, seed ^ 1);
-        let least = match (&spec.reorder, &spec.rate) {
+        let (rate, queued) = match (spec.rate, &spec.queue) {
+            (Some(shaping), Some(queue)) => {
+                let served = Served::new(shaping, None);
+                (None, Some(Queued::new(queue, served, seed ^ 3)))
+            }
+            (Some(shaping), None) => {
+                let most = spec.limit.is_none().then_some(QUEUE);
+                (Some(Served::new(shaping, most)), None)
+            }
+            (None, _) => (None, None),
+        };
+        let least = match (&spec.reorder, &rate) {
             (Some(_), _) => Time::ZERO,
             (None, Some(_)) => Time::MAX,
             (None, None) => lags.least(),
         };
-        let rate = spec.rate.map(|shaping| Served {
-            shaping,
-            free: (Time::ZERO, 0),
-            left: Time::ZERO,
-            queue: match spec.limit {
-                Some(_) => None,
-                None => Some((VecDeque::new(), QUEUE)),
-            },
-        });
         let slots = spec.slot.as_ref().map(|slot| {
             let any = |most: u64| if most == 0 { u64::MAX } else { most };
             Slots {
@@ -151,6 +146,7 @@ impl Line {
                 .map(|reorder| (Events::new(reorder.chance), reorder.gap)),
             waited: 0,
             rate,
+            queued,
             slots,
             limit: spec.limit.map_or(LIMIT, |limit| limit as usize),
             least,
@@ -198,16 +194,27 @@ impl Line {
 
     /// When the next frame is due.
     pub fn next_wake(&self) -> Option<Time> {
-        self.held.peek().map(|held| held.due)
+        let held = self.held.peek().map(|held| held.due);
+        let queued = self.queued.as_ref().and_then(Queued::next);
+        held.into_iter().chain(queued).min()
     }
 
     /// Frames that no world has been given yet.
     pub fn held(&self) -> usize {
-        self.held.len()
+        self.held.len() + self.queued.as_ref().map_or(0, Queued::waiting)
     }
 
     pub fn under_way(&self) -> usize {
-        self.held.len() + self.leaving.len()
+        self.held() + self.leaving.len()
+    }
+
+    /// What the direction has done so far.
+    pub fn counts(&self) -> Counts {
+        let marked = self.queued.as_ref().map_or(0, Queued::marked);
+        Counts {
+            marked: self.counts.marked + marked,
+            ..self.counts
+        }
     }
 
     fn is_lost(&mut self, frame: &mut Frame) -> bool {
@@ -256,7 +263,8 @@ impl Line {
                 return;
             };
             self.waited += 1;
-            match self.rate.is_none() && self.lags.is_nothing() {
+            let is_free = self.rate.is_none() && self.queued.is_none();
+            match is_free && self.lags.is_nothing() {
                 true => (now, true),
                 false => (due, false),
             }
@@ -283,6 +291,11 @@ impl Line {
     fn release(&mut self, until: Time, out: &mut Out) {
         while self.held.peek().is_some_and(|held| held.due <= until) {
             let Some(held) = self.held.pop() else { return };
+            if let Some(queued) = &mut self.queued {
+                // Nothing that is still to come enters before it.
+                queued.enter(held.due, held.frame);
+                continue;
+            }
             let (departure, at_once) = match &mut self.slots {
                 None => (held.due, held.at_once),
                 Some(slots) => (
@@ -296,49 +309,23 @@ impl Line {
                 false => out.send_at(self.to, departure, held.frame),
             }
         }
-    }
-}
-
-impl Served {
-    /// When a frame that is ready at `ready` is through; `None` when too many wait already.
-    fn through(&mut self, ready: Time, len: usize) -> Option<Time> {
-        if let Some((queue, most)) = &mut self.queue {
-            while queue.len() > *most && queue.front().is_some_and(|&at| at <= ready) {
-                queue.pop_front();
-            }
-            let ahead = queue.len() - queue.partition_point(|&at| at <= ready);
-            if ahead > *most {
-                return None;
-            }
-        }
-        let Shaping {
-            rate,
-            packet_overhead,
-            cell_size,
-            cell_overhead,
-            burst,
-        } = self.shaping;
-        let mut bytes = (len as i64 + i64::from(packet_overhead)).max(0) as u64;
-        if cell_size > 0 {
-            let cell = i64::from(cell_size) + i64::from(cell_overhead);
-            bytes = bytes.div_ceil(cell_size.into()) * cell.max(0) as u64;
-        }
-        let (free, rest) = self.free;
-        let (start, carry) = match ready > free {
-            true => (ready, 0),
-            false => (free, rest),
+        let Some(queued) = &mut self.queued else {
+            return;
         };
-        let (time, rest) = rate.time_of(8 * bytes, carry);
-        self.free = (start + time, rest);
-        // A bucket that was full at `start` has tokens for this frame as long before it would be through at the rate alone as the depth lasts.
-        let ahead = rate.time_of(8 * u64::from(burst), 0).0;
-        let through = (self.free.0 - ahead).max(ready).max(self.left);
-        let through = if burst == 0 { self.free.0 } else { through };
-        self.left = through;
-        if let Some((queue, _)) = &mut self.queue {
-            queue.push_back(through);
+        let mut dropped = |frame| {
+            self.counts.dropped += 1;
+            out.drop(frame, "dropped by the queue discipline");
+        };
+        let mut through = Vec::new();
+        queued.serve(until, &mut through, &mut dropped);
+        for (at, frame) in through {
+            let departure = match &mut self.slots {
+                None => at,
+                Some(slots) => slots.place(at, frame.len(), &mut self.random),
+            };
+            self.leaving.push_back(departure);
+            out.send_at(self.to, departure, frame);
         }
-        Some(through)
     }
 }
 

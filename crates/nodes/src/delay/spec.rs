@@ -18,6 +18,7 @@
 //! burst BYTES                      the rate is a token bucket of this depth, tbf's
 //! slot MIN [MAX] [packets N] [bytes N]
 //! slot distribution NAME DELAY JITTER [packets N] [bytes N]
+//! queue DISCIPLINE ...             what waits for the rate, in tc's words: last, as in `queue fq_codel limit 100`
 //! limit PACKETS
 //! seed NUMBER
 //! ```
@@ -94,6 +95,8 @@ pub struct Spec {
     pub rate: Option<Shaping>,
     /// Whether they leave in bundles.
     pub slot: Option<Slot>,
+    /// The queue discipline of what waits for the rate; left out: a FIFO.
+    pub queue: Option<Discipline>,
     /// Frames under way, those that wait for the rate included; left out: see
     /// [`LIMIT`](super::LIMIT) and [`QUEUE`](super::QUEUE).
     pub limit: Option<u64>,
@@ -210,6 +213,15 @@ pub struct Shaping {
     pub cell_overhead: i32,
     /// Bytes that a token bucket holds (tbf(8)): behind a pause so many pass at once. A frame that is longer passes when the bucket is full. 0: none, as in netem.
     pub burst: u32,
+}
+
+/// A queue discipline.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Discipline {
+    /// As it was written, in tc's words.
+    pub words: String,
+    /// Itself.
+    pub config: queue::Config,
 }
 
 /// Times at which a bundle of frames leaves, and none between.
@@ -365,6 +377,9 @@ impl fmt::Display for Spec {
         }
         if let Some(seed) = self.seed {
             say(format_args!("seed {seed}"));
+        }
+        if let Some(queue) = &self.queue {
+            say(format_args!("queue {}", queue.words));
         }
         match clauses.is_empty() {
             true => f.write_str("none"),

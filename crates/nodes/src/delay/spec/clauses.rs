@@ -2,7 +2,9 @@
 
 use super::read::Reader;
 use super::words::Word;
-use super::{Chance, Lag, Loss, Percent, Reorder, Shape, Shaping, Slot, Spec, SpecError};
+use super::{
+    Chance, Discipline, Lag, Loss, Percent, Reorder, Shape, Shaping, Slot, Spec, SpecError,
+};
 use crate::delay::trace::Trace;
 use alloc::format;
 use alloc::string::ToString;
@@ -13,7 +15,7 @@ use measure::distribution::Distribution;
 use node::Time;
 
 /// Keywords, each with what it means.
-const KEYWORDS: [(&str, &str); 15] = [
+const KEYWORDS: [(&str, &str); 16] = [
     ("limit", "limit"),
     ("delay", "delay"),
     ("latency", "delay"),
@@ -29,6 +31,7 @@ const KEYWORDS: [(&str, &str); 15] = [
     ("burst", "burst"),
     ("slot", "slot"),
     ("seed", "seed"),
+    ("queue", "queue"),
 ];
 
 /// The shortest form of a keyword.
@@ -103,6 +106,7 @@ impl Draft {
             "rate" => spec.rate = Some(rate(reader)?),
             "burst" => self.burst = Some(reader.whole(name, 1, u32::MAX)?),
             "slot" => spec.slot = Some(slot(reader)?),
+            "queue" => spec.queue = Some(queue(reader)?),
             "limit" => spec.limit = Some(reader.whole(name, 1, u32::MAX.into())?),
             _ => spec.seed = Some(reader.whole(name, 0, u64::MAX)?),
         }
@@ -142,6 +146,18 @@ impl Draft {
                 return Err(reader.wrong(self.place("gap"), reason));
             }
             _ => {}
+        }
+        if self.spec.queue.is_some() {
+            let reason = match &self.spec.rate {
+                None => "nothing waits in it; write `rate RATE` too",
+                Some(shaping) if shaping.burst > 0 => {
+                    "a bucket has a queue of its own; leave `burst` out, or write a lab with `tbf`"
+                }
+                _ => "",
+            };
+            if !reason.is_empty() {
+                return Err(reader.wrong(self.place("queue"), reason));
+            }
         }
         if self.spec.reorder.is_some() && self.spec.delay == Lag::default() {
             let reason =
@@ -195,6 +211,25 @@ fn one_slip(a: &str, b: &str) -> bool {
         (2, 2) => x[0] == y[1] && x[1] == y[0],
         _ => false,
     }
+}
+
+/// A discipline in tc's words, which are all that are left.
+fn queue(reader: &mut Reader<'_>) -> Result<Discipline, SpecError> {
+    let mut words = alloc::vec![reader.want("queue", "a discipline, such as `fq_codel`,")?];
+    while let Some(word) = reader.take() {
+        words.push(word);
+    }
+    let texts: Vec<&str> = words.iter().map(|word| word.text).collect();
+    let read = queue::tc::parse(&texts);
+    let config = read.map_err(|error| {
+        let all = words.first().map_or(0..0, |first| {
+            first.at..words.last().map_or(first.at, |last| last.span().end)
+        });
+        let span = words.get(error.word).map_or(all, |word| word.span());
+        reader.wrong(span, error.reason)
+    })?;
+    let words = texts.join(" ");
+    Ok(Discipline { words, config })
 }
 
 fn delay(reader: &mut Reader<'_>) -> Result<Lag, SpecError> {

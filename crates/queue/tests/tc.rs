@@ -1,0 +1,118 @@
+//! Disciplines in tc's words.
+
+use node::{Rate, Size, Time};
+use queue::{Config, codel, fifo, fq_codel, red, tbf, tc};
+
+fn rate(bits: u64) -> Rate {
+    Rate::from_bits_per_second(bits).unwrap()
+}
+
+#[test]
+fn lines_of_tc_are_read_as_tc_reads_them() {
+    let size = Size::from_bytes;
+    let fifo = |limit, bytes| {
+        Config::Fifo(fifo::Config {
+            limit,
+            bytes,
+            ..fifo::Config::default()
+        })
+    };
+    for (line, wanted) in [
+        ("pfifo limit 7", fifo(7, None)),
+        ("bfifo limit 10k", fifo(u32::MAX, Some(size(10_240)))),
+        (
+            "codel limit 1500 target 20ms interval 200ms ecn ce_threshold 3000",
+            Config::Codel(codel::Config {
+                limit: 1500,
+                target: Time::from_ms(20),
+                interval: Time::from_ms(200),
+                ecn: true,
+                ce_threshold: Some(Time::from_ms(3)),
+                ..codel::Config::default()
+            }),
+        ),
+        (
+            "fq_codel flows 256 memory_limit 2mb quantum 300 noecn drop_batch 32",
+            Config::FqCodel(fq_codel::Config {
+                flows: 256,
+                memory_limit: size(2 << 20),
+                quantum: 300,
+                ecn: false,
+                drop_batch: 32,
+                ..fq_codel::Config::default()
+            }),
+        ),
+        (
+            "tbf rate 1mbps burst 1500 latency 100ms",
+            Config::Tbf(tbf::Config {
+                limit: size(101_500),
+                ..tbf::Config::new(rate(8_000_000), size(1_500))
+            }),
+        ),
+        // 26 packets above `min`, and 32 * (1 - (31/32)^55) is 26.4.
+        (
+            "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10mbit",
+            Config::Red(red::Config {
+                wlog: 5,
+                ecn: true,
+                adaptive: true,
+                ..red::Config::default()
+            }),
+        ),
+    ] {
+        assert_eq!(tc::parse_text(line).as_ref(), Ok(&wanted), "{line}");
+    }
+}
+
+#[test]
+fn what_tc_refuses_and_what_has_no_equal_is_refused_with_the_word() {
+    for (line, word, wanted) in [
+        ("", 0, "a discipline is missing"),
+        ("sfb", 0, "`sfb`: no discipline; there are pfifo"),
+        ("codel limt 5", 1, "`limt`: no parameter; there are limit"),
+        ("codel limit", 2, "behind `limit` a whole number is missing"),
+        ("codel limit five", 2, "`five`: a whole number is wanted"),
+        ("codel target 200ms", 3, "less than the interval"),
+        ("fq_codel ce_threshold_selector 1", 1, "has no equal here"),
+        ("cake nat", 1, "has no equal here"),
+        ("cake overhead 300", 2, "from -64 to 256"),
+        ("tbf rate 1mbit", 3, "`rate` and `burst` are required"),
+        (
+            "tbf rate 1mbit burst 1k",
+            5,
+            "`limit` or `latency` is required",
+        ),
+        ("tbf rate 1 apple burst 1k", 3, "`apple`: no parameter"),
+        (
+            "red limit 1mb avpkt 1000 burst 1",
+            7,
+            "`burst` is too small",
+        ),
+        ("prio bands 1", 2, "from 2 to 16"),
+        ("htb default 1", 0, "it has classes"),
+        ("pie alpha 33", 2, "from 0 to 32"),
+        ("codel interval 5ms0", 2, "`5ms0`"),
+    ] {
+        let error = tc::parse_text(line).unwrap_err();
+        assert_eq!(error.word, word, "{line}: {error}");
+        assert!(error.to_string().contains(wanted), "{line}: {error}");
+    }
+}
+
+#[test]
+fn random_words_are_never_a_panic() {
+    let words: Vec<&str> = "pfifo bfifo red codel fq_codel pie cake dualpi2 tbf prio limit target 5ms 10mbit 64k -1 1e99 999999999999 nan \
+         rate burst latency min max avpkt probability 0 priomap overhead alpha mtu peakrate \u{fe}\u{fe} 184467440737095516150 3%"
+        .split_whitespace()
+        .collect();
+    let mut random = node::random::Random::new(4);
+    let mut read = 0;
+    for _ in 0..200_000 {
+        let count = 1 + random.below(8);
+        let line: Vec<&str> = (0..count)
+            .map(|_| words[random.index(words.len())])
+            .collect();
+        read += u32::from(tc::parse(&line).is_ok());
+    }
+    assert!(read > 100, "{read}");
+}

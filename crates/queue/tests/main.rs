@@ -7,6 +7,7 @@ mod facts;
 #[cfg(feature = "serde")]
 mod keys;
 mod models;
+mod ns3;
 mod properties;
 mod tc;
 mod theory;

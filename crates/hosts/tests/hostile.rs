@@ -89,29 +89,19 @@ fn changed_frames_do_no_harm() {
         let to = |port: &str| format!("10.0.0.2{port}").parse().unwrap();
         let all = vec![
             Program::Bulk(bulk::Config {
-                to: to(""),
-                start: Time::ZERO,
-                duration: None,
                 flows: Some(3),
                 bytes: Some("exponential(100000)".parse().unwrap()),
-                count: None,
-                every: None,
-                pause: None,
                 buffer: 1 << 16,
                 congestion: [Congestion::Cubic, Congestion::Reno, Congestion::None]
                     [seed as usize % 3],
+                ..bulk::Config::new(to(""))
             }),
             Program::Http(http::Config {
-                to: to(""),
-                start: Time::ZERO,
-                duration: None,
-                count: None,
                 users: 2,
-                path: "/".into(),
-                size: None,
                 think: Some(Distribution::Constant(Time::from_ms(1))),
                 keep_alive: seed % 2 == 0,
                 buffer: 1 << 16,
+                ..http::Config::new(to(""))
             }),
             Program::Dns(dns::Config {
                 to: to(""),

@@ -99,16 +99,12 @@ fn a_kernel_sends_a_host_as_much_as_it_likes() {
 #[test]
 fn a_host_sends_a_kernel_as_much_as_it_likes() {
     let bulk = Program::Bulk(bulk::Config {
-        to: "10.9.0.1:5002".parse().unwrap(),
         start: Time::from_ms(500),
-        duration: None,
         flows: Some(2),
         bytes: Some(Distribution::Constant(BYTES / 2)),
         count: Some(2),
-        every: None,
-        pause: None,
         buffer: 1 << 20,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new("10.9.0.1:5002".parse().unwrap())
     });
     // Somebody has to listen before the host begins.
     let Some([kernel, outside]) = pair() else {

@@ -33,7 +33,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 use errors::Error;
-use hosts::endpoint::{Congestion, SocketOptions, Stack};
+use hosts::endpoint::{Congestion, Ecn, SocketOptions, Stack};
 use node::ConfigError;
 use node::Statistics;
 use node::event::Event;
@@ -153,6 +153,12 @@ impl Split {
         if !(1280..=9000).contains(&config.mtu) {
             return wrong("mtu", "from 1280 to 9000 bytes".into());
         }
+        if config.congestion == Congestion::Dctcp {
+            return wrong(
+                "congestion",
+                "dctcp needs ECN, which its halves do not have".into(),
+            );
+        }
         Ok(Split {
             stack: Stack::new(config.mtu, config.seed),
             backlogs: [Backlog::of_class(config.class); 2],
@@ -173,6 +179,8 @@ impl Split {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(self.config.timeout),
+            ecn: Ecn::Off,
+            ..SocketOptions::default()
         }
     }
 
@@ -226,14 +234,13 @@ impl Split {
 
     /// Does what is to be done for a connection, notes when it is due again, and forgets it when it is over.
     fn attend(&mut self, now: Time, offsets: usize, out: &mut Out) {
-        let Some(pair) = self.pairs[offsets].as_mut() else {
+        let Some(pair) = self.pairs[offsets].as_ref() else {
             return;
         };
         self.due.remove(&(pair.due, offsets));
-        let options = SocketOptions {
-            buffer: self.config.buffer,
-            congestion: self.config.congestion,
-            timeout: Some(self.config.timeout),
+        let options = self.options();
+        let Some(pair) = self.pairs[offsets].as_mut() else {
+            return;
         };
         let passed = pair.drive(&mut self.stack, now, options, &mut self.backlogs, out);
         for (sum, bytes) in self.count.passed.iter_mut().zip(passed) {

@@ -1,10 +1,14 @@
-//! Congestion windows: slow start with HyStart++ (RFC 9406), Reno (RFC 5681), Cubic (RFC 9438).
+//! Congestion windows: slow start with HyStart++ (RFC 9406), Reno (RFC 5681), Cubic (RFC 9438), DCTCP (RFC 8257).
+//!
+//! A congestion mark reduces a window as a loss does, also that of Cubic, as in Linux: its factor is not that of RFC 8511. Only DCTCP
+//! reduces by the share of marks.
 
+use super::dctcp::Dctcp;
 use super::{Congestion, behind};
 use node::Time;
 
-/// Segments of the initial window (RFC 6928).
-const INITIAL_SEGMENTS: f64 = 10.0;
+/// Segments that may leave at once behind a recovery: an initial window of RFC 6928.
+const MAX_BURST: f64 = 10.0;
 /// RFC 9438 section 4.6 and 4.1.
 const BETA: f64 = 0.7;
 /// RFC 9438 section 4.3. Linux, and ns-3, keep it when W_est has reached the window before the
@@ -35,8 +39,18 @@ pub(super) struct Control {
     mss: f64,
     window: f64,
     threshold: f64,
+    /// The initial window, in segments.
+    initial: f64,
     cubic: Cubic,
+    dctcp: Dctcp,
     round: Round,
+}
+
+/// Sign of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Loss,
+    Mark,
 }
 
 /// State of Cubic since the last reduction.
@@ -78,13 +92,17 @@ pub(super) struct Before {
 }
 
 impl Control {
-    pub fn new(kind: Congestion, mss: u64) -> Control {
+    /// With an initial window of `initial` segments.
+    pub fn new(kind: Congestion, mss: u64, initial: u32) -> Control {
+        let initial = f64::from(initial);
         Control {
             kind,
             mss: mss as f64,
-            window: INITIAL_SEGMENTS * mss as f64,
+            window: initial * mss as f64,
             threshold: f64::MAX,
+            initial,
             cubic: Cubic::default(),
+            dctcp: Dctcp::new(),
             round: Round {
                 end: None,
                 samples: 0,
@@ -98,7 +116,7 @@ impl Control {
     /// Changes the segment size before anything is sent.
     pub fn begin(&mut self, mss: u64) {
         self.mss = mss as f64;
-        self.window = INITIAL_SEGMENTS * self.mss;
+        self.window = self.initial * self.mss;
     }
 
     /// Changes the segment size of a connection in use; the window keeps its bytes.
@@ -128,13 +146,29 @@ impl Control {
         self.window = (window as f64).max(self.mss);
     }
 
-    /// Reduces threshold and window after a loss; `flight` bytes were sent and not acknowledged.
-    pub fn reduce(&mut self, flight: u64) -> Before {
+    /// Takes what an acknowledgement of everything before `number` says of marks: `marked` of `delivered` bytes were. `next` is the end
+    /// of what was sent.
+    pub fn estimate(&mut self, number: u32, next: u32, delivered: u64, marked: u64) {
+        if self.kind == Congestion::Dctcp {
+            self.dctcp.take(number, next, delivered, marked);
+        }
+    }
+
+    /// Reduces threshold and window after a loss or a mark; `flight` bytes were sent and not acknowledged.
+    pub fn reduce(&mut self, flight: u64, sign: Sign) -> Before {
         let before = Before {
             window: self.window,
             threshold: self.threshold,
             cubic: self.cubic,
         };
+        self.round.conservative = None;
+        if self.kind == Congestion::Dctcp && sign == Sign::Mark {
+            // A part of a segment counts: with few in flight and few marks whole ones would leave the window as it is.
+            let window = self.window.min(flight as f64 + self.mss);
+            self.threshold = (window * self.dctcp.factor()).max(2.0 * self.mss);
+            self.window = self.threshold;
+            return before;
+        }
         // A window that was not used says nothing about the path.
         let window = self.window.min(flight as f64);
         let beta = match self.kind {
@@ -152,7 +186,6 @@ impl Control {
         // Whole segments, as Linux counts them: with few in flight the rest is a fair share of the window.
         self.threshold = (libm::floor(window * beta / self.mss) * self.mss).max(2.0 * self.mss);
         self.window = self.threshold;
-        self.round.conservative = None;
         before
     }
 
@@ -164,9 +197,9 @@ impl Control {
         self.moderate(pipe);
     }
 
-    /// Ends a recovery: at most an initial window may leave at once (RFC 6582 section 3.2, step 3).
+    /// Ends a recovery: at most [`MAX_BURST`] segments may leave at once (RFC 6582 section 3.2, step 3).
     pub fn moderate(&mut self, pipe: u64) {
-        let most = pipe as f64 + INITIAL_SEGMENTS * self.mss;
+        let most = pipe as f64 + MAX_BURST * self.mss;
         if self.window > most {
             self.threshold = self.threshold.max(self.window);
             self.window = most;
@@ -175,7 +208,7 @@ impl Control {
 
     /// Begins again after an idle time longer than the time-out (RFC 5681 section 4.1; threshold of RFC 2861).
     pub fn restart(&mut self) {
-        let initial = INITIAL_SEGMENTS * self.mss;
+        let initial = self.initial * self.mss;
         if self.window > initial {
             self.threshold = self.threshold.max(0.75 * self.window);
             self.window = initial;

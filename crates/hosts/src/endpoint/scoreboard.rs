@@ -40,6 +40,8 @@ impl Sent {
 pub(super) struct Delivered {
     /// Bytes that are known to have arrived only now.
     pub bytes: u64,
+    /// Segments that are known to have arrived only now.
+    pub packets: u64,
     /// Bytes by which the acknowledgement number advanced.
     pub advanced: u64,
     /// Round trip of the newest of them that was sent once.
@@ -243,6 +245,7 @@ impl Scoreboard {
         }
         self.sacked += length;
         delivered.bytes += length;
+        delivered.packets += 1;
         let trip = now - segment.sent;
         if segment.resent {
             // RFC 8985 section 6.2, step 2: it may be the first one that arrived.

@@ -6,6 +6,7 @@ mod control;
 mod fragments;
 mod grid;
 mod hostile;
+mod marking;
 mod transfer;
 
 #[global_allocator]

@@ -24,6 +24,8 @@ struct Link {
     held: f64,
     /// Share of ECN-capable packets that are marked, in each direction by the sending end.
     marks: [f64; 2],
+    /// Share of frames whose bits of ECN are changed, those of first segments too.
+    garbage: f64,
     /// Nothing passes from the first time to before the second.
     down: (Time, Time),
 }
@@ -38,6 +40,7 @@ impl Link {
             copies: 0.0,
             held: 0.0,
             marks: [0.0; 2],
+            garbage: 0.0,
             down: (Time::MAX, Time::MAX),
         }
     }
@@ -134,6 +137,9 @@ impl World {
         let link = self.link;
         if self.random.chance(link.marks[from]) {
             packet::ecn::mark(&mut frame);
+        }
+        if self.random.chance(link.garbage) {
+            marks::change(&mut self.random, &mut frame);
         }
         let begins = self.free[from].max(self.now);
         let waiting = (begins - self.now).as_secs_f64() * link.bytes_a_second as f64;

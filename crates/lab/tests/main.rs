@@ -29,3 +29,4 @@ mod switches;
 mod threads;
 mod topology;
 mod traces;
+mod transport;

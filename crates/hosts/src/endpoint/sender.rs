@@ -8,6 +8,7 @@
 
 mod marks;
 mod recovery;
+mod reduction;
 mod transmit;
 
 use super::behind;

@@ -3,7 +3,7 @@
 
 use super::super::behind;
 use super::super::congestion::Sign;
-use super::recovery::Reduction;
+use super::reduction::Reduction;
 use super::{Congestion, Sender};
 
 /// A reduction under way, until more than `point` is acknowledged. Marks before that are of the window that was reduced.

@@ -5,6 +5,7 @@ use super::super::congestion::{Before, Sign};
 use super::super::scoreboard::Delivered;
 use super::Sender;
 use super::marks::Reduced;
+use super::reduction::Reduction;
 use node::Time;
 
 /// Duplicate acknowledgements that are a sign of loss (RFC 5681, RFC 8985).
@@ -21,24 +22,6 @@ pub(super) struct Recovery {
 pub(super) enum Cause {
     Loss(Reduction),
     TimeOut,
-}
-
-/// Proportional rate reduction (RFC 6937). All in bytes.
-pub(super) struct Reduction {
-    /// RecoverFS, prr_delivered and prr_out.
-    pub(super) flight: u64,
-    pub(super) delivered: u64,
-    pub(super) sent: u64,
-}
-
-impl Reduction {
-    pub(super) fn new(flight: u64) -> Reduction {
-        Reduction {
-            flight,
-            delivered: 0,
-            sent: 0,
-        }
-    }
 }
 
 /// A reduction that may prove wrong.
@@ -250,20 +233,9 @@ impl Sender {
         let Some(reduction) = self.reduction() else {
             return;
         };
-        reduction.delivered += delivered.bytes;
-        let count = match pipe > threshold {
-            true => {
-                let share = u128::from(reduction.delivered) * u128::from(threshold);
-                (share.div_ceil(reduction.flight.max(1).into()) as u64)
-                    .saturating_sub(reduction.sent)
-            }
-            false => {
-                let limit = reduction.delivered.saturating_sub(reduction.sent);
-                let is_safe = delivered.advanced > 0 && !is_new_loss;
-                let limit = limit.max(delivered.bytes) + if is_safe { mss } else { 0 };
-                limit.min(threshold - pipe)
-            }
-        };
+        let is_safe = delivered.advanced > 0 && !is_new_loss;
+        let extra = if is_safe { mss } else { 0 };
+        let count = reduction.allows(delivered.bytes, pipe, threshold, extra);
         // The first retransmission leaves at once.
         let is_first = is_recovery && reduction.sent == 0;
         let least = if is_first { mss } else { 0 };

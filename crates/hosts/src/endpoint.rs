@@ -8,7 +8,7 @@
 //!
 //! Explicit congestion notification is that of RFC 3168, or accurate ECN (RFC 9768), as the two ends [agree](Ecn): `ecn` has the
 //! agreement, `feedback` the receiver's side, `reaction` the sender's. Packets with new data are ECN-capable then; with DCTCP (RFC 8257) all
-//! are behind the handshake.
+//! are after the handshake.
 
 mod arrival;
 mod buffer;

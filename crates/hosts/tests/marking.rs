@@ -37,7 +37,7 @@ impl Path {
 struct Seen {
     marks: u64,
     drops: u64,
-    /// Packets that left as ECT(1), or marked behind them, and all others: their number and their time in the queue.
+    /// Packets that left as ECT(1), or with a mark, and all others: their number and their time in the queue.
     low: (u64, Time),
     classic: (u64, Time),
     longest: u64,

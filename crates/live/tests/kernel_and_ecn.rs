@@ -28,7 +28,7 @@ const SETTINGS: [Ecn; 5] = [Ecn::Off, Ecn::Passive, Ecn::On, Ecn::Accurate, Ecn:
 const AGREED: u8 = 8;
 const SEEN: u8 = 16;
 
-/// A segment on the way between the two, behind the marks.
+/// A segment on the way between the two, with the mark that it has got on the way.
 #[derive(Clone, Copy, Debug)]
 struct Seen {
     from_kernel: bool,
@@ -136,7 +136,7 @@ fn tcp_info(socket: &impl AsRawFd) -> (u8, u32, u32) {
     let mut info: libc::tcp_info = unsafe { std::mem::zeroed() };
     let mut len = size_of::<libc::tcp_info>() as libc::socklen_t;
     let at: *mut libc::tcp_info = &mut info;
-    // SAFETY: the kernel writes at most `len` bytes to `info`, which lives until behind the call.
+    // SAFETY: the kernel writes at most `len` bytes to `info`, which outlives the call.
     let done = unsafe {
         let (level, option) = (libc::IPPROTO_TCP, libc::TCP_INFO);
         libc::getsockopt(socket.as_raw_fd(), level, option, at.cast(), &mut len)
@@ -196,7 +196,7 @@ fn send(kernel: &Namespace, port: u16, congestion: &str, bytes: usize) -> (u8, u
     let to = format!("10.9.0.2:{port}");
     let mut stream = kernel.enter(|| TcpStream::connect(to).unwrap()).unwrap();
     let name = congestion.as_bytes();
-    // SAFETY: the kernel reads `name`, which lives until behind the call.
+    // SAFETY: the kernel reads `name`, which outlives the call.
     let done = unsafe {
         let (level, option) = (libc::IPPROTO_TCP, libc::TCP_CONGESTION);
         let len = name.len() as libc::socklen_t;

@@ -7,7 +7,7 @@ use super::dctcp::Dctcp;
 use super::{Congestion, behind};
 use node::Time;
 
-/// Segments that may leave at once behind a recovery: an initial window of RFC 6928.
+/// Segments that may leave at once after a recovery: an initial window of RFC 6928.
 const MAX_BURST: f64 = 10.0;
 /// RFC 9438 section 4.6 and 4.1.
 const BETA: f64 = 0.7;

@@ -108,7 +108,7 @@ impl Feedback {
         }
     }
 
-    /// The three bits of a segment that leaves, behind the handshake.
+    /// The three bits of a segment that leaves, after the handshake.
     pub fn ace(&mut self) -> Ace {
         self.unreported = 0;
         match self.mode {

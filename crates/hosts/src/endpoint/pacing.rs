@@ -104,7 +104,7 @@ mod tests {
                 now = send(now);
             }
             assert_eq!(now - begins, Time::from_ms(wanted), "{threshold}");
-            // What was not sent in an idle time is not caught up with.
+            // Time without a segment is not made up for.
             let later = now + Time::from_secs(1);
             assert_eq!(send(later), later);
             assert!(send(later) > later);

@@ -1,5 +1,5 @@
 //! Reduction of the window after a congestion mark (RFC 3168 section 6.1.2), in Linux's way: by proportional rate reduction, until
-//! something is acknowledged that was sent behind it.
+//! something is acknowledged that was sent after it.
 
 use super::super::behind;
 use super::super::congestion::Sign;
@@ -37,7 +37,7 @@ impl Sender {
 
     /// Ends a reduction whose window is acknowledged.
     pub(super) fn leave_reduction(&mut self, number: u32) {
-        // Strictly behind the point, so that CWR has reached the receiver. Linux leaves a recovery at the point, and may reduce
+        // Strictly after the point, so that CWR has reached the receiver. Linux leaves a recovery at the point, and may reduce
         // a window twice.
         self.answered = self.answered.filter(|&point| !behind(number, point));
         let is_over = |reduced: &Reduced| behind(number, reduced.point);
@@ -55,7 +55,7 @@ impl Sender {
     /// Ends a reduction for a recovery: `None` when there is none, or the loss asks for one of its own.
     pub(super) fn take_reduction(&mut self) -> Option<Reduced> {
         let reduced = self.reduced.take()?;
-        // What is lost was sent behind the marked window; and DCTCP, which may have reduced by little, answers a loss as Reno
+        // The loss is of a later window than the mark; and DCTCP, which may have reduced by little, answers a loss as Reno
         // does (RFC 8257 section 3.5).
         let is_other = !behind(reduced.point, self.first) || self.congestion == Congestion::Dctcp;
         (!is_other).then_some(reduced)

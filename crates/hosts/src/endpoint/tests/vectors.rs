@@ -290,7 +290,7 @@ fn a_mark_is_echoed_until_cwr_and_answered_once_in_a_window() {
     assert!((4..=7).contains(&new.len()), "{new:?}");
     let answers: Vec<bool> = new.iter().map(|reply| reply.ace & 2 != 0).collect();
     assert!(answers[0] && !answers[1..].contains(&true), "{answers:?}");
-    // What is acknowledged beyond them with ECE begins the next window.
+    // An acknowledgement of more with ECE begins the next window.
     let next = hand.give((ACK, 1), NOT_ECT, (at, 1 + 12 * SIZE as u32), 0);
     let third = hand.give((ACK, 1), NOT_ECT, (at, 1 + 13 * SIZE as u32), 0);
     let answers = next.iter().chain(&third).filter(|reply| reply.ace & 2 != 0);

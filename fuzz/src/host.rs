@@ -2,7 +2,7 @@
 //! Checksums are made right again, so that what is changed is looked at.
 
 use hosts::host::{Config, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use hosts::program::{Config as Program, bulk, dns, http, ping, sink, udp};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use packet::checksum::{Pseudo, Sum};
 use std::collections::VecDeque;

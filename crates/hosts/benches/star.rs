@@ -7,7 +7,7 @@
 
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
-use hosts::program::{BUFFER, Config as Program, Congestion, bulk, sink};
+use hosts::program::{Config as Program, bulk, sink};
 use node::{Channel, Graph, NodeId, Outcome, QueueLimit, Rate, Time};
 use nodes::switch::{self, Switch};
 use openflow::controller::{Controller, config::Config as Controls};

@@ -66,7 +66,7 @@ impl Watch {
         let is_dctcp = end.options.congestion == Congestion::Dctcp;
         let wanted = match (mode, end.options.ecn) {
             (Mode::Off, _) => NOT_ECT,
-            _ if !is_dctcp && !(is_new && is_data) => NOT_ECT,
+            _ if !(is_dctcp || is_new && is_data) => NOT_ECT,
             (Mode::Accurate, Ecn::L4s) => ECT_1,
             _ => ECT_0,
         };

@@ -11,6 +11,7 @@
 //! are after the handshake.
 
 mod arrival;
+mod bbr;
 mod buffer;
 mod congestion;
 mod dctcp;
@@ -18,6 +19,7 @@ mod ecn;
 mod feedback;
 mod output;
 mod pacing;
+mod rate;
 mod reaction;
 mod receiver;
 mod round_trip;
@@ -75,6 +77,8 @@ pub enum Congestion {
     /// RFC 8257: Reno, whose window after a congestion mark falls by half the share of marks. It asks for ECN unless that is
     /// [off](Ecn::Off). Both ends must have it, or accurate ECN.
     Dctcp,
+    /// BBR, version 1, as in Linux; its segments are paced.
+    Bbr,
     /// None: as much as the receiver takes.
     None,
 }
@@ -369,6 +373,7 @@ impl Endpoint {
             self.sender.wake(now);
         }
         self.output(now, egress, out);
+        self.sender.note_program();
         self.due()
     }
 

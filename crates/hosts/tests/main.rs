@@ -1,6 +1,7 @@
 //! Hosts and their transport protocols, as the network sees them.
 
 mod allocation;
+mod bbr;
 mod closed;
 mod control;
 mod fragments;

@@ -314,3 +314,44 @@ fn paced_segments_leave_a_short_queue() {
     assert!(paced.0 <= 10 && other.0 > 30, "{paced:?} {other:?}");
     assert!(paced.1 > 0.95 * other.1, "{paced:?} {other:?}");
 }
+
+fn bbr() -> bulk::Config {
+    bulk::Config {
+        congestion: Congestion::Bbr,
+        buffer: 8 << 20,
+        ..bulk(2)
+    }
+}
+
+#[test]
+fn bbr_fills_a_link_and_not_its_queue() {
+    for (megabits, delay) in [
+        (10, Time::from_ms(20)),
+        (100, Time::from_ms(10)),
+        (500, Time::from_ms(1)),
+    ] {
+        let path = Path {
+            megabits,
+            delay,
+            begins: Time::from_secs(3),
+            seconds: 9,
+        };
+        let share = |congestion| {
+            let sender = bulk::Config {
+                congestion,
+                ..bbr()
+            };
+            let (_, seen) = run(path, fifo(None), vec![sender], sink::Config::default());
+            (seen.share(path), seen.mean(path), seen.longest as f64)
+        };
+        let (with_bbr, with_cubic) = (share(Congestion::Bbr), share(Congestion::Cubic));
+        let context = format!("{megabits} Mb/s, {delay}: {with_bbr:?}, Cubic {with_cubic:?}");
+        assert!(with_bbr.0 > 0.95, "{context}");
+        // The window is twice the product of rate and round trip: the queue holds the other half at most, and a quarter for a round trip
+        // in eight.
+        let product = path.packets();
+        assert!(with_bbr.1 < 0.3 * product + 3.0, "{context}");
+        assert!(with_bbr.2 < 1.1 * product + 6.0, "{context}");
+        assert!(with_cubic.1 > 2.0 * with_bbr.1, "{context}");
+    }
+}

@@ -3,7 +3,7 @@
 //! - **Ports:** 2; what comes in by one goes out by the other.
 //! - **Parameters:** `match`, every TCP connection: [rules](crate::rule), of which one must match its first segment; `bound`, 10 ms: a connection is split when
 //!   the wait in one of the two output queues is at least that when its first segment comes; with 0 all are; `connections`, 1024: so many are split at once; `buffer`, 262,144 bytes
-//!   in each direction of each half; `congestion`, `cubic`, `reno` or `none` (`dctcp` needs ECN); `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
+//!   in each direction of each half; `congestion`, `cubic`, `reno`, `bbr` or `none` (`dctcp` needs ECN); `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
 //!   is given up; `idle`, 7440 s (RFC 5382): how long nothing need be said; `class`, 0: the class of the queueing discipline; `age`, 1 ms: how old
 //!   may be what is known of the queues; `seed`.
 //! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `shortened`: times that one's segments were too long for the way; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;

@@ -3,8 +3,10 @@
 //! A congestion mark reduces a window as a loss does, also that of Cubic, as in Linux: its factor is not that of RFC 8511. Only DCTCP
 //! reduces by the share of marks.
 
+use super::bbr::{Ack, Bbr};
 use super::dctcp::Dctcp;
 use super::{Congestion, behind};
+use alloc::boxed::Box;
 use node::Time;
 
 /// Segments that may leave at once after a recovery: an initial window of RFC 6928.
@@ -43,6 +45,8 @@ pub(super) struct Control {
     initial: f64,
     cubic: Cubic,
     dctcp: Dctcp,
+    /// In its place everything but the segment size is BBR's.
+    bbr: Option<Box<Bbr>>,
     round: Round,
 }
 
@@ -94,6 +98,7 @@ pub(super) struct Before {
 impl Control {
     /// With an initial window of `initial` segments.
     pub fn new(kind: Congestion, mss: u64, initial: u32) -> Control {
+        let segments = initial;
         let initial = f64::from(initial);
         Control {
             kind,
@@ -103,6 +108,7 @@ impl Control {
             initial,
             cubic: Cubic::default(),
             dctcp: Dctcp::new(),
+            bbr: (kind == Congestion::Bbr).then(|| Box::new(Bbr::new(mss, segments))),
             round: Round {
                 end: None,
                 samples: 0,
@@ -117,18 +123,25 @@ impl Control {
     pub fn begin(&mut self, mss: u64) {
         self.mss = mss as f64;
         self.window = self.initial * self.mss;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.begin(mss);
+        }
     }
 
     /// Changes the segment size of a connection in use; the window keeps its bytes.
     pub fn set_mss(&mut self, mss: u64) {
         self.mss = mss as f64;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.set_mss(mss);
+        }
     }
 
     /// The window, in bytes.
     pub fn window(&self) -> u64 {
-        match self.kind {
-            Congestion::None => u64::MAX / 4,
-            _ => self.window as u64,
+        match (&self.bbr, self.kind) {
+            (Some(bbr), _) => bbr.window(),
+            (None, Congestion::None) => u64::MAX / 4,
+            (None, _) => self.window as u64,
         }
     }
 
@@ -139,6 +152,31 @@ impl Control {
 
     pub fn is_slow_start(&self) -> bool {
         self.window < self.threshold
+    }
+
+    /// The model of the path, if the window follows one.
+    pub fn bbr(&mut self) -> Option<&mut Bbr> {
+        self.bbr.as_deref_mut()
+    }
+
+    /// The rate of departures, in bytes a second, if that is not by the window.
+    pub fn pace(&self) -> Option<f64> {
+        self.bbr.as_ref()?.pace()
+    }
+
+    /// Takes an acknowledgement, for a model of the path.
+    pub fn model(&mut self, ack: &Ack, draw: u64) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.take(ack, draw);
+        }
+    }
+
+    /// After a time-out one segment leaves; `flight` bytes are in flight.
+    pub fn time_out(&mut self, flight: u64) {
+        match &mut self.bbr {
+            Some(bbr) => bbr.time_out(flight),
+            None => self.set_window(flight + self.mss as u64),
+        }
     }
 
     /// Sets the window: by proportional rate reduction, or after a time-out.
@@ -162,6 +200,12 @@ impl Control {
             cubic: self.cubic,
         };
         self.round.conservative = None;
+        if let Some(bbr) = &mut self.bbr {
+            if sign == Sign::Loss {
+                bbr.lose();
+            }
+            return before;
+        }
         if self.kind == Congestion::Dctcp && sign == Sign::Mark {
             // A part of a segment counts: with few in flight and few marks whole ones would leave the window as it is.
             let window = self.window.min(flight as f64 + self.mss);
@@ -191,6 +235,9 @@ impl Control {
 
     /// Takes a reduction back; `pipe` bytes are in flight. The window is reached by slow start, without a burst.
     pub fn undo(&mut self, before: Before, pipe: u64) {
+        if let Some(bbr) = &mut self.bbr {
+            return bbr.undo();
+        }
         self.threshold = before.threshold.max(before.window);
         self.window = before.window.max(self.window);
         self.cubic = before.cubic;
@@ -200,7 +247,7 @@ impl Control {
     /// Ends a recovery: at most [`MAX_BURST`] segments may leave at once (RFC 6582 section 3.2, step 3).
     pub fn moderate(&mut self, pipe: u64) {
         let most = pipe as f64 + MAX_BURST * self.mss;
-        if self.window > most {
+        if self.window > most && self.bbr.is_none() {
             self.threshold = self.threshold.max(self.window);
             self.window = most;
         }
@@ -209,7 +256,7 @@ impl Control {
     /// Begins again after an idle time longer than the time-out (RFC 5681 section 4.1; threshold of RFC 2861).
     pub fn restart(&mut self) {
         let initial = self.initial * self.mss;
-        if self.window > initial {
+        if self.window > initial && self.bbr.is_none() {
             self.threshold = self.threshold.max(0.75 * self.window);
             self.window = initial;
         }

@@ -8,6 +8,8 @@ use node::Time;
 
 /// Segments of data that leave without a pace.
 const UNPACED: u32 = 10;
+/// Maximum time between two segments, in picoseconds.
+const MAX_GAP: u64 = u64::MAX / 4;
 /// Percent of the window in a round trip: below half of the slow start threshold, and above.
 const SLOW_START: u64 = 200;
 const AVOIDANCE: u64 = 120;
@@ -30,6 +32,10 @@ impl Pacing {
             is_on,
             ..Pacing::default()
         }
+    }
+
+    pub fn is_on(&self) -> bool {
+        self.is_on
     }
 
     /// Whether a segment that could leave has to wait; the deadline is then set.
@@ -58,21 +64,31 @@ impl Pacing {
         threshold: u64,
         round_trip: Option<Time>,
     ) {
-        if !self.is_on {
+        let Some(round_trip) = round_trip.filter(|_| self.begins()) else {
             return;
-        }
-        if self.sent < UNPACED {
-            self.sent += 1;
-            return;
-        }
-        let Some(round_trip) = round_trip else { return };
+        };
         let percent = match window < threshold / 2 {
             true => SLOW_START,
             false => AVOIDANCE,
         };
         let rate = u128::from(percent) * u128::from(window.max(1));
         let gap = u128::from(bytes) * 100 * u128::from(round_trip.as_ps()) / rate;
-        self.next = self.next.max(now) + Time::from_ps(gap.min(u128::from(u64::MAX / 4)) as u64);
+        self.next = self.next.max(now) + Time::from_ps(gap.min(u128::from(MAX_GAP)) as u64);
+    }
+
+    /// Notes that `bytes` of data leave at `rate` bytes a second.
+    pub fn sent_at(&mut self, now: Time, bytes: u64, rate: f64) {
+        if self.begins() {
+            let gap = (bytes as f64 / rate * 1e12).min(MAX_GAP as f64);
+            self.next = self.next.max(now) + Time::from_ps(gap as u64);
+        }
+    }
+
+    /// Counts a segment; whether it is paced.
+    fn begins(&mut self) -> bool {
+        let is_paced = self.is_on && self.sent == UNPACED;
+        self.sent = (self.sent + 1).min(UNPACED);
+        is_paced
     }
 }
 

@@ -11,16 +11,19 @@ mod recovery;
 mod reduction;
 mod transmit;
 
+use super::bbr::Ack;
 use super::behind;
 use super::buffer::Buffer;
 use super::congestion::Control;
 use super::ecn::Mode;
 use super::pacing::Pacing;
+use super::rate::{Rate, Snapshot};
 use super::reaction::{Reaction, Report};
 use super::round_trip::RoundTrip;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::segment::Segment;
 use super::{Congestion, SocketOptions};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
 use marks::Reduced;
 use node::{Flow, Time};
@@ -72,6 +75,8 @@ pub(crate) struct Sender {
     reordering_round: Option<u32>,
     trip: RoundTrip,
     pacing: Pacing,
+    /// Rates of delivery, for BBR.
+    rate: Option<Box<Rate>>,
     probe: Option<Probe>,
     /// A segment leaves whatever the congestion window says: for a tail loss probe.
     forced: bool,
@@ -115,7 +120,8 @@ impl Sender {
             reordering: (1, 0),
             reordering_round: None,
             trip: RoundTrip::new(options.min_rto),
-            pacing: Pacing::new(options.pacing),
+            pacing: Pacing::new(options.pacing || congestion == Congestion::Bbr),
+            rate: (congestion == Congestion::Bbr).then(Box::default),
             probe: None,
             forced: false,
             asks: false,
@@ -304,6 +310,7 @@ impl Sender {
         let flight = u64::from(self.next.wrapping_sub(self.first));
         let limited = self.is_limited();
         let lost = self.board.lost();
+        let before = self.pipe();
         let is_update = self.update_window(segment, window);
         let (first, blocks) = (self.first, segment.blocks());
         self.board
@@ -350,10 +357,57 @@ impl Sender {
         let is_new_loss = self.board.lost() > lost;
         let is_marked = marks.packets > 0 && flight > 0;
         self.respond(now, &delivered, flight, limited, is_new_loss, is_marked);
+        self.model(now, &delivered, before, lost);
         self.control.watch(number, self.next, delivered.sample);
         self.schedule_probe(now);
         self.note_window(now);
         true
+    }
+
+    /// Lets BBR take an acknowledgement; `before` bytes were in flight and `lost` were lost before it.
+    fn model(&mut self, now: Time, delivered: &Delivered, before: u64, lost: u64) {
+        let flight = self.pipe();
+        let Some(rate) = &mut self.rate else {
+            return;
+        };
+        let sample = rate.take(now, delivered.bytes, delivered.newest, self.trip.least);
+        let ack = Ack {
+            now,
+            bytes: delivered.bytes,
+            lost: self.board.lost().saturating_sub(lost),
+            before,
+            flight,
+            delivered: rate.delivered(),
+            round_trip: delivered.sample,
+            smoothed: self.trip.mean(),
+            sample,
+            recovers: self.recovery.is_some(),
+        };
+        // Sequence numbers begin at random.
+        self.control.model(&ack, u64::from(self.first >> 4));
+        if self.control.bbr().is_some_and(|bbr| bbr.holds_back()) {
+            rate.limit(flight);
+        }
+    }
+
+    /// State for a segment that leaves, if rates are measured.
+    fn snapshot(&mut self, now: Time) -> Option<Snapshot> {
+        let is_idle = self.board.is_empty();
+        Some(self.rate.as_mut()?.depart(now, is_idle))
+    }
+
+    /// The program has written what it has for now: rates that are measured next may be its own.
+    pub fn note_program(&mut self) {
+        if self.rate.is_none() {
+            return;
+        }
+        let mss = u64::from(self.mss);
+        let is_short = (self.unsent() as u64) < mss && self.board.lost() == 0;
+        let pipe = self.pipe();
+        let has_room = pipe + mss <= self.control.window() && self.pacing.due().is_none();
+        if let Some(rate) = self.rate.as_mut().filter(|_| is_short && has_room) {
+            rate.limit(pipe);
+        }
     }
 
     /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it).

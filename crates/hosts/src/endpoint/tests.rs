@@ -340,6 +340,39 @@ fn options(congestion: Congestion, buffer: usize) -> SocketOptions {
     }
 }
 
+#[test]
+fn bbr_measures_the_round_trip_each_ten_seconds_with_four_segments() {
+    let link = Link::new(20, Time::from_ms(10), 8 << 20);
+    let mut world = World::new(link, options(Congestion::Bbr, 8 << 20), 1 << 40, 2);
+    let mut low = Vec::new();
+    while world.now < Time::from_secs(33) {
+        world.step();
+        let is_low =
+            world.now > Time::from_secs(1) && world.ends[0].sender.view().window <= 4 * MSS;
+        match low.last_mut() {
+            Some((_, end)) if is_low && world.now < *end + Time::from_ms(100) => *end = world.now,
+            _ if is_low => low.push((world.now, world.now)),
+            _ => {}
+        }
+    }
+    assert_eq!(low.len(), 3, "{low:?}");
+    for (index, (begins, ends)) in low.iter().enumerate() {
+        let wanted = 10.0 * (index + 1) as f64;
+        assert!((begins.as_secs_f64() - wanted).abs() < 1.0, "{low:?}");
+        let lasts = *ends - *begins;
+        assert!(
+            lasts >= Time::from_ms(200) && lasts < Time::from_ms(300),
+            "{low:?}"
+        );
+    }
+    // Two round trips in 10 s have less than the rate.
+    assert!(
+        world.read as f64 > 0.9 * 33.0 * 2_500_000.0 * 1460.0 / 1514.0,
+        "{}",
+        world.read
+    );
+}
+
 fn congestion(seed: u64) -> Congestion {
     [Congestion::Cubic, Congestion::Reno][(seed / 2 % 2) as usize]
 }

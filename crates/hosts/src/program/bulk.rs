@@ -3,7 +3,7 @@
 //! `to`, port 5001; `start`, 0; `duration`, none: when it begins nothing new and ends what there is; `flows`, 1: at most so many at once; `bytes`, none:
 //! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
 //! altogether; `every`, none: between the beginnings of flows, a distribution of times; without it a flow begins
-//! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno`, `dctcp` or `none`; `ecn`, `passive`, see
+//! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno`, `dctcp`, `bbr` or `none`; `ecn`, `passive`, see
 //! [`Ecn`]; `initial_window`, 10 segments; `min_rto`, 200 ms; `pacing`, false.
 //!
 //! A flow whose connection cannot be opened, is refused, is reset, or has no answer for a minute has that as its error. As with iperf3 it is

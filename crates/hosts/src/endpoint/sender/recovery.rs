@@ -298,8 +298,7 @@ impl Sender {
         }
         self.duplicates = 0;
         self.board.time_out(now, self.reordering());
-        self.control
-            .set_window(self.board.pipe() + u64::from(self.mss));
+        self.control.time_out(self.board.pipe());
         self.recovery = Some(Recovery {
             point: self.next,
             cause: Cause::TimeOut,

@@ -126,9 +126,13 @@ impl Sender {
         if self.board.is_empty() {
             self.expires = Some(now + self.trip.timeout());
         }
+        let snapshot = self.snapshot(now);
+        if let Some(bbr) = self.control.bbr().filter(|_| self.board.is_empty()) {
+            bbr.restart(now);
+        }
         self.next = sequence.wrapping_add(length);
         self.fin_sent |= fin;
-        self.board.push(sequence, self.next, now);
+        self.board.push(sequence, self.next, now, snapshot);
         self.note_sent(now, length);
         self.count.sent += 1;
         self.schedule_probe(now);
@@ -136,7 +140,8 @@ impl Sender {
     }
 
     fn resend(&mut self, now: Time, number: u32, length: u32) -> Piece {
-        self.board.resend(number, now);
+        let snapshot = self.snapshot(now);
+        self.board.resend(number, now, snapshot);
         if number == self.first {
             self.expires = Some(now + self.trip.timeout());
         }
@@ -151,13 +156,22 @@ impl Sender {
 
     fn note_sent(&mut self, now: Time, length: u32) {
         self.sent_last = now;
-        let (window, threshold) = (self.control.window(), self.control.threshold());
-        let window = window.max(self.board.pipe());
-        self.pacing
-            .sent(now, length.into(), window, threshold, self.trip.mean());
+        if self.pacing.is_on() {
+            self.pace(now, length.into());
+        }
         if let Some(reduction) = self.reduction() {
             reduction.sent += u64::from(length);
         }
+    }
+
+    /// Sets the departure of the segment after one of `length` bytes.
+    fn pace(&mut self, now: Time, length: u64) {
+        if let Some(rate) = self.control.pace() {
+            return self.pacing.sent_at(now, length, rate);
+        }
+        let window = self.control.window().max(self.board.pipe());
+        let (threshold, round_trip) = (self.control.threshold(), self.trip.mean());
+        self.pacing.sent(now, length, window, threshold, round_trip);
     }
 
     /// A tail loss probe (RFC 8985 section 7.3): new data, or the last segment once more.

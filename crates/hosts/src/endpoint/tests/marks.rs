@@ -6,10 +6,11 @@ use alloc::format;
 use packet::ecn::{CE, ECT_0, ECT_1, NOT_ECT};
 
 const SETTINGS: [Ecn; 5] = [Ecn::Off, Ecn::Passive, Ecn::On, Ecn::Accurate, Ecn::L4s];
-const KINDS: [Congestion; 4] = [
+const KINDS: [Congestion; 5] = [
     Congestion::Cubic,
     Congestion::Reno,
     Congestion::Dctcp,
+    Congestion::Bbr,
     Congestion::None,
 ];
 
@@ -218,7 +219,7 @@ fn marked_transfers_end_with_all_settings_of_both_ends() {
             ..Link::new(1 << random.below(8), delay, queue)
         };
         // A window without a limit has no rounds that could be counted.
-        let kinds = if is_faithful { &KINDS[..3] } else { &KINDS[..] };
+        let kinds = if is_faithful { &KINDS[..4] } else { &KINDS[..] };
         let mut options = [seed % 5, seed / 5 % 5]
             .map(|setting| any(&mut random, SETTINGS[setting as usize], kinds));
         if is_faithful {

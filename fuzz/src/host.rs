@@ -2,7 +2,7 @@
 //! Checksums are made right again, so that what is changed is looked at.
 
 use hosts::host::{Config, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, udp};
+use hosts::program::{Config as Program, bulk, dns, http, ping, sink, udp};
 use node::{Frame, Node, Out, Port, Rate, Time};
 use packet::checksum::{Pseudo, Sum};
 use std::collections::VecDeque;
@@ -17,28 +17,16 @@ fn asking(to: &str) -> Vec<Program> {
     let distribution = |text: &str| text.parse().expect("a good distribution");
     vec![
         Program::Bulk(bulk::Config {
-            to: to(""),
-            start: Time::ZERO,
-            duration: None,
             flows: Some(3),
             bytes: Some("20000".parse().expect("a good distribution")),
-            count: None,
-            every: None,
-            pause: None,
             buffer: 8192,
-            congestion: Congestion::Cubic,
+            ..bulk::Config::new(to(""))
         }),
         Program::Http(http::Config {
-            to: to(""),
-            start: Time::ZERO,
-            duration: None,
-            count: None,
             users: 2,
-            path: "/".into(),
-            size: None,
             think: Some(distribution("1 ms")),
-            keep_alive: true,
             buffer: 8192,
+            ..http::Config::new(to(""))
         }),
         Program::Dns(dns::Config {
             to: to(""),

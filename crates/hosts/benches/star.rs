@@ -7,7 +7,7 @@
 
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
-use hosts::program::{BUFFER, Config as Program, Congestion, bulk, sink};
+use hosts::program::{Config as Program, bulk, sink};
 use node::{Channel, Graph, NodeId, Outcome, QueueLimit, Rate, Time};
 use nodes::switch::{self, Switch};
 use openflow::controller::{Controller, config::Config as Controls};
@@ -30,17 +30,9 @@ fn add_host(graph: &mut Graph, number: usize, to: Option<usize>, takes: bool) ->
     let mut programs = Vec::new();
     if let Some(to) = to {
         programs.push(Program::Bulk(bulk::Config {
-            to: format!("10.0.0.{}", to + 1).parse().expect("an address"),
             // From when a switch has its controller.
             start: Time::from_ms(100 + number as u64),
-            duration: None,
-            flows: None,
-            bytes: None,
-            count: None,
-            every: None,
-            pause: None,
-            buffer: BUFFER,
-            congestion: Congestion::Cubic,
+            ..bulk::Config::new(format!("10.0.0.{}", to + 1).parse().expect("an address"))
         }));
     }
     if takes {

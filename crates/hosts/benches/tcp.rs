@@ -49,16 +49,10 @@ impl Cell {
         let mut graph = Graph::default();
         let flows = (0..self.flows).map(|flow| {
             Program::Bulk(bulk::Config {
-                to: "10.0.0.2".parse().expect("an address"),
                 start: Time::from_ms(10 * u64::from(flow)),
-                duration: None,
-                flows: None,
-                bytes: None,
-                count: None,
-                every: None,
-                pause: None,
                 buffer: 64 << 20,
                 congestion: self.congestion,
+                ..bulk::Config::new("10.0.0.2".parse().expect("an address"))
             })
         });
         let sink = Program::Sink(sink::Config {

@@ -4,7 +4,7 @@
 //! [`packet::checksum`]; nothing is taken on trust.
 
 pub(crate) use crate::endpoint::Sender;
-pub use crate::endpoint::{Congestion, SocketOptions};
+pub use crate::endpoint::{Congestion, Ecn, SocketOptions};
 
 use crate::endpoint::{Egress, Endpoint, Stack};
 use alloc::boxed::Box;

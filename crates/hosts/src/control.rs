@@ -10,7 +10,7 @@
 //! the channel's, and the other way round.
 
 use crate::address::{InterfaceAddress, Peer};
-use crate::connections::{Congestion, Id, SocketOptions};
+use crate::connections::{Id, SocketOptions};
 use crate::endpoint::State;
 use crate::host::{self, Host};
 use crate::net::{Context, Net};
@@ -215,8 +215,8 @@ impl Relay {
     fn options(timeout: Option<Time>) -> SocketOptions {
         SocketOptions {
             buffer: WINDOW as usize,
-            congestion: Congestion::Cubic,
             timeout,
+            ..SocketOptions::default()
         }
     }
 

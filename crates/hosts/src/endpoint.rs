@@ -4,12 +4,23 @@
 //! `sender` keeps what is not acknowledged, its `receiver` puts together what came. A [`Stack`] is what all endpoints of a
 //! node share. An endpoint's own address is given when it is made, or is that of its first segment: it need not be one of the node's.
 //!
-//! Options: segment size, window scale and timestamps (RFC 7323), selective acknowledgements (RFC 2018, RFC 2883). There is no ECN.
+//! Options: segment size, window scale and timestamps (RFC 7323), selective acknowledgements (RFC 2018, RFC 2883).
+//!
+//! Explicit congestion notification is that of RFC 3168, or accurate ECN (RFC 9768), as the two ends [agree](Ecn): `ecn` has the
+//! agreement, `feedback` the receiver's side, `reaction` the sender's. Packets with new data are ECN-capable then; with DCTCP (RFC 8257) all
+//! are after the handshake.
 
 mod arrival;
+mod bbr;
 mod buffer;
 mod congestion;
+mod dctcp;
+mod ecn;
+mod feedback;
 mod output;
+mod pacing;
+mod rate;
+mod reaction;
 mod receiver;
 mod round_trip;
 mod scoreboard;
@@ -17,9 +28,12 @@ mod segment;
 mod sender;
 mod timestamps;
 
+pub use ecn::Ecn;
 pub(crate) use sender::Sender;
 
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use ecn::Agreement;
+use feedback::Feedback;
 use ip::address::is_unicast;
 use ip::{header, reset};
 use node::random::Random;
@@ -38,6 +52,12 @@ const REST: Time = Time::from_secs(10);
 const MAX_TRIES: [u32; 2] = [7, 6];
 /// Segments outside the window are answered once in this time (RFC 5961 section 7, Linux's value).
 const ANSWERS: Time = Time::from_ms(500);
+/// Bytes of a buffer by default: Linux's limit for what it receives (`tcp_rmem`).
+pub const BUFFER: usize = 6 << 20;
+/// Segments of the initial window by default (RFC 6928).
+pub const INITIAL_WINDOW: u32 = 10;
+/// Minimum retransmission time-out by default: Linux's.
+pub const MIN_RTO: Time = Time::from_ms(200);
 /// Segment size of a far end that names none (RFC 9293 section 3.7.1).
 const USUAL_SEGMENT: [u16; 2] = [536, 1220];
 
@@ -54,6 +74,11 @@ pub enum Congestion {
     Cubic,
     /// RFC 5681.
     Reno,
+    /// RFC 8257: Reno, whose window after a congestion mark falls by half the share of marks. It asks for ECN unless that is
+    /// [off](Ecn::Off). Both ends must have it, or accurate ECN.
+    Dctcp,
+    /// BBR, version 1, as in Linux; its segments are paced.
+    Bbr,
     /// None: as much as the receiver takes.
     None,
 }
@@ -67,6 +92,29 @@ pub struct SocketOptions {
     pub congestion: Congestion,
     /// Time without a sign of the other side after which the connection is given up; `None`: never, once it is open.
     pub timeout: Option<Time>,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// Segments of the initial window, at least 1 (RFC 6928).
+    pub initial_window: u32,
+    /// Lower limit of what a retransmission time-out adds to the smoothed round trip, as in Linux. Acknowledgements are delayed
+    /// by half of it at most.
+    pub min_rto: Time,
+    /// Whether segments leave one by one, at a rate by window and round trip.
+    pub pacing: bool,
+}
+
+impl Default for SocketOptions {
+    fn default() -> SocketOptions {
+        SocketOptions {
+            buffer: BUFFER,
+            congestion: Congestion::Cubic,
+            timeout: None,
+            ecn: Ecn::Passive,
+            initial_window: INITIAL_WINDOW,
+            min_rto: MIN_RTO,
+            pacing: false,
+        }
+    }
 }
 
 /// States of a connection (RFC 9293 section 3.3.2).
@@ -154,6 +202,12 @@ pub struct Endpoint {
     /// Bytes of data in a segment without options.
     mss: usize,
     handshake: Handshake,
+    ecn: Agreement,
+    feedback: Feedback,
+    /// The next acknowledgement ends the handshake: it reflects the codepoint of the far end's first segment.
+    reflects: bool,
+    /// A delayed acknowledgement leaves first: of what came before this number, with these bits for ECN.
+    before: Option<(u32, ecn::Ace)>,
     /// By how many bits the far end's windows are shifted; `None` if it knows no scale.
     scale: Option<u8>,
     sender: Sender,
@@ -174,6 +228,7 @@ impl Endpoint {
     /// An end that is neither open nor waits, for a far end with an address of the version of `remote`.
     pub(crate) fn new(mtu: usize, remote: IpAddr, options: SocketOptions) -> Endpoint {
         let mss = mtu - header::length(remote) - HEADER;
+        let is_dctcp = options.congestion == Congestion::Dctcp;
         let nobody = SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0);
         Endpoint {
             state: State::Closed,
@@ -182,9 +237,13 @@ impl Endpoint {
             options,
             mss,
             handshake: Handshake::default(),
+            ecn: Agreement::new(options.ecn, is_dctcp),
+            feedback: Feedback::new(is_dctcp),
+            reflects: false,
+            before: None,
             scale: None,
-            sender: Sender::new(options.congestion, mss, options.buffer),
-            receiver: Receiver::new(options.buffer),
+            sender: Sender::new(&options, mss),
+            receiver: Receiver::new(options.buffer, options.min_rto),
             timestamps: None,
             heard: None,
             answered: None,
@@ -259,7 +318,7 @@ impl Endpoint {
         out: &mut Out,
     ) -> Result<(), &'static str> {
         let bytes = &frame[packet.payload..packet.end];
-        let segment = Segment::read(bytes).ok_or(BROKEN)?;
+        let segment = Segment::read(bytes, packet.ecn).ok_or(BROKEN)?;
         if !self.is_new(now, bytes, &segment) {
             self.output(now, egress, out);
             return Err(OLD);
@@ -314,6 +373,7 @@ impl Endpoint {
             self.sender.wake(now);
         }
         self.output(now, egress, out);
+        self.sender.note_program();
         self.due()
     }
 

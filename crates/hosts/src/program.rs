@@ -27,7 +27,8 @@ pub mod sink;
 pub mod ssh;
 pub mod udp;
 
-pub use crate::connections::Congestion;
+pub use crate::connections::{Congestion, Ecn};
+pub use crate::endpoint::{BUFFER, INITIAL_WINDOW, MIN_RTO};
 
 use crate::connections::{Id, SocketOptions};
 use crate::endpoint::Endpoint;
@@ -44,11 +45,12 @@ use packet::segment::Segment;
 /// The programs of a host.
 pub type Programs = Vec<Config>;
 
-/// Bytes of a bulk connection's buffer in each direction, where nothing else is said: Linux's limit for what it receives
-/// (`tcp_rmem`). Memory is taken as it is used.
-pub const BUFFER: usize = 6 << 20;
 /// The least and the most of them.
 pub const BUFFERS: core::ops::RangeInclusive<usize> = 4096..=1 << 30;
+/// Segments of an initial window.
+const INITIAL_WINDOWS: core::ops::RangeInclusive<u32> = 1..=10_000;
+/// Minimum retransmission time-outs.
+const MIN_RTOS: core::ops::RangeInclusive<Time> = Time::from_us(1)..=Time::from_secs(60);
 /// After how long a connection of which nothing is heard is given up by who opened it.
 const GIVE_UP: Time = Time::from_secs(60);
 
@@ -80,8 +82,29 @@ pub enum Config {
 }
 
 impl Config {
-    /// The error, if no packet can hold the data that it sends.
+    /// The initial window and the minimum time-out of its connections, if it has keys for them.
+    fn limits(&self) -> (Option<u32>, Option<Time>) {
+        match self {
+            Config::Bulk(config) => (Some(config.initial_window), Some(config.min_rto)),
+            Config::HttpServer(config) => (Some(config.initial_window), Some(config.min_rto)),
+            Config::Http(config) => (None, Some(config.min_rto)),
+            Config::Sink(config) => (None, Some(config.min_rto)),
+            Config::Iperf3Server(config) => (None, Some(config.min_rto)),
+            _ => (None, None),
+        }
+    }
+
+    /// The error, if a number is out of its range, or no packet can hold the data that it sends.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        let (window, min_rto) = self.limits();
+        if window.is_some_and(|window| !INITIAL_WINDOWS.contains(&window)) {
+            let reason = "`initial_window` is a number of segments, from 1 to 10000";
+            return Err(ConfigError::new("program", reason));
+        }
+        if min_rto.is_some_and(|min_rto| !MIN_RTOS.contains(&min_rto)) {
+            let reason = "`min_rto` is a time from 1 us to 60 s";
+            return Err(ConfigError::new("program", reason));
+        }
         let (run, to, size, header) = match self {
             Config::Udp(config) => ("udp", config.to.address, config.size, header::UDP_HEADER),
             Config::Ping(config) => ("ping", config.to.address, config.size, header::ECHO_HEADER),

@@ -1,22 +1,14 @@
 //! In steady state nothing is allocated, however many segments and datagrams pass.
 
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, sink, udp};
+use hosts::program::{Config as Program, bulk, sink, udp};
 use node::{Channel, Graph, Rate, Time};
 
 fn allocations_in(seconds: u64) -> (u64, u64) {
     let mut graph = Graph::default();
     let bulk = Program::Bulk(bulk::Config {
-        to: "10.0.0.2".parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
-        flows: None,
-        bytes: None,
-        count: None,
-        every: None,
-        pause: None,
         buffer: 1 << 18,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new("10.0.0.2".parse().unwrap())
     });
     let udp = Program::Udp(udp::Config {
         to: "10.0.0.2".parse().unwrap(),

@@ -2,11 +2,13 @@
 
 use hosts::control::{self, Tcp};
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, ssh, udp};
+use hosts::program::{Config as Program, Congestion, Ecn, bulk, dns, http, ping, sink, ssh, udp};
 use measure::distribution::Distribution;
 use node::random::Random;
 use node::{Channel, Frame, Graph, Node, Out, Port, Properties, Rate, Time};
 use packet::checksum::{Pseudo, Sum};
+
+const SETTINGS: [Ecn; 5] = [Ecn::Off, Ecn::Passive, Ecn::On, Ecn::Accurate, Ecn::L4s];
 
 /// Passes frames on and changes some.
 struct Mangler(Random);
@@ -19,6 +21,12 @@ impl Mangler {
             0 => {
                 let cut = random.below(length + 1) as usize;
                 frame.resize(cut.max(14));
+            }
+            1 if length > 48 => {
+                // The bits of ECN in the headers of IPv4 and TCP.
+                frame[15] ^= random.below(4) as u8;
+                frame[46] ^= random.below(2) as u8;
+                frame[47] ^= 0x40 * random.below(4) as u8;
             }
             _ => {
                 // Mostly in the headers, where it matters.
@@ -89,29 +97,25 @@ fn changed_frames_do_no_harm() {
         let to = |port: &str| format!("10.0.0.2{port}").parse().unwrap();
         let all = vec![
             Program::Bulk(bulk::Config {
-                to: to(""),
-                start: Time::ZERO,
-                duration: None,
                 flows: Some(3),
                 bytes: Some("exponential(100000)".parse().unwrap()),
-                count: None,
-                every: None,
-                pause: None,
                 buffer: 1 << 16,
-                congestion: [Congestion::Cubic, Congestion::Reno, Congestion::None]
-                    [seed as usize % 3],
+                congestion: [
+                    Congestion::Cubic,
+                    Congestion::Reno,
+                    Congestion::Dctcp,
+                    Congestion::None,
+                ][seed as usize % 4],
+                ecn: SETTINGS[seed as usize % 5],
+                pacing: seed % 3 == 0,
+                ..bulk::Config::new(to(""))
             }),
             Program::Http(http::Config {
-                to: to(""),
-                start: Time::ZERO,
-                duration: None,
-                count: None,
                 users: 2,
-                path: "/".into(),
-                size: None,
                 think: Some(Distribution::Constant(Time::from_ms(1))),
                 keep_alive: seed % 2 == 0,
                 buffer: 1 << 16,
+                ..http::Config::new(to(""))
             }),
             Program::Dns(dns::Config {
                 to: to(""),
@@ -148,7 +152,11 @@ fn changed_frames_do_no_harm() {
             }),
         ];
         let server = vec![
-            Program::Sink(sink::Config::default()),
+            Program::Sink(sink::Config {
+                congestion: [Congestion::Cubic, Congestion::Dctcp][seed as usize / 4 % 2],
+                ecn: SETTINGS[seed as usize / 5 % 5],
+                ..sink::Config::default()
+            }),
             Program::HttpServer(http::ServerConfig::default()),
             Program::DnsServer(dns::ServerConfig::default()),
             Program::SshServer(ssh::ServerConfig::default()),

@@ -1,11 +1,13 @@
 //! Hosts and their transport protocols, as the network sees them.
 
 mod allocation;
+mod bbr;
 mod closed;
 mod control;
 mod fragments;
 mod grid;
 mod hostile;
+mod marking;
 mod transfer;
 
 #[global_allocator]

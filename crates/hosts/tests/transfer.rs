@@ -1,7 +1,7 @@
 //! Hosts and their programs over links of the simulated world.
 
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, ping, sink, ssh, udp};
+use hosts::program::{Config as Program, bulk, dns, http, ping, sink, ssh, udp};
 use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, Outcome, Probability, QueueLimit, Rate, Time};
 
@@ -28,16 +28,8 @@ fn host(graph: &mut Graph, number: u8, programs: Vec<Program>) -> node::NodeId {
 
 pub fn bulk(to: u8) -> bulk::Config {
     bulk::Config {
-        to: format!("10.0.0.{to}").parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
-        flows: None,
-        bytes: None,
-        count: None,
-        every: None,
-        pause: None,
         buffer: 1 << 20,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new(format!("10.0.0.{to}").parse().unwrap())
     }
 }
 
@@ -307,16 +299,12 @@ fn a_ping_takes_both_delays() {
 #[test]
 fn pages_are_asked_for_and_come() {
     let config = http::Config {
-        to: "10.0.0.2".parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
         count: Some(50),
         users: 3,
-        path: "/".into(),
         size: Some("uniform(1, 200000)".parse().unwrap()),
         think: Some("exponential(10 ms)".parse().unwrap()),
-        keep_alive: true,
         buffer: 65_536,
+        ..http::Config::new("10.0.0.2".parse().unwrap())
     };
     let closing = http::Config {
         keep_alive: false,

@@ -11,6 +11,7 @@ use core::net::IpAddr;
 use core::ops::Range;
 use node::{Frame, Out, Time};
 use packet::checksum::checksum;
+use packet::ecn;
 use packet::ethernet::ethertype;
 use packet::ipv4::{Ipv4View, protocol};
 use packet::ipv6::Ipv6View;
@@ -256,9 +257,28 @@ impl Partial {
         self.has_end && self.have == self.length
     }
 
-    /// The whole packet in a frame of its own; `None` when it is longer than any.
+    /// The ECN codepoint of the whole packet: no mark gets lost (RFC 3168 section 5.3). `None` when a fragment is marked and
+    /// another is of a transport that does not understand marks.
+    fn ecn(&self) -> Option<u8> {
+        let codepoint = |frame: &Frame| match frame[ETHERNET] >> 4 {
+            4 => frame[ETHERNET + 1] & ecn::CE,
+            _ => frame[ETHERNET + 1] >> 4 & ecn::CE,
+        };
+        let has = |wanted| {
+            self.pieces
+                .iter()
+                .any(|(_, frame)| codepoint(frame) == wanted)
+        };
+        match has(ecn::CE) {
+            true => (!has(ecn::NOT_ECT)).then_some(ecn::CE),
+            false => self.pieces.first().map(|(_, frame)| codepoint(frame)),
+        }
+    }
+
+    /// The whole packet in a frame of its own; `None` when it is longer than any, or its ECN codepoints contradict each other.
     fn assemble(&mut self, out: &mut Out) -> Option<Frame> {
         self.pieces.sort_unstable_by_key(|(piece, _)| piece.offset);
+        let codepoint = self.ecn()?;
         let (first, frame) = self.pieces.first()?;
         let mut whole = out.frame();
         whole.extend(&frame[..first.header]);
@@ -280,6 +300,7 @@ impl Partial {
             ip[4..6].copy_from_slice(&(counted as u16).to_be_bytes());
             ip[6] = first.protocol;
         }
+        ecn::set(&mut whole[ETHERNET..], codepoint);
         for (piece, frame) in &self.pieces {
             let payload = &frame[piece.payload.clone()];
             let length = match piece.more {
@@ -415,5 +436,54 @@ impl Reassembly {
             }
             self.give_up(key, MISSING, out);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::header;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+    use node::random::Random;
+
+    #[test]
+    fn a_mark_of_a_fragment_is_one_of_the_packet() {
+        let mut random = Random::new(1);
+        let mut seen = [0; 3];
+        for round in 0..2_000u32 {
+            let ends: [IpAddr; 2] = match round % 2 {
+                0 => [Ipv4Addr::LOCALHOST.into(), Ipv4Addr::LOCALHOST.into()],
+                _ => [Ipv6Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+            };
+            let mut out = Out::default();
+            let mut packet = Frame::new(&[0; ETHERNET + 40 + 3_000]);
+            header::write(&mut packet, ends[0], ends[1], protocol::UDP);
+            let capable = [ecn::NOT_ECT, ecn::ECT_0, ecn::ECT_1][random.below(3) as usize];
+            let (mut codepoints, mut all) = (Vec::new(), Vec::new());
+            cut(packet, 1_280, round, &mut out, |mut piece, _| {
+                let is_marked = random.chance(0.2);
+                let codepoint = if is_marked { ecn::CE } else { capable };
+                ecn::set(&mut piece[ETHERNET..], codepoint);
+                codepoints.push(codepoint);
+                all.push(piece);
+            });
+            let mut reassembly = Reassembly::default();
+            let mut whole = None;
+            for piece in all {
+                let fragment = Fragment::read(&piece);
+                let fragment = fragment.expect("a fragment with a right checksum");
+                whole = reassembly.take(Time::ZERO, fragment, piece, &mut out);
+            }
+            let marks = codepoints.iter().filter(|&&codepoint| codepoint == ecn::CE);
+            let wanted = match (marks.count(), capable) {
+                (0, _) => Some(capable),
+                (marks, ecn::NOT_ECT) if marks < codepoints.len() => None,
+                _ => Some(ecn::CE),
+            };
+            seen[wanted.map_or(0, |codepoint| 1 + usize::from(codepoint == ecn::CE))] += 1;
+            let came = whole.map(|frame| header::read(&frame).expect("a whole packet").ecn);
+            assert_eq!(came, wanted, "{codepoints:?}");
+        }
+        assert!(seen.iter().all(|count| *count > 100), "{seen:?}");
     }
 }

@@ -7,6 +7,7 @@ use crate::fragments::MAX_PACKET;
 use core::net::IpAddr;
 use node::Frame;
 use packet::checksum::{self, Pseudo, Sum};
+use packet::ecn;
 use packet::ethernet::{EthernetView, ethertype};
 use packet::ip::IpView;
 pub use packet::ipv4::protocol::{ICMP, ICMPV6, TCP, UDP};
@@ -30,6 +31,8 @@ pub struct Packet {
     pub destination: IpAddr,
     /// Protocol of the payload; with IPv6 the next header.
     pub protocol: u8,
+    /// Codepoint of explicit congestion notification, 0 to 3, see [`packet::ecn`].
+    pub ecn: u8,
     /// Offset of the packet's end in the frame, bytes.
     pub end: usize,
     /// Offset of the payload in the frame, bytes.
@@ -62,6 +65,7 @@ pub fn read(frame: &[u8]) -> Option<Packet> {
         source: ip.source(),
         destination: ip.destination(),
         protocol,
+        ecn: ip.traffic_class() & ecn::CE,
         end: at + payload.len(),
         payload: at,
     })
@@ -159,4 +163,32 @@ pub fn write_udp(frame: &mut Frame, source: (IpAddr, u16), destination: (IpAddr,
     let sum = pseudo(source.0, destination.0, UDP).sum(length);
     let checksum = sum.plus(datagram).udp_checksum();
     datagram[6..8].copy_from_slice(&checksum.to_be_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use core::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn each_codepoint_is_written_and_read_with_a_right_checksum() {
+        let ends: [[IpAddr; 2]; 2] = [
+            [
+                Ipv4Addr::new(10, 0, 0, 1).into(),
+                Ipv4Addr::new(10, 0, 0, 2).into(),
+            ],
+            [Ipv6Addr::LOCALHOST.into(), Ipv6Addr::LOCALHOST.into()],
+        ];
+        for [source, destination] in ends {
+            let mut frame = Frame::new(&[0; 14 + 40 + 20]);
+            write(&mut frame, source, destination, TCP);
+            for codepoint in [ecn::ECT_0, ecn::CE, ecn::ECT_1, ecn::NOT_ECT] {
+                ecn::set(&mut frame[ETHERNET..], codepoint);
+                // Only a packet whose checksum is right is read.
+                let packet = read(&frame).expect("a whole packet");
+                assert_eq!(packet.ecn, codepoint);
+                assert_eq!((packet.source, packet.destination), (source, destination));
+            }
+        }
+    }
 }

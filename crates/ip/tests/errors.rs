@@ -216,6 +216,7 @@ fn reports_are_read_without_panic_whatever_they_hold() {
             source: v4(1),
             destination: v4(2),
             protocol: if random.chance(0.5) { 1 } else { 58 },
+            ecn: 0,
             payload,
             end: payload + random.below(60) as usize,
         };

@@ -30,3 +30,4 @@ mod switches;
 mod threads;
 mod topology;
 mod traces;
+mod transport;

@@ -6,7 +6,7 @@
 )]
 
 use hosts::host::{Config, make};
-use hosts::program::{Config as Program, Congestion, bulk, dns, http, sink};
+use hosts::program::{Config as Program, bulk, dns, http, sink};
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::{self, Options};
 use live::world;
@@ -21,7 +21,7 @@ use std::time::Duration;
 const BYTES: u64 = 8_000_000;
 
 /// A namespace with a kernel at `k`, 10.9.0.1, and one for the node at `n`.
-fn pair() -> Option<[Namespace; 2]> {
+pub fn pair() -> Option<[Namespace; 2]> {
     let made = (|| {
         let (kernel, outside) = (Namespace::new()?, Namespace::new()?);
         let end = |namespace, name| VethEnd {
@@ -66,7 +66,7 @@ fn with_host<T>(
     Some((done, run.join().unwrap().outcome))
 }
 
-fn patient(stream: &TcpStream) {
+pub fn patient(stream: &TcpStream) {
     stream
         .set_read_timeout(Some(Duration::from_secs(20)))
         .unwrap();
@@ -99,16 +99,12 @@ fn a_kernel_sends_a_host_as_much_as_it_likes() {
 #[test]
 fn a_host_sends_a_kernel_as_much_as_it_likes() {
     let bulk = Program::Bulk(bulk::Config {
-        to: "10.9.0.1:5002".parse().unwrap(),
         start: Time::from_ms(500),
-        duration: None,
         flows: Some(2),
         bytes: Some(Distribution::Constant(BYTES / 2)),
         count: Some(2),
-        every: None,
-        pause: None,
         buffer: 1 << 20,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new("10.9.0.1:5002".parse().unwrap())
     });
     // Somebody has to listen before the host begins.
     let Some([kernel, outside]) = pair() else {

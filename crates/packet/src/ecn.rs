@@ -4,6 +4,32 @@ use crate::checksum::update;
 use crate::ip::IpView;
 use crate::vlan::untagged;
 
+/// The transport does not understand ECN (RFC 3168 section 5, as are the others).
+pub const NOT_ECT: u8 = 0;
+/// ECN-capable, with the low latency of a scalable congestion control (RFC 9331).
+pub const ECT_1: u8 = 1;
+/// ECN-capable.
+pub const ECT_0: u8 = 2;
+/// Congestion experienced.
+pub const CE: u8 = 3;
+
+/// Sets the codepoint, 0 to 3, of the IP header that `ip` begins with, and corrects the checksum of an IPv4 header.
+///
+/// # Panics
+/// When there are fewer bytes than a header has.
+pub fn set(ip: &mut [u8], codepoint: u8) {
+    match ip[0] >> 4 {
+        4 => {
+            let old = u16::from_be_bytes([ip[0], ip[1]]);
+            ip[1] = ip[1] & !CE | codepoint;
+            let new = u16::from_be_bytes([ip[0], ip[1]]);
+            let sum = update(u16::from_be_bytes([ip[10], ip[11]]), old, new);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        _ => ip[1] = ip[1] & !(CE << 4) | codepoint << 4,
+    }
+}
+
 /// Sets the codepoint of an IP packet in a frame to CE, if the packet is ECN-capable (RFC 3168 section 5), and corrects the checksum
 /// of an IPv4 header; whether it did.
 pub fn mark(frame: &mut [u8]) -> bool {

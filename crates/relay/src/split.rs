@@ -3,7 +3,7 @@
 //! - **Ports:** 2; what comes in by one goes out by the other.
 //! - **Parameters:** `match`, every TCP connection: [rules](crate::rule), of which one must match its first segment; `bound`, 10 ms: a connection is split when
 //!   the wait in one of the two output queues is at least that when its first segment comes; with 0 all are; `connections`, 1024: so many are split at once; `buffer`, 262,144 bytes
-//!   in each direction of each half; `congestion`, `cubic`, `reno` or `none`; `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
+//!   in each direction of each half; `congestion`, `cubic`, `reno`, `bbr` or `none` (`dctcp` needs ECN); `mtu`, 1500; `timeout`, 60 s: after how long without a sign of an end it
 //!   is given up; `idle`, 7440 s (RFC 5382): how long nothing need be said; `class`, 0: the class of the queueing discipline; `age`, 1 ms: how old
 //!   may be what is known of the queues; `seed`.
 //! - **Counters:** `packets`; `bytes`, without FCS; `split`: connections; `shortened`: times that one's segments were too long for the way; `unsplit`: those that were not, as the wait was short; `no_room`: those for which there was none;
@@ -33,7 +33,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::format;
 use alloc::vec::Vec;
 use errors::Error;
-use hosts::endpoint::{Congestion, SocketOptions, Stack};
+use hosts::endpoint::{Congestion, Ecn, SocketOptions, Stack};
 use node::ConfigError;
 use node::Statistics;
 use node::event::Event;
@@ -153,6 +153,12 @@ impl Split {
         if !(1280..=9000).contains(&config.mtu) {
             return wrong("mtu", "from 1280 to 9000 bytes".into());
         }
+        if config.congestion == Congestion::Dctcp {
+            return wrong(
+                "congestion",
+                "dctcp needs ECN, which its halves do not have".into(),
+            );
+        }
         Ok(Split {
             stack: Stack::new(config.mtu, config.seed),
             backlogs: [Backlog::of_class(config.class); 2],
@@ -173,6 +179,8 @@ impl Split {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(self.config.timeout),
+            ecn: Ecn::Off,
+            ..SocketOptions::default()
         }
     }
 
@@ -226,14 +234,13 @@ impl Split {
 
     /// Does what is to be done for a connection, notes when it is due again, and forgets it when it is over.
     fn attend(&mut self, now: Time, offsets: usize, out: &mut Out) {
-        let Some(pair) = self.pairs[offsets].as_mut() else {
+        let Some(pair) = self.pairs[offsets].as_ref() else {
             return;
         };
         self.due.remove(&(pair.due, offsets));
-        let options = SocketOptions {
-            buffer: self.config.buffer,
-            congestion: self.config.congestion,
-            timeout: Some(self.config.timeout),
+        let options = self.options();
+        let Some(pair) = self.pairs[offsets].as_mut() else {
+            return;
         };
         let passed = pair.drive(&mut self.stack, now, options, &mut self.backlogs, out);
         for (sum, bytes) in self.count.passed.iter_mut().zip(passed) {

@@ -2,7 +2,7 @@
 
 use crate::cast::{counter, link};
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, http, sink};
+use hosts::program::{Config as Program, bulk, http, sink};
 use measure::distribution::Distribution;
 use node::{Channel, Flow, Graph, NodeId, Outcome, Probability, QueueLimit, Time};
 use relay::split::{Config, Split};
@@ -26,16 +26,10 @@ fn host_with(graph: &mut Graph, number: u8, programs: Vec<Program>, timestamps: 
 
 fn bulk(to: &str, bytes: u64, count: u64) -> bulk::Config {
     bulk::Config {
-        to: to.parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
-        flows: None,
         bytes: Some(Distribution::Constant(bytes)),
         count: Some(count),
-        every: None,
-        pause: None,
         buffer: 1 << 20,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new(to.parse().unwrap())
     }
 }
 
@@ -140,16 +134,11 @@ fn a_long_way_with_a_lossy_hop_at_its_end_carries_more() {
 #[test]
 fn questions_and_answers_go_both_ways() {
     let ask = http::Config {
-        to: "10.0.0.2".parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
         count: Some(20),
         users: 2,
-        path: "/".into(),
         size: Some(Distribution::Constant(50_000)),
-        think: None,
-        keep_alive: true,
         buffer: 65_536,
+        ..http::Config::new("10.0.0.2".parse().unwrap())
     };
     let programs = [
         vec![Program::Http(ask)],

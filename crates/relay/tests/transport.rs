@@ -1,7 +1,7 @@
 //! TCP of hosts through two compressing nodes.
 
 use hosts::host::{self, make};
-use hosts::program::{Config as Program, Congestion, bulk, sink};
+use hosts::program::{Config as Program, bulk, sink};
 use measure::distribution::Distribution;
 use node::{Channel, Graph, NodeId, Outcome, Probability, Rate, Time};
 use relay::compress::{Compress, Config, Mode};
@@ -26,16 +26,10 @@ fn transfer(mode: Mode, loss: f64, v6: bool) -> (Outcome, NodeId) {
     let mut graph = Graph::default();
     let to = if v6 { "fd00::2" } else { "10.0.0.2" };
     let bulk = bulk::Config {
-        to: to.parse().unwrap(),
-        start: Time::ZERO,
-        duration: None,
-        flows: None,
         bytes: Some(Distribution::Constant(BYTES)),
         count: Some(1),
-        every: None,
-        pause: None,
         buffer: 1 << 18,
-        congestion: Congestion::Cubic,
+        ..bulk::Config::new(to.parse().unwrap())
     };
     let a = host(&mut graph, 1, Program::Bulk(bulk), v6);
     let node = |mode| {

@@ -1,5 +1,6 @@
 //! Segments that arrive.
 
+use super::ecn::Mode;
 use super::segment::{ACK, FIN, HEADER, RST, SYN, Segment};
 use super::{ANSWERS, BROKEN, Egress, Endpoint, Stack, State, USUAL_SEGMENT, timestamps};
 use core::net::SocketAddr;
@@ -57,6 +58,7 @@ impl Endpoint {
         }
         (self.own, self.remote) = (own, remote);
         self.handshake.number = stack.random.bits() as u32;
+        self.ecn.take_first(segment.ace(), segment.codepoint);
         self.agree(segment);
         self.state = State::SynReceived;
     }
@@ -76,11 +78,16 @@ impl Endpoint {
         if !segment.has(SYN) {
             return true;
         }
-        self.agree(segment);
         if segment.has(ACK) {
+            self.ecn.take_answer(segment.ace(), segment.codepoint);
+            self.agree(segment);
             self.establish(now, segment);
             self.receiver.acknowledge_now();
+            self.reflects = self.ecn.mode == Mode::Accurate;
         } else {
+            self.ecn.take_first(segment.ace(), segment.codepoint);
+            self.ecn.forgo();
+            self.agree(segment);
             // Both ends open at the same time.
             self.handshake.expires = None;
             self.handshake.tries = 0;
@@ -103,7 +110,8 @@ impl Endpoint {
         let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
         let mss = self.mss.min(theirs) - options;
         let first = self.handshake.number.wrapping_add(1);
-        self.sender.begin(first, mss as u32);
+        self.sender.begin(first, mss as u32, self.ecn.mode);
+        self.feedback.begin(self.ecn.mode);
         self.sender.open(segment.sequence, self.window_of(segment));
     }
 
@@ -133,6 +141,9 @@ impl Endpoint {
                 // The answer was lost.
                 self.handshake.expires = Some(now);
             } else if !segment.has(RST) {
+                // The acknowledgement that ends the handshake was lost.
+                let is_answer = segment.has(SYN | ACK) && self.ecn.mode == Mode::Accurate;
+                self.reflects |= is_answer && segment.acknowledgement == self.sender.first();
                 self.answer(now, segment);
             }
             return;
@@ -155,6 +166,9 @@ impl Endpoint {
             if segment.acknowledgement != self.handshake.number.wrapping_add(1) {
                 return;
             }
+            if segment.length() == 0 {
+                self.ecn.take_reflection(segment.ace());
+            }
             self.establish(now, segment);
             if self.sender.is_finishing() {
                 self.state = State::FinWait1;
@@ -172,6 +186,7 @@ impl Endpoint {
                 _ => {}
             }
         }
+        self.note_marks(segment);
         let is_open = matches!(
             self.state,
             State::Established | State::FinWait1 | State::FinWait2
@@ -188,6 +203,24 @@ impl Endpoint {
             }
         } else if segment.length() > 0 {
             self.answer(now, segment);
+        }
+    }
+
+    /// Notes what the packet of an acceptable segment says of congestion, before its data is taken.
+    fn note_marks(&mut self, segment: &Segment<'_>) {
+        let (ace, data) = (segment.ace(), segment.payload.len());
+        let asks = self.feedback.take(ace, segment.codepoint, data);
+        if asks.before {
+            if self.receiver.due().is_some() {
+                self.before = Some((self.receiver.next(), self.feedback.ace()));
+            }
+            self.feedback.change();
+        }
+        if asks.now {
+            self.receiver.acknowledge_now();
+        }
+        if asks.quick {
+            self.receiver.acknowledge_quickly();
         }
     }
 

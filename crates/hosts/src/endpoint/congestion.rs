@@ -1,10 +1,16 @@
-//! Congestion windows: slow start with HyStart++ (RFC 9406), Reno (RFC 5681), Cubic (RFC 9438).
+//! Congestion windows: slow start with HyStart++ (RFC 9406), Reno (RFC 5681), Cubic (RFC 9438), DCTCP (RFC 8257).
+//!
+//! A congestion mark reduces a window as a loss does, also that of Cubic, as in Linux: its factor is not that of RFC 8511. Only DCTCP
+//! reduces by the share of marks.
 
+use super::bbr::{Ack, Bbr};
+use super::dctcp::Dctcp;
 use super::{Congestion, behind};
+use alloc::boxed::Box;
 use node::Time;
 
-/// Segments of the initial window (RFC 6928).
-const INITIAL_SEGMENTS: f64 = 10.0;
+/// Segments that may leave at once after a recovery: an initial window of RFC 6928.
+const MAX_BURST: f64 = 10.0;
 /// RFC 9438 section 4.6 and 4.1.
 const BETA: f64 = 0.7;
 /// RFC 9438 section 4.3. Linux, and ns-3, keep it when W_est has reached the window before the
@@ -35,8 +41,20 @@ pub(super) struct Control {
     mss: f64,
     window: f64,
     threshold: f64,
+    /// The initial window, in segments.
+    initial: f64,
     cubic: Cubic,
+    dctcp: Dctcp,
+    /// In its place everything but the segment size is BBR's.
+    bbr: Option<Box<Bbr>>,
     round: Round,
+}
+
+/// Sign of congestion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sign {
+    Loss,
+    Mark,
 }
 
 /// State of Cubic since the last reduction.
@@ -78,13 +96,19 @@ pub(super) struct Before {
 }
 
 impl Control {
-    pub fn new(kind: Congestion, mss: u64) -> Control {
+    /// With an initial window of `initial` segments.
+    pub fn new(kind: Congestion, mss: u64, initial: u32) -> Control {
+        let segments = initial;
+        let initial = f64::from(initial);
         Control {
             kind,
             mss: mss as f64,
-            window: INITIAL_SEGMENTS * mss as f64,
+            window: initial * mss as f64,
             threshold: f64::MAX,
+            initial,
             cubic: Cubic::default(),
+            dctcp: Dctcp::new(),
+            bbr: (kind == Congestion::Bbr).then(|| Box::new(Bbr::new(mss, segments))),
             round: Round {
                 end: None,
                 samples: 0,
@@ -98,19 +122,26 @@ impl Control {
     /// Changes the segment size before anything is sent.
     pub fn begin(&mut self, mss: u64) {
         self.mss = mss as f64;
-        self.window = INITIAL_SEGMENTS * self.mss;
+        self.window = self.initial * self.mss;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.begin(mss);
+        }
     }
 
     /// Changes the segment size of a connection in use; the window keeps its bytes.
     pub fn set_mss(&mut self, mss: u64) {
         self.mss = mss as f64;
+        if let Some(bbr) = &mut self.bbr {
+            bbr.set_mss(mss);
+        }
     }
 
     /// The window, in bytes.
     pub fn window(&self) -> u64 {
-        match self.kind {
-            Congestion::None => u64::MAX / 4,
-            _ => self.window as u64,
+        match (&self.bbr, self.kind) {
+            (Some(bbr), _) => bbr.window(),
+            (None, Congestion::None) => u64::MAX / 4,
+            (None, _) => self.window as u64,
         }
     }
 
@@ -123,18 +154,65 @@ impl Control {
         self.window < self.threshold
     }
 
+    /// The model of the path, if the window follows one.
+    pub fn bbr(&mut self) -> Option<&mut Bbr> {
+        self.bbr.as_deref_mut()
+    }
+
+    /// The rate of departures, in bytes a second, if that is not by the window.
+    pub fn pace(&self) -> Option<f64> {
+        self.bbr.as_ref()?.pace()
+    }
+
+    /// Takes an acknowledgement, for a model of the path.
+    pub fn model(&mut self, ack: &Ack, draw: u64) {
+        if let Some(bbr) = &mut self.bbr {
+            bbr.take(ack, draw);
+        }
+    }
+
+    /// After a time-out one segment leaves; `flight` bytes are in flight.
+    pub fn time_out(&mut self, flight: u64) {
+        match &mut self.bbr {
+            Some(bbr) => bbr.time_out(flight),
+            None => self.set_window(flight + self.mss as u64),
+        }
+    }
+
     /// Sets the window: by proportional rate reduction, or after a time-out.
     pub fn set_window(&mut self, window: u64) {
         self.window = (window as f64).max(self.mss);
     }
 
-    /// Reduces threshold and window after a loss; `flight` bytes were sent and not acknowledged.
-    pub fn reduce(&mut self, flight: u64) -> Before {
+    /// Takes what an acknowledgement of everything before `number` says of marks: `marked` of `delivered` bytes were. `next` is the end
+    /// of what was sent.
+    pub fn estimate(&mut self, number: u32, next: u32, delivered: u64, marked: u64) {
+        if self.kind == Congestion::Dctcp {
+            self.dctcp.take(number, next, delivered, marked);
+        }
+    }
+
+    /// Reduces threshold and window after a loss or a mark; `flight` bytes were sent and not acknowledged.
+    pub fn reduce(&mut self, flight: u64, sign: Sign) -> Before {
         let before = Before {
             window: self.window,
             threshold: self.threshold,
             cubic: self.cubic,
         };
+        self.round.conservative = None;
+        if let Some(bbr) = &mut self.bbr {
+            if sign == Sign::Loss {
+                bbr.lose();
+            }
+            return before;
+        }
+        if self.kind == Congestion::Dctcp && sign == Sign::Mark {
+            // A part of a segment counts: with few in flight and few marks whole ones would leave the window as it is.
+            let window = self.window.min(flight as f64 + self.mss);
+            self.threshold = (window * self.dctcp.factor()).max(2.0 * self.mss);
+            self.window = self.threshold;
+            return before;
+        }
         // A window that was not used says nothing about the path.
         let window = self.window.min(flight as f64);
         let beta = match self.kind {
@@ -152,22 +230,24 @@ impl Control {
         // Whole segments, as Linux counts them: with few in flight the rest is a fair share of the window.
         self.threshold = (libm::floor(window * beta / self.mss) * self.mss).max(2.0 * self.mss);
         self.window = self.threshold;
-        self.round.conservative = None;
         before
     }
 
     /// Takes a reduction back; `pipe` bytes are in flight. The window is reached by slow start, without a burst.
     pub fn undo(&mut self, before: Before, pipe: u64) {
+        if let Some(bbr) = &mut self.bbr {
+            return bbr.undo();
+        }
         self.threshold = before.threshold.max(before.window);
         self.window = before.window.max(self.window);
         self.cubic = before.cubic;
         self.moderate(pipe);
     }
 
-    /// Ends a recovery: at most an initial window may leave at once (RFC 6582 section 3.2, step 3).
+    /// Ends a recovery: at most [`MAX_BURST`] segments may leave at once (RFC 6582 section 3.2, step 3).
     pub fn moderate(&mut self, pipe: u64) {
-        let most = pipe as f64 + INITIAL_SEGMENTS * self.mss;
-        if self.window > most {
+        let most = pipe as f64 + MAX_BURST * self.mss;
+        if self.window > most && self.bbr.is_none() {
             self.threshold = self.threshold.max(self.window);
             self.window = most;
         }
@@ -175,8 +255,8 @@ impl Control {
 
     /// Begins again after an idle time longer than the time-out (RFC 5681 section 4.1; threshold of RFC 2861).
     pub fn restart(&mut self) {
-        let initial = INITIAL_SEGMENTS * self.mss;
-        if self.window > initial {
+        let initial = self.initial * self.mss;
+        if self.window > initial && self.bbr.is_none() {
             self.threshold = self.threshold.max(0.75 * self.window);
             self.window = initial;
         }

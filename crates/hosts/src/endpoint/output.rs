@@ -1,9 +1,17 @@
 //! Segments that leave.
 
+use super::ecn::{self, Ace};
 use super::round_trip::FIRST_TIMEOUT;
-use super::segment::{self, ACK, FIN, HEADER, Header, MAX_BLOCKS, Options, PSH, RST, SYN};
-use super::{Egress, Endpoint, MAX_TRIES, State, sender, timestamps};
+use super::segment::{
+    self, ACK, CWR, FIN, HEADER, Header, MAX_BLOCKS, MAX_OPTIONS, Options, PSH, RST, SYN,
+};
+use super::{Congestion, Egress, Endpoint, MAX_TRIES, State, sender, timestamps};
+use ip::header::ETHERNET;
 use node::{Frame, Out, Time, When};
+use packet::ecn::NOT_ECT;
+
+/// Bytes of an acknowledgement's options that are kept for two counts of accurate ECN.
+const COUNTS_BYTES: usize = 8;
 
 impl Endpoint {
     /// Sends everything that may leave now.
@@ -15,6 +23,12 @@ impl Endpoint {
             State::Closed | State::Listen => {}
             State::SynSent | State::SynReceived => self.open(now, egress, out),
             _ => {
+                if let Some((number, ace)) = self.before.take() {
+                    self.send_earlier(now, number, ace, egress, out);
+                }
+                if self.reflects {
+                    self.send(now, self.sender.next(), ACK, egress, out);
+                }
                 while let Some(piece) = self.sender.transmit(now) {
                     self.send_piece(now, &piece, egress, out);
                 }
@@ -49,7 +63,19 @@ impl Endpoint {
         self.send(now, number, flags, egress, out);
     }
 
+    /// The bits AE, CWR and ECE of a segment that leaves.
+    fn ace(&mut self, flags: u8) -> Ace {
+        match flags & (SYN | ACK | RST) {
+            SYN => self.ecn.ask(self.handshake.tries),
+            ACK if core::mem::take(&mut self.reflects) => self.ecn.reflection(),
+            ACK => self.feedback.ace(),
+            flags if flags & RST == 0 => self.ecn.answer(),
+            _ => 0,
+        }
+    }
+
     pub(super) fn header(&mut self, sequence: u32, flags: u8) -> Header {
+        let (echoes, is_accurate) = ecn::flags(self.ace(flags));
         let mut options = Options::new();
         let has_acknowledgement = flags & ACK != 0;
         if flags & SYN != 0 {
@@ -65,6 +91,10 @@ impl Endpoint {
         if self.timestamps.is_some() && flags & RST == 0 {
             options.push(&timestamps::EMPTY);
         }
+        // The answer shows whether the path lets the option pass. One that is sent again is without (RFC 9768 section 3.2.3.2.2).
+        if flags & (SYN | ACK) == SYN | ACK && self.handshake.tries == 1 {
+            self.push_counts(&mut options);
+        }
         let (acknowledgement, window) = match flags & (SYN | ACK) {
             ACK => (self.receiver.next(), self.receiver.announce()),
             SYN => (0, self.receiver.first_window()),
@@ -78,7 +108,8 @@ impl Endpoint {
             remote: self.remote,
             sequence,
             acknowledgement,
-            flags,
+            flags: flags | echoes,
+            is_accurate,
             window,
             options,
         }
@@ -95,7 +126,12 @@ impl Endpoint {
     ) {
         let mut header = self.header(sequence, flags);
         if self.sender.has_sack && flags == ACK {
-            let room = (40 - header.options.length() - 4) / 8;
+            let kept = if self.feedback.has_option() {
+                COUNTS_BYTES
+            } else {
+                0
+            };
+            let room = (MAX_OPTIONS - header.options.length() - 4 - kept) / 8;
             let mut blocks = [(0, 0); MAX_BLOCKS];
             let count = self.receiver.report(room.min(MAX_BLOCKS), &mut blocks);
             if count > 0 {
@@ -106,8 +142,72 @@ impl Endpoint {
                 }
             }
         }
-        let (frame, begins) = header.frame(0, out);
+        if flags == ACK {
+            self.push_counts(&mut header.options);
+        }
+        let (mut frame, begins) = header.frame(0, out);
+        if flags == ACK && self.marks_all() {
+            self.make_capable(&mut frame);
+        }
         self.finish_frame(now, frame, begins, egress, out);
+    }
+
+    /// Appends the option of accurate ECN, as far as it fits and if there is one.
+    fn push_counts(&self, options: &mut Options) {
+        if !self.feedback.has_option() {
+            return;
+        }
+        let (option, length) = self.feedback.option(MAX_OPTIONS - options.length());
+        if length >= COUNTS_BYTES {
+            options.push(&option[..length]);
+            options.pad();
+        }
+    }
+
+    /// Acknowledges what came before `number`, with these bits for ECN: a delayed acknowledgement of DCTCP before the state of what comes
+    /// changes (RFC 8257 section 3.2).
+    fn send_earlier(
+        &mut self,
+        now: Time,
+        number: u32,
+        ace: Ace,
+        egress: &mut dyn Egress,
+        out: &mut Out,
+    ) {
+        let mut options = Options::new();
+        if self.timestamps.is_some() {
+            options.push(&timestamps::EMPTY);
+        }
+        let (echoes, is_accurate) = ecn::flags(ace);
+        let header = Header {
+            own: self.own,
+            remote: self.remote,
+            sequence: self.sender.next(),
+            acknowledgement: number,
+            flags: ACK | echoes,
+            is_accurate,
+            window: self.receiver.window_at(number),
+            options,
+        };
+        let (mut frame, begins) = header.frame(0, out);
+        if self.marks_all() {
+            self.make_capable(&mut frame);
+        }
+        self.finish_frame(now, frame, begins, egress, out);
+    }
+
+    /// Whether packets without new data are ECN-capable too: those of DCTCP (RFC 8257 section 3.1, as in Linux). Of other senders those with
+    /// new data only (RFC 3168 sections 6.1.4 and 6.1.5).
+    fn marks_all(&self) -> bool {
+        self.options.congestion == Congestion::Dctcp
+    }
+
+    /// Makes a packet ECN-capable, if the ends have agreed on that.
+    fn make_capable(&self, frame: &mut Frame) {
+        let codepoint = self.ecn.codepoint();
+        if codepoint != NOT_ECT {
+            packet::ecn::set(&mut frame[ETHERNET..], codepoint);
+        }
     }
 
     pub(super) fn send_piece(
@@ -123,10 +223,17 @@ impl Endpoint {
             0
         };
         let fin = if piece.fin { FIN } else { 0 };
-        let header = self.header(piece.sequence, ACK | push | fin);
+        let mut header = self.header(piece.sequence, ACK | push | fin);
+        let is_new = piece.is_new && piece.length > 0;
+        if is_new && self.sender.answer() {
+            header.flags |= CWR;
+        }
         let (mut frame, begins) = header.frame(piece.length, out);
         let data = begins + HEADER + header.options.length();
         self.sender.read(piece.at, &mut frame[data..]);
+        if is_new || self.marks_all() {
+            self.make_capable(&mut frame);
+        }
         self.finish_frame(now, frame, begins, egress, out);
     }
 

@@ -12,6 +12,8 @@ const DELAY: Time = Time::from_ms(40);
 const NOW: Time = Time::ZERO;
 /// Segments at the begin of a connection that are acknowledged one by one, as Linux does, while the sender is in slow start.
 const QUICK: u32 = 16;
+/// The same after a congestion mark.
+const MARKED_QUICK: u32 = 2;
 
 /// See the [module](self).
 pub(super) struct Receiver {
@@ -36,13 +38,16 @@ pub(super) struct Receiver {
     edge: u32,
     /// RCV.NXT of the last acknowledgement.
     acknowledged: u32,
+    /// Delay of an acknowledgement at most.
+    delay: Time,
     due: Option<Time>,
     largest: u32,
     quick: u32,
 }
 
 impl Receiver {
-    pub fn new(capacity: usize) -> Receiver {
+    /// With a buffer of `capacity` bytes, for a far end whose time-out is at least `min_rto`.
+    pub fn new(capacity: usize, min_rto: Time) -> Receiver {
         let scale = (0..14).find(|scale| 65_535 << scale >= capacity);
         Receiver {
             buffer: Buffer::default(),
@@ -57,6 +62,8 @@ impl Receiver {
             scale: scale.unwrap_or(14),
             edge: 0,
             acknowledged: 0,
+            // As in Linux less than the least time-out, which would be a false alarm otherwise.
+            delay: DELAY.min(Time::from_ps(min_rto.as_ps() / 2)),
             due: None,
             largest: 1,
             quick: QUICK,
@@ -158,7 +165,7 @@ impl Receiver {
         let is_urgent = had_gap || ahead > 0 || waiting > self.largest || self.quick > 0;
         self.due = match is_urgent {
             true => Some(NOW),
-            false => self.due.or(Some(now + DELAY)),
+            false => self.due.or(Some(now + self.delay)),
         };
         self.quick = self.quick.saturating_sub(1);
     }
@@ -196,6 +203,16 @@ impl Receiver {
     /// Asks for an acknowledgement at once.
     pub fn acknowledge_now(&mut self) {
         self.due = Some(NOW);
+    }
+
+    /// Acknowledges the next segments one by one.
+    pub fn acknowledge_quickly(&mut self) {
+        self.quick = self.quick.max(MARKED_QUICK);
+    }
+
+    /// The window field of an acknowledgement of no more than what came before `number`.
+    pub fn window_at(&self, number: u32) -> u16 {
+        (self.edge.wrapping_sub(number) >> self.scale).min(65_535) as u16
     }
 
     /// When an acknowledgement is due.
@@ -296,7 +313,7 @@ mod tests {
         for seed in 0..200 {
             let mut random = Random::new(seed);
             let start = random.bits() as u32;
-            let mut receiver = Receiver::new(4000);
+            let mut receiver = Receiver::new(4000, Time::from_ms(200));
             receiver.begin(start);
             let number = |at: u64| start.wrapping_add(at as u32);
             let mut came = [false; LENGTH as usize];

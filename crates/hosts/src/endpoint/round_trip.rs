@@ -6,10 +6,6 @@ use node::outcome::Times;
 /// Time-out before the first round trip is known.
 pub(super) const FIRST_TIMEOUT: Time = Time::from_secs(1);
 const MAX_TIMEOUT: Time = Time::from_secs(60);
-/// Linux's lower limit. As in Linux it bounds the variation, not the sum: a time-out is always this much longer
-/// than the smoothed round trip, so that a queue that fills does not cause one.
-const MIN_VARIATION: Time = Time::from_ms(200);
-
 /// Estimates of one direction of a connection.
 pub(super) struct RoundTrip {
     /// Smoothed round trip and mean deviation.
@@ -18,15 +14,19 @@ pub(super) struct RoundTrip {
     pub least: Time,
     /// Time-outs since the last progress.
     backoff: u32,
+    /// Lower limit. As in Linux it bounds the variation, not the sum: a time-out is always this much longer
+    /// than the smoothed round trip, so that a queue that fills does not cause one.
+    pub min_variation: Time,
     pub all: Times,
 }
 
 impl RoundTrip {
-    pub fn new() -> RoundTrip {
+    pub fn new(min_variation: Time) -> RoundTrip {
         RoundTrip {
             smoothed: None,
             least: Time::MAX,
             backoff: 0,
+            min_variation,
             all: Times::default(),
         }
     }
@@ -55,7 +55,7 @@ impl RoundTrip {
     pub fn timeout(&self) -> Time {
         let base = match self.smoothed {
             None => FIRST_TIMEOUT,
-            Some((mean, deviation)) => mean + (deviation * 4).max(MIN_VARIATION),
+            Some((mean, deviation)) => mean + (deviation * 4).max(self.min_variation),
         };
         (base * (1 << self.backoff)).min(MAX_TIMEOUT)
     }

@@ -5,6 +5,7 @@
 //! block had reported before is skipped, and the search for losses goes on where it ended.
 
 use super::behind;
+use super::rate::{Newest, Snapshot};
 use alloc::collections::VecDeque;
 use node::Time;
 
@@ -40,12 +41,16 @@ impl Sent {
 pub(super) struct Delivered {
     /// Bytes that are known to have arrived only now.
     pub bytes: u64,
+    /// Segments that are known to have arrived only now.
+    pub packets: u64,
     /// Bytes by which the acknowledgement number advanced.
     pub advanced: u64,
     /// Round trip of the newest of them that was sent once.
     pub sample: Option<Time>,
     /// When the newest of them that was sent once was sent.
     pub original: Option<Time>,
+    /// The one sent last of them, if rates are measured.
+    pub newest: Option<Newest>,
 }
 
 /// See the [module](self).
@@ -53,6 +58,8 @@ pub(super) struct Delivered {
 pub(super) struct Scoreboard {
     /// In the order of their numbers.
     segments: VecDeque<Sent>,
+    /// States at their departures, one for each segment; none where no rate is measured.
+    snapshots: VecDeque<Snapshot>,
     /// Bytes in flight.
     pipe: u64,
     sacked: u64,
@@ -102,7 +109,7 @@ impl Scoreboard {
     }
 
     /// Notes a new segment, which is in flight.
-    pub fn push(&mut self, sequence: u32, end: u32, now: Time) {
+    pub fn push(&mut self, sequence: u32, end: u32, now: Time, snapshot: Option<Snapshot>) {
         if self.segments.is_empty() {
             (self.judged, self.hint) = (sequence, sequence);
         }
@@ -115,6 +122,7 @@ impl Scoreboard {
         };
         self.pipe += sent.length();
         self.segments.push_back(sent);
+        self.snapshots.extend(snapshot);
     }
 
     /// Takes everything before `number` off: it is acknowledged.
@@ -126,6 +134,7 @@ impl Scoreboard {
             delivered.advanced += front.length();
             self.deliver(now, 0, highest, least, delivered);
             let front = self.segments.pop_front().expect("just looked at");
+            self.snapshots.pop_front();
             self.sacked -= front.length();
         }
         if let Some(front) = self.segments.front_mut()
@@ -243,6 +252,20 @@ impl Scoreboard {
         }
         self.sacked += length;
         delivered.bytes += length;
+        delivered.packets += 1;
+        if let Some(&snapshot) = self.snapshots.get(index) {
+            let (sent, end) = (segment.sent, segment.end);
+            let is_newer = |newest: &Newest| {
+                sent > newest.sent || sent == newest.sent && behind(end, newest.end)
+            };
+            if delivered.newest.as_ref().is_none_or(is_newer) {
+                delivered.newest = Some(Newest {
+                    sent,
+                    end,
+                    snapshot,
+                });
+            }
+        }
         let trip = now - segment.sent;
         if segment.resent {
             // RFC 8985 section 6.2, step 2: it may be the first one that arrived.
@@ -391,8 +414,11 @@ impl Scoreboard {
     }
 
     /// Notes that the segment with this number is sent again.
-    pub fn resend(&mut self, number: u32, now: Time) {
+    pub fn resend(&mut self, number: u32, now: Time, snapshot: Option<Snapshot>) {
         let index = self.first_ending_behind(number);
+        if let (Some(place), Some(snapshot)) = (self.snapshots.get_mut(index), snapshot) {
+            *place = snapshot;
+        }
         let Some(segment) = self.segments.get_mut(index) else {
             return;
         };
@@ -417,8 +443,10 @@ impl Scoreboard {
         let count = self.segments.len();
         for _ in 0..count {
             let segment = self.segments.pop_front().expect("counted");
+            let snapshot = self.snapshots.pop_front();
             if segment.length() <= most.into() || segment.fate == Fate::Sacked {
                 self.segments.push_back(segment);
+                self.snapshots.extend(snapshot);
                 continue;
             }
             if segment.fate == Fate::InFlight {
@@ -435,6 +463,7 @@ impl Scoreboard {
                     fate: Fate::Lost,
                     ..segment
                 });
+                self.snapshots.extend(snapshot);
                 sequence = end;
             }
         }

@@ -1,15 +1,18 @@
 //! Segments as they are read from frames and written into them.
 
+use super::ecn::{self, Ace, Counts};
 use core::net::{IpAddr, SocketAddr};
 use ip::header::{self, ETHERNET};
 use node::{Frame, Out};
-pub(super) use packet::tcp::flag::{ACK, FIN, PSH, RST, SYN};
+pub(super) use packet::tcp::flag::{ACK, CWR, FIN, PSH, RST, SYN};
 use packet::tcp::{TcpOption, TcpView};
 
 /// Bytes of a TCP header without options.
 pub(super) const HEADER: usize = 20;
 /// Selective acknowledgements that fit into a header.
 pub(super) const MAX_BLOCKS: usize = 4;
+/// Bytes of all options of a header.
+pub(super) const MAX_OPTIONS: usize = 40;
 
 /// A segment that came.
 pub(super) struct Segment<'a> {
@@ -18,6 +21,12 @@ pub(super) struct Segment<'a> {
     pub sequence: u32,
     pub acknowledgement: u32,
     pub flags: u8,
+    /// The bit AE before the flags (RFC 9768).
+    is_accurate: bool,
+    /// Codepoint of its packet, see [`packet::ecn`].
+    pub codepoint: u8,
+    /// Marked bytes by the option of accurate ECN.
+    pub marked: Option<u32>,
     /// Before scaling.
     pub window: u16,
     pub mss: Option<u16>,
@@ -29,8 +38,8 @@ pub(super) struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// Reads a segment that ends with `bytes`; `None` if its header is broken.
-    pub fn read(bytes: &'a [u8]) -> Option<Segment<'a>> {
+    /// Reads a segment that ends with `bytes`, of a packet with this ECN codepoint; `None` if its header is broken.
+    pub fn read(bytes: &'a [u8], codepoint: u8) -> Option<Segment<'a>> {
         let view = TcpView::new(bytes).ok()?;
         let mut segment = Segment {
             source_port: view.source_port(),
@@ -38,6 +47,9 @@ impl<'a> Segment<'a> {
             sequence: view.sequence(),
             acknowledgement: view.acknowledgement(),
             flags: view.flags(),
+            is_accurate: view.reserved() & 1 != 0,
+            codepoint,
+            marked: None,
             window: view.window(),
             mss: None,
             scale: None,
@@ -52,7 +64,10 @@ impl<'a> Segment<'a> {
                 TcpOption::WindowScale(scale) => segment.scale = Some(scale.min(14)),
                 TcpOption::SackPermitted => segment.sack_permitted = true,
                 TcpOption::Sack(blocks) => segment.read_blocks(blocks),
-                _ => {}
+                TcpOption::Other(kind, value) => {
+                    segment.marked = segment.marked.or(Counts::marked(kind, value));
+                }
+                TcpOption::Timestamps(..) => {}
             }
         }
         Some(segment)
@@ -72,6 +87,11 @@ impl<'a> Segment<'a> {
         &self.blocks[..self.count]
     }
 
+    /// The bits AE, CWR and ECE.
+    pub fn ace(&self) -> Ace {
+        ecn::ace(self.flags, self.is_accurate)
+    }
+
     pub fn has(&self, flags: u8) -> bool {
         self.flags & flags == flags
     }
@@ -85,14 +105,14 @@ impl<'a> Segment<'a> {
 
 /// Options of a segment that leaves: a multiple of four bytes, at most 40.
 pub(super) struct Options {
-    bytes: [u8; 40],
+    bytes: [u8; MAX_OPTIONS],
     length: usize,
 }
 
 impl Options {
     pub fn new() -> Options {
         Options {
-            bytes: [0; 40],
+            bytes: [0; MAX_OPTIONS],
             length: 0,
         }
     }
@@ -101,6 +121,13 @@ impl Options {
     pub fn push(&mut self, option: &[u8]) {
         self.bytes[self.length..self.length + option.len()].copy_from_slice(option);
         self.length += option.len();
+    }
+
+    /// Fills up to a multiple of four bytes.
+    pub fn pad(&mut self) {
+        while !self.length.is_multiple_of(4) {
+            self.push(&[1]);
+        }
     }
 
     pub fn length(&self) -> usize {
@@ -115,6 +142,8 @@ pub(super) struct Header {
     pub sequence: u32,
     pub acknowledgement: u32,
     pub flags: u8,
+    /// The bit AE before the flags.
+    pub is_accurate: bool,
     pub window: u16,
     pub options: Options,
 }
@@ -133,7 +162,8 @@ impl Header {
         segment[2..4].copy_from_slice(&self.remote.port().to_be_bytes());
         segment[4..8].copy_from_slice(&self.sequence.to_be_bytes());
         segment[8..12].copy_from_slice(&self.acknowledgement.to_be_bytes());
-        (segment[12], segment[13]) = ((header as u8 / 4) << 4, self.flags);
+        let offset = (header as u8 / 4) << 4 | u8::from(self.is_accurate);
+        (segment[12], segment[13]) = (offset, self.flags);
         segment[14..16].copy_from_slice(&self.window.to_be_bytes());
         let options = &self.options.bytes[..self.options.length];
         segment[HEADER..header].copy_from_slice(options);

@@ -3,19 +3,29 @@
 //! Losses are found by selective acknowledgements (RFC 2018, RFC 6675), by the time that segments were sent (RACK, RFC 8985), or, with a far end
 //! without these, by duplicate acknowledgements (RFC 5681, RFC 6582). A tail loss probe (RFC 8985) and the retransmission time-out (RFC 6298) find
 //! the rest. In recovery proportional rate reduction (RFC 6937) paces what leaves by what arrives; after a time-out it is slow start.
-//! A reduction that proves wrong is taken back (RFC 5682, RFC 3708).
+//! A reduction that proves wrong is taken back (RFC 5682, RFC 3708). After a congestion mark the window is reduced in the same way, once a
+//! round trip (RFC 3168 section 6.1.2). Segments may be paced.
 
+mod marks;
 mod recovery;
+mod reduction;
 mod transmit;
 
-use super::Congestion;
+use super::bbr::Ack;
 use super::behind;
 use super::buffer::Buffer;
 use super::congestion::Control;
+use super::ecn::Mode;
+use super::pacing::Pacing;
+use super::rate::{Rate, Snapshot};
+use super::reaction::{Reaction, Report};
 use super::round_trip::RoundTrip;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::segment::Segment;
+use super::{Congestion, SocketOptions};
+use alloc::boxed::Box;
 use alloc::vec::Vec;
+use marks::Reduced;
 use node::{Flow, Time};
 use recovery::{Recovery, Undo};
 use transmit::Probe;
@@ -52,6 +62,11 @@ pub(crate) struct Sender {
     pub has_sack: bool,
     duplicates: u64,
     recovery: Option<Recovery>,
+    reaction: Reaction,
+    /// A reduction after a mark is under way, and no recovery.
+    reduced: Option<Reduced>,
+    /// End of what was sent at the last reduction, until more is acknowledged.
+    answered: Option<u32>,
     undo: Option<Undo>,
     /// Since the reduction sent again, and not reported as duplicates by the receiver.
     doubtful: Vec<u32>,
@@ -59,6 +74,9 @@ pub(crate) struct Sender {
     reordering: (u64, u32),
     reordering_round: Option<u32>,
     trip: RoundTrip,
+    pacing: Pacing,
+    /// Rates of delivery, for BBR.
+    rate: Option<Box<Rate>>,
     probe: Option<Probe>,
     /// A segment leaves whatever the congestion window says: for a tail loss probe.
     forced: bool,
@@ -76,12 +94,13 @@ pub(crate) struct Sender {
 }
 
 impl Sender {
-    pub fn new(congestion: Congestion, mss: usize, capacity: usize) -> Sender {
+    pub fn new(options: &SocketOptions, mss: usize) -> Sender {
+        let congestion = options.congestion;
         Sender {
             congestion,
-            control: Control::new(congestion, mss as u64),
+            control: Control::new(congestion, mss as u64, options.initial_window),
             buffer: Buffer::default(),
-            capacity,
+            capacity: options.buffer,
             first: 0,
             next: 0,
             window: 0,
@@ -93,11 +112,16 @@ impl Sender {
             has_sack: false,
             duplicates: 0,
             recovery: None,
+            reaction: Reaction::new(),
+            reduced: None,
+            answered: None,
             undo: None,
             doubtful: Vec::new(),
             reordering: (1, 0),
             reordering_round: None,
-            trip: RoundTrip::new(),
+            trip: RoundTrip::new(options.min_rto),
+            pacing: Pacing::new(options.pacing || congestion == Congestion::Bbr),
+            rate: (congestion == Congestion::Bbr).then(Box::default),
             probe: None,
             forced: false,
             asks: false,
@@ -116,8 +140,9 @@ impl Sender {
         self.windows = Some(Vec::with_capacity(WINDOWS));
     }
 
-    /// Begins with the number of the first byte, and segments of `mss` bytes at most.
-    pub fn begin(&mut self, first: u32, mss: u32) {
+    /// Begins with the number of the first byte, segments of `mss` bytes at most, and marks that are reported in this mode.
+    pub(super) fn begin(&mut self, first: u32, mss: u32, mode: Mode) {
+        self.reaction.begin(mode);
         (self.first, self.next) = (first, first);
         self.mss = mss;
         self.control.begin(mss.into());
@@ -137,6 +162,11 @@ impl Sender {
     /// The first window of the far end, of a segment with that sequence number.
     pub fn open(&mut self, sequence: u32, window: u64) {
         (self.window, self.updated) = (window, (sequence, self.first));
+    }
+
+    /// SND.UNA.
+    pub fn first(&self) -> u32 {
+        self.first
     }
 
     /// SND.NXT.
@@ -280,6 +310,7 @@ impl Sender {
         let flight = u64::from(self.next.wrapping_sub(self.first));
         let limited = self.is_limited();
         let lost = self.board.lost();
+        let before = self.pipe();
         let is_update = self.update_window(segment, window);
         let (first, blocks) = (self.first, segment.blocks());
         self.board
@@ -311,14 +342,72 @@ impl Sender {
             is_duplicate_report,
         );
         self.judge_time_out(now, &delivered);
+        let report = Report {
+            ace: segment.ace(),
+            marked: segment.marked,
+            bytes: delivered.bytes,
+            packets: delivered.packets,
+        };
+        let marks = self.reaction.take(&report, self.mss.into());
+        self.control
+            .estimate(number, self.next, delivered.bytes, marks.bytes);
         self.leave_recovery(number);
+        self.leave_reduction(number);
         self.detect(now, delivered.advanced > 0);
         let is_new_loss = self.board.lost() > lost;
-        self.respond(now, &delivered, flight, limited, is_new_loss);
+        let is_marked = marks.packets > 0 && flight > 0;
+        self.respond(now, &delivered, flight, limited, is_new_loss, is_marked);
+        self.model(now, &delivered, before, lost);
         self.control.watch(number, self.next, delivered.sample);
         self.schedule_probe(now);
         self.note_window(now);
         true
+    }
+
+    /// Lets BBR take an acknowledgement; `before` bytes were in flight and `lost` were lost before it.
+    fn model(&mut self, now: Time, delivered: &Delivered, before: u64, lost: u64) {
+        let flight = self.pipe();
+        let Some(rate) = &mut self.rate else {
+            return;
+        };
+        let sample = rate.take(now, delivered.bytes, delivered.newest, self.trip.least);
+        let ack = Ack {
+            now,
+            bytes: delivered.bytes,
+            lost: self.board.lost().saturating_sub(lost),
+            before,
+            flight,
+            delivered: rate.delivered(),
+            round_trip: delivered.sample,
+            smoothed: self.trip.mean(),
+            sample,
+            recovers: self.recovery.is_some(),
+        };
+        // Sequence numbers begin at random.
+        self.control.model(&ack, u64::from(self.first >> 4));
+        if self.control.bbr().is_some_and(|bbr| bbr.holds_back()) {
+            rate.limit(flight);
+        }
+    }
+
+    /// State for a segment that leaves, if rates are measured.
+    fn snapshot(&mut self, now: Time) -> Option<Snapshot> {
+        let is_idle = self.board.is_empty();
+        Some(self.rate.as_mut()?.depart(now, is_idle))
+    }
+
+    /// The program has written what it has for now: rates that are measured next may be its own.
+    pub fn note_program(&mut self) {
+        if self.rate.is_none() {
+            return;
+        }
+        let mss = u64::from(self.mss);
+        let is_short = (self.unsent() as u64) < mss && self.board.lost() == 0;
+        let pipe = self.pipe();
+        let has_room = pipe + mss <= self.control.window() && self.pacing.due().is_none();
+        if let Some(rate) = self.rate.as_mut().filter(|_| is_short && has_room) {
+            rate.limit(pipe);
+        }
     }
 
     /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it).
@@ -348,7 +437,14 @@ impl Sender {
 
     /// When something is due.
     pub fn due(&self) -> Option<Time> {
-        let deadlines = [self.expires, self.probes, self.reorders, self.persists];
+        let paced = self.pacing.due();
+        let deadlines = [
+            self.expires,
+            self.probes,
+            self.reorders,
+            self.persists,
+            paced,
+        ];
         deadlines.into_iter().flatten().min()
     }
 
@@ -358,7 +454,7 @@ impl Sender {
         if is_over(self.reorders) {
             self.reorders = self.board.detect(now, self.reordering());
             if self.board.lost() > 0 && self.recovery.is_none() {
-                self.enter_recovery(u64::from(self.next.wrapping_sub(self.first)));
+                self.enter_recovery(u64::from(self.next.wrapping_sub(self.first)), false);
                 self.control.set_window(self.pipe() + u64::from(self.mss));
             }
         }
@@ -387,6 +483,9 @@ pub(super) struct View {
     pub lost: u64,
     pub outstanding: u64,
     pub window: u64,
+    pub threshold: u64,
+    /// End of the window that a mark has reduced.
+    pub reduced: Option<u32>,
     pub first: u32,
     /// Time-outs since the last progress, in the recovery from one.
     pub time_out: Option<u32>,
@@ -394,6 +493,10 @@ pub(super) struct View {
 
 #[cfg(test)]
 impl Sender {
+    pub(super) fn reaction(&self) -> &Reaction {
+        &self.reaction
+    }
+
     pub(super) fn view(&self) -> View {
         let board = &self.board;
         let time_out = matches!(
@@ -410,6 +513,8 @@ impl Sender {
             lost: board.lost(),
             outstanding: self.next.wrapping_sub(self.first).into(),
             window: self.control.window(),
+            threshold: self.control.threshold(),
+            reduced: self.reduced.as_ref().map(|reduced| reduced.point),
             first: self.first,
             time_out: time_out.then(|| self.trip.backoff()),
         }

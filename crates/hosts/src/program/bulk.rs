@@ -3,14 +3,15 @@
 //! `to`, port 5001; `start`, 0; `duration`, none: when it begins nothing new and ends what there is; `flows`, 1: at most so many at once; `bytes`, none:
 //! of each flow, a distribution, `table(...)` among them; without it a flow lasts as long as the program; `count`, none: flows
 //! altogether; `every`, none: between the beginnings of flows, a distribution of times; without it a flow begins
-//! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno` or `none`.
+//! when one has ended, `pause` (0) later; `buffer`, 6 MiB in each direction; `congestion`, `cubic`, `reno`, `dctcp`, `bbr` or `none`; `ecn`, `passive`, see
+//! [`Ecn`]; `initial_window`, 10 segments; `min_rto`, 200 ms; `pacing`, false.
 //!
 //! A flow whose connection cannot be opened, is refused, is reset, or has no answer for a minute has that as its error. As with iperf3 it is
 //! the end of the program: no flow begins after it, and those that are open go on. With `every` the later ones begin at their
 //! times all the same.
 
 use super::records::Records;
-use super::{Congestion, Context, GIVE_UP, Net, Program};
+use super::{Congestion, Context, Ecn, GIVE_UP, INITIAL_WINDOW, MIN_RTO, Net, Program};
 use crate::address::Peer;
 use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
@@ -58,11 +59,55 @@ pub struct Config {
     /// Congestion control.
     #[cfg_attr(feature = "serde", serde(default))]
     pub congestion: Congestion,
+    /// Explicit congestion notification.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ecn: Ecn,
+    /// Segments of the initial window, 1 to 10,000.
+    #[cfg_attr(feature = "serde", serde(default = "usual_window"))]
+    pub initial_window: u32,
+    /// Minimum retransmission time-out, see [`SocketOptions::min_rto`]: 1 us to 60 s.
+    #[cfg_attr(feature = "serde", serde(default = "usual_rto"))]
+    pub min_rto: Time,
+    /// Whether segments leave one by one, at a rate by window and round trip.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub pacing: bool,
+}
+
+impl Config {
+    /// One endless flow to `to`.
+    pub fn new(to: Peer) -> Config {
+        Config {
+            to,
+            start: Time::ZERO,
+            duration: None,
+            flows: None,
+            bytes: None,
+            count: None,
+            every: None,
+            pause: None,
+            buffer: super::BUFFER,
+            congestion: Congestion::Cubic,
+            ecn: Ecn::Passive,
+            initial_window: INITIAL_WINDOW,
+            min_rto: MIN_RTO,
+            pacing: false,
+        }
+    }
 }
 
 #[cfg(feature = "serde")]
 fn usual_buffer() -> usize {
     super::BUFFER
+}
+
+#[cfg(feature = "serde")]
+fn usual_window() -> u32 {
+    INITIAL_WINDOW
+}
+
+#[cfg(feature = "serde")]
+fn usual_rto() -> Time {
+    MIN_RTO
 }
 
 /// Minimum interval between two flows. It prevents endless attempts at one simulated time when the
@@ -132,6 +177,10 @@ impl Bulk {
             buffer: self.config.buffer,
             congestion: self.config.congestion,
             timeout: Some(GIVE_UP),
+            ecn: self.config.ecn,
+            initial_window: self.config.initial_window,
+            min_rto: self.config.min_rto,
+            pacing: self.config.pacing,
         };
         let mut flow = Flow {
             program: "bulk",

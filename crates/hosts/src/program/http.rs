@@ -2,10 +2,10 @@
 //!
 //! Client: `to`, port 80; `start`, 0; `duration` and `count`, none: for how long, and how many requests of each user;
 //! `users`, 1; `size`, none: bytes to ask for, a distribution, asked for as the path `/SIZE`; `path`, `/`, where there is no `size`; `think`, 0: between a response and the
-//! next request; `keep_alive`, true: one connection for all requests of a user; `buffer`, 64 KiB.
+//! next request; `keep_alive`, true: one connection for all requests of a user; `buffer`, 64 KiB; `congestion`, `cubic`; `ecn`, `passive`; `min_rto`, 200 ms.
 //!
 //! Server: `port`, 80; `size`, 10,000: bytes of a page whose path is no number; `think`, 0: before it answers; `buffer`,
-//! 64 KiB. A path that is a number has as many bytes: real clients may ask too.
+//! 64 KiB; `congestion`, `ecn`, `initial_window`, `min_rto` and `pacing` as of [`bulk`](super::bulk). A path that is a number has as many bytes: real clients may ask too.
 
 mod client;
 mod server;

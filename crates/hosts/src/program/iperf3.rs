@@ -1,18 +1,18 @@
 //! A server for real iperf3 clients, by TCP, from client to server: what `iperf3 -c HOST`, `-P`, `-n` and `-t` want.
 //!
-//! `port`, 5201; `buffer`, 6 MiB: of each connection. One test at a time, as iperf3 does it; another client is refused meanwhile. What it
+//! `port`, 5201; `buffer`, 6 MiB: of each connection; `congestion`, `cubic`; `ecn`, `passive`, see [`Ecn`]; `min_rto`, 200 ms. One test at a time, as iperf3 does it; another client is refused meanwhile. What it
 //! does not do - UDP, the other direction (`-R`, `--bidir`) - it refuses as not implemented.
 //!
 //! The protocol is iperf 3's: a control connection and one for each stream, each of which begins with the client's cookie. On the control
 //! connection a byte names the next state; parameters and results are JSON behind a length of four bytes.
 
 use super::records::Records;
-use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Net, Program, send};
+use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Ecn, MIN_RTO, Net, Program, send};
 use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
 use alloc::vec::Vec;
-use node::Flow;
+use node::{Flow, Time};
 use serde_json::{Value, json};
 
 /// What a server is made from.
@@ -27,6 +27,12 @@ pub struct Config {
     pub port: u16,
     /// Bytes of a connection's buffer in each direction.
     pub buffer: usize,
+    /// Congestion control; with `dctcp` its acknowledgements are DCTCP's too.
+    pub congestion: Congestion,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// Minimum retransmission time-out, see [`SocketOptions::min_rto`]: 1 us to 60 s.
+    pub min_rto: Time,
 }
 
 impl Default for Config {
@@ -34,6 +40,9 @@ impl Default for Config {
         Config {
             port: 5201,
             buffer: BUFFER,
+            congestion: Congestion::Cubic,
+            ecn: Ecn::Passive,
+            min_rto: MIN_RTO,
         }
     }
 }
@@ -279,8 +288,10 @@ impl Program for Server {
     fn bindings(&self) -> Vec<Binding> {
         let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-            congestion: Congestion::Cubic,
-            timeout: None,
+            congestion: self.config.congestion,
+            ecn: self.config.ecn,
+            min_rto: self.config.min_rto,
+            ..SocketOptions::default()
         };
         [Binding::Tcp(self.config.port, options)].into()
     }

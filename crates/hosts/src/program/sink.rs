@@ -1,10 +1,11 @@
 //! Takes what comes to a port, by TCP and by UDP, and counts it.
 //!
-//! `port`, 5001; `buffer`, 6 MiB: of each connection. Of datagrams with a [probe](measure::probe) the loss, the delay
+//! `port`, 5001; `buffer`, 6 MiB: of each connection; `congestion`, `cubic`: `dctcp` for senders with DCTCP; `ecn`, `passive`, see [`Ecn`];
+//! `min_rto`, 200 ms. Of datagrams with a [probe](measure::probe) the loss, the delay
 //! from when they were meant to leave, and the jitter (RFC 3550 section 6.4.1) are known.
 
 use super::records::Records;
-use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Net, Program};
+use super::{BUFFER, BUFFERS, Binding, Congestion, Context, Ecn, MIN_RTO, Net, Program};
 use crate::connections::{Id, SocketOptions};
 use alloc::collections::BTreeMap;
 use alloc::string::ToString;
@@ -28,6 +29,12 @@ pub struct Config {
     pub port: u16,
     /// Bytes of a connection's buffer in each direction.
     pub buffer: usize,
+    /// Congestion control; with `dctcp` its acknowledgements are DCTCP's too.
+    pub congestion: Congestion,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// Minimum retransmission time-out, see [`SocketOptions::min_rto`]: 1 us to 60 s.
+    pub min_rto: Time,
 }
 
 impl Default for Config {
@@ -35,6 +42,9 @@ impl Default for Config {
         Config {
             port: super::bulk::PORT,
             buffer: BUFFER,
+            congestion: Congestion::Cubic,
+            ecn: Ecn::Passive,
+            min_rto: MIN_RTO,
         }
     }
 }
@@ -78,8 +88,10 @@ impl Program for Sink {
     fn bindings(&self) -> Vec<Binding> {
         let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-            congestion: Congestion::Cubic,
-            timeout: None,
+            congestion: self.config.congestion,
+            ecn: self.config.ecn,
+            min_rto: self.config.min_rto,
+            ..SocketOptions::default()
         };
         [
             Binding::Tcp(self.config.port, options),

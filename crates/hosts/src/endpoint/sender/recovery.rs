@@ -1,9 +1,11 @@
 //! Loss detection, window reduction, and its undo.
 
 use super::super::behind;
-use super::super::congestion::Before;
+use super::super::congestion::{Before, Sign};
 use super::super::scoreboard::Delivered;
 use super::Sender;
+use super::marks::Reduced;
+use super::reduction::Reduction;
 use node::Time;
 
 /// Duplicate acknowledgements that are a sign of loss (RFC 5681, RFC 8985).
@@ -20,14 +22,6 @@ pub(super) struct Recovery {
 pub(super) enum Cause {
     Loss(Reduction),
     TimeOut,
-}
-
-/// Proportional rate reduction (RFC 6937). All in bytes.
-pub(super) struct Reduction {
-    /// RecoverFS, prr_delivered and prr_out.
-    pub(super) flight: u64,
-    pub(super) delivered: u64,
-    pub(super) sent: u64,
 }
 
 /// A reduction that may prove wrong.
@@ -97,14 +91,17 @@ impl Sender {
         if behind(probe.end, number) {
             return;
         }
-        let is_past = behind(number, probe.end);
-        if probe.resent && is_past && !is_duplicate_report && self.recovery.is_none() {
+        let (is_past, resent) = (behind(number, probe.end), probe.resent);
+        let is_reduced = self.recovery.is_some() || self.reduced.is_some();
+        if resent && is_past && !is_duplicate_report && !is_reduced {
             // The probe has repaired a loss.
             let flight = u64::from(self.next.wrapping_sub(self.first));
-            self.control.reduce(flight.max(self.control.window()));
+            let flight = flight.max(self.control.window());
+            self.control.reduce(flight, Sign::Loss);
+            self.note_reduction();
             self.control.moderate(self.pipe());
         }
-        if !probe.resent || is_past || is_duplicate_report || is_plain_duplicate {
+        if !resent || is_past || is_duplicate_report || is_plain_duplicate {
             self.probe = None;
         }
     }
@@ -128,6 +125,8 @@ impl Sender {
         if let Some(undo) = self.undo.take() {
             let pipe = self.pipe();
             self.control.undo(undo.before, pipe);
+            self.reaction.withdraw();
+            self.answered = None;
             self.recovery = None;
             self.note_window(now);
         }
@@ -197,62 +196,74 @@ impl Sender {
         flight: u64,
         limited: bool,
         is_new_loss: bool,
+        is_marked: bool,
     ) {
         if self.recovery.is_none() && self.board.lost() > 0 {
-            self.enter_recovery(flight);
+            self.enter_recovery(flight, is_marked);
+        } else if self.recovery.is_none() && is_marked {
+            self.reduce_after_mark(flight);
         }
-        let (pipe, mss) = (self.pipe(), u64::from(self.mss));
-        match &mut self.recovery {
-            Some(Recovery {
-                cause: Cause::Loss(reduction),
-                ..
-            }) => {
-                if delivered.bytes == 0 {
-                    return;
-                }
-                let threshold = self.control.threshold();
-                reduction.delivered += delivered.bytes;
-                let count = match pipe > threshold {
-                    true => {
-                        let share = u128::from(reduction.delivered) * u128::from(threshold);
-                        (share.div_ceil(reduction.flight.max(1).into()) as u64)
-                            .saturating_sub(reduction.sent)
-                    }
-                    false => {
-                        let limit = reduction.delivered.saturating_sub(reduction.sent);
-                        let is_safe = delivered.advanced > 0 && !is_new_loss;
-                        let limit = limit.max(delivered.bytes) + if is_safe { mss } else { 0 };
-                        limit.min(threshold - pipe)
-                    }
-                };
-                // The first retransmission leaves at once.
-                let least = if reduction.sent == 0 { mss } else { 0 };
-                self.control.set_window(pipe + count.max(least));
-            }
-            _ => {
-                if limited && delivered.bytes > 0 {
-                    self.control.grow(now, delivered.bytes, self.trip.mean());
-                }
-            }
+        let is_slowing = self.reduction().is_some();
+        if is_slowing && delivered.bytes > 0 {
+            self.follow_reduction(delivered, is_new_loss);
+        } else if !is_slowing && limited && delivered.bytes > 0 {
+            self.control.grow(now, delivered.bytes, self.trip.mean());
         }
     }
 
-    pub(super) fn enter_recovery(&mut self, flight: u64) {
-        let before = self.control.reduce(flight);
+    /// The reduction that is under way.
+    pub(super) fn reduction(&mut self) -> Option<&mut Reduction> {
+        match (&mut self.recovery, &mut self.reduced) {
+            (
+                Some(Recovery {
+                    cause: Cause::Loss(reduction),
+                    ..
+                }),
+                _,
+            ) => Some(reduction),
+            (None, Some(reduced)) => Some(&mut reduced.reduction),
+            _ => None,
+        }
+    }
+
+    fn follow_reduction(&mut self, delivered: &Delivered, is_new_loss: bool) {
+        let (pipe, mss) = (self.pipe(), u64::from(self.mss));
+        let threshold = self.control.threshold();
+        let is_recovery = self.recovery.is_some();
+        let Some(reduction) = self.reduction() else {
+            return;
+        };
+        let is_safe = delivered.advanced > 0 && !is_new_loss;
+        let extra = if is_safe { mss } else { 0 };
+        let count = reduction.allows(delivered.bytes, pipe, threshold, extra);
+        // The first retransmission leaves at once.
+        let is_first = is_recovery && reduction.sent == 0;
+        let least = if is_first { mss } else { 0 };
+        self.control.set_window(pipe + count.max(least));
+    }
+
+    /// Begins a recovery. `is_marked`: congestion is certain, so that the reduction is not taken back.
+    pub(super) fn enter_recovery(&mut self, flight: u64, is_marked: bool) {
         self.doubtful.clear();
-        self.undo = Some(Undo {
+        self.probe = None;
+        if let Some(reduced) = self.take_reduction() {
+            // A mark of the same window has reduced it.
+            let Reduced { point, reduction } = reduced;
+            self.undo = None;
+            let cause = Cause::Loss(reduction);
+            self.recovery = Some(Recovery { point, cause });
+            return;
+        }
+        let before = self.control.reduce(flight, Sign::Loss);
+        self.note_reduction();
+        self.undo = (!is_marked).then_some(Undo {
             before,
             timed_out: None,
         });
         self.recovery = Some(Recovery {
             point: self.next,
-            cause: Cause::Loss(Reduction {
-                flight,
-                delivered: 0,
-                sent: 0,
-            }),
+            cause: Cause::Loss(Reduction::new(flight)),
         });
-        self.probe = None;
     }
 
     /// The retransmission time-out has passed (RFC 6298 section 5).
@@ -262,8 +273,10 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
+        // RFC 3168 section 6.1.2: no second reduction in a window.
+        let is_reduced = self.take_reduction().is_some();
         let is_first = match &self.recovery {
-            None => true,
+            None => !is_reduced,
             // RFC 5681 section 3.1: a segment that is sent again once more reduces nothing.
             Some(Recovery {
                 cause: Cause::TimeOut,
@@ -273,7 +286,8 @@ impl Sender {
         };
         if is_first {
             let flight = u64::from(self.next.wrapping_sub(self.first));
-            let before = self.control.reduce(flight);
+            let before = self.control.reduce(flight, Sign::Loss);
+            self.note_reduction();
             let fresh = self.recovery.is_none();
             self.undo = fresh.then_some(Undo {
                 before,
@@ -284,8 +298,7 @@ impl Sender {
         }
         self.duplicates = 0;
         self.board.time_out(now, self.reordering());
-        self.control
-            .set_window(self.board.pipe() + u64::from(self.mss));
+        self.control.time_out(self.board.pipe());
         self.recovery = Some(Recovery {
             point: self.next,
             cause: Cause::TimeOut,

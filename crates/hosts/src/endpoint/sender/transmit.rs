@@ -1,11 +1,8 @@
 //! Choice of the next segment: a retransmission, a probe, or new data.
 
 use super::Sender;
-use super::recovery::{Cause, Recovery};
 use node::Time;
 
-/// Maximum delay of the peer's acknowledgements (RFC 8985 section 7.2; Linux's value).
-const MAX_ACK_DELAY: Time = Time::from_ms(200);
 /// Retransmissions of a recovery that may be taken back; with more it was a loss.
 const MAX_DOUBTFUL: usize = 64;
 
@@ -19,6 +16,8 @@ pub(in super::super) struct Piece {
     pub ends: bool,
     /// Offset of the data in the send buffer.
     pub at: usize,
+    /// Whether none of it has been sent before.
+    pub is_new: bool,
 }
 
 /// A tail loss probe under way: its end, and whether it was a retransmission.
@@ -38,8 +37,9 @@ impl Sender {
         if self.board.is_empty() {
             return;
         }
+        // Maximum delay of the peer's acknowledgements (RFC 8985 section 7.2); Linux takes its least time-out.
         let delay = if self.board.is_one() {
-            MAX_ACK_DELAY
+            self.trip.min_variation
         } else {
             Time::ZERO
         };
@@ -52,25 +52,25 @@ impl Sender {
 
     /// The next segment that may leave now; `None` if there is none.
     pub(in super::super) fn transmit(&mut self, now: Time) -> Option<Piece> {
+        self.pacing.release();
         if core::mem::take(&mut self.asks) {
             // A number that the far end has acknowledged before: it answers with its window.
             self.await_window(now);
-            return Some(self.piece(self.first.wrapping_sub(1), 0));
+            return Some(self.piece(self.first.wrapping_sub(1), 0, false));
         }
         if core::mem::take(&mut self.forced) {
             return self.transmit_probe(now);
         }
         if let Some((number, length)) = self.board.next_lost() {
-            return self
-                .fits(length.into())
-                .then(|| self.resend(now, number, length));
+            let leaves = self.fits(length.into()) && !self.pacing.holds(now);
+            return leaves.then(|| self.resend(now, number, length));
         }
         let (length, fin) = self.next_new(now)?;
         if self.board.is_empty() && now > self.sent_last + self.trip.timeout() {
             self.control.restart();
         }
-        self.fits(length as u64)
-            .then(|| self.send_new(now, length, fin))
+        let leaves = self.fits(length as u64) && !self.pacing.holds(now);
+        leaves.then(|| self.send_new(now, length, fin))
     }
 
     /// Whether the congestion window has room for `length` bytes.
@@ -106,7 +106,7 @@ impl Sender {
         }
     }
 
-    fn piece(&self, sequence: u32, length: u32) -> Piece {
+    fn piece(&self, sequence: u32, length: u32, is_new: bool) -> Piece {
         let at = sequence.wrapping_sub(self.first) as usize;
         let at = at.min(self.buffer.len());
         let data = (length as usize).min(self.buffer.len() - at);
@@ -116,6 +116,7 @@ impl Sender {
             fin: length as usize > data,
             ends: at + data == self.buffer.len(),
             at,
+            is_new,
         }
     }
 
@@ -125,17 +126,22 @@ impl Sender {
         if self.board.is_empty() {
             self.expires = Some(now + self.trip.timeout());
         }
+        let snapshot = self.snapshot(now);
+        if let Some(bbr) = self.control.bbr().filter(|_| self.board.is_empty()) {
+            bbr.restart(now);
+        }
         self.next = sequence.wrapping_add(length);
         self.fin_sent |= fin;
-        self.board.push(sequence, self.next, now);
+        self.board.push(sequence, self.next, now, snapshot);
         self.note_sent(now, length);
         self.count.sent += 1;
         self.schedule_probe(now);
-        self.piece(sequence, length)
+        self.piece(sequence, length, true)
     }
 
     fn resend(&mut self, now: Time, number: u32, length: u32) -> Piece {
-        self.board.resend(number, now);
+        let snapshot = self.snapshot(now);
+        self.board.resend(number, now, snapshot);
         if number == self.first {
             self.expires = Some(now + self.trip.timeout());
         }
@@ -145,18 +151,27 @@ impl Sender {
             true => self.doubtful.push(number),
             false => self.undo = None,
         }
-        self.piece(number, length)
+        self.piece(number, length, false)
     }
 
     fn note_sent(&mut self, now: Time, length: u32) {
         self.sent_last = now;
-        if let Some(Recovery {
-            cause: Cause::Loss(reduction),
-            ..
-        }) = &mut self.recovery
-        {
+        if self.pacing.is_on() {
+            self.pace(now, length.into());
+        }
+        if let Some(reduction) = self.reduction() {
             reduction.sent += u64::from(length);
         }
+    }
+
+    /// Sets the departure of the segment after one of `length` bytes.
+    fn pace(&mut self, now: Time, length: u64) {
+        if let Some(rate) = self.control.pace() {
+            return self.pacing.sent_at(now, length, rate);
+        }
+        let window = self.control.window().max(self.board.pipe());
+        let (threshold, round_trip) = (self.control.threshold(), self.trip.mean());
+        self.pacing.sent(now, length, window, threshold, round_trip);
     }
 
     /// A tail loss probe (RFC 8985 section 7.3): new data, or the last segment once more.

@@ -2,10 +2,10 @@
 
 use super::{Head, PORT};
 use crate::address::Peer;
-use crate::connections::{Congestion, Id, SocketOptions};
+use crate::connections::{Congestion, Ecn, Id, SocketOptions};
 use crate::endpoint::State;
 use crate::net::{Context, Net};
-use crate::program::{BUFFERS, GIVE_UP, Program, send};
+use crate::program::{BUFFERS, GIVE_UP, MIN_RTO, Program, send};
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -54,6 +54,41 @@ pub struct Config {
     /// Bytes of a connection's buffer in each direction.
     #[cfg_attr(feature = "serde", serde(default = "usual_buffer"))]
     pub buffer: usize,
+    /// Congestion control; with `dctcp` its acknowledgements are DCTCP's too.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub congestion: Congestion,
+    /// Explicit congestion notification.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub ecn: Ecn,
+    /// Minimum retransmission time-out, see [`SocketOptions::min_rto`]: 1 us to 60 s.
+    #[cfg_attr(feature = "serde", serde(default = "usual_rto"))]
+    pub min_rto: Time,
+}
+
+impl Config {
+    /// One user who asks `to` for `/` again and again.
+    pub fn new(to: Peer) -> Config {
+        Config {
+            to,
+            start: Time::ZERO,
+            duration: None,
+            count: None,
+            users: 1,
+            path: "/".into(),
+            size: None,
+            think: None,
+            keep_alive: true,
+            buffer: super::BUFFER,
+            congestion: Congestion::Cubic,
+            ecn: Ecn::Passive,
+            min_rto: MIN_RTO,
+        }
+    }
+}
+
+#[cfg(feature = "serde")]
+fn usual_rto() -> Time {
+    MIN_RTO
 }
 
 #[cfg(feature = "serde")]
@@ -150,8 +185,11 @@ impl Client {
         if self.users[user].connection.is_none() {
             let options = SocketOptions {
                 buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-                congestion: Congestion::Cubic,
+                congestion: self.config.congestion,
                 timeout: Some(GIVE_UP),
+                ecn: self.config.ecn,
+                min_rto: self.config.min_rto,
+                ..SocketOptions::default()
             };
             let id = context.connect(to, options);
             self.users[user].connection = id;

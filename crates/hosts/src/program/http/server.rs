@@ -1,9 +1,9 @@
 //! The server.
 
 use super::{BUFFER, Head, PORT};
-use crate::connections::{Congestion, Id, SocketOptions};
+use crate::connections::{Congestion, Ecn, Id, SocketOptions};
 use crate::net::{Context, Net};
-use crate::program::{BUFFERS, Binding, Program, send};
+use crate::program::{BUFFERS, Binding, INITIAL_WINDOW, MIN_RTO, Program, send};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::vec::Vec;
@@ -26,6 +26,16 @@ pub struct ServerConfig {
     pub think: Distribution,
     /// Bytes of a connection's buffer in each direction.
     pub buffer: usize,
+    /// Congestion control.
+    pub congestion: Congestion,
+    /// Explicit congestion notification.
+    pub ecn: Ecn,
+    /// Segments of the initial window, 1 to 10,000.
+    pub initial_window: u32,
+    /// Minimum retransmission time-out, see [`SocketOptions::min_rto`]: 1 us to 60 s.
+    pub min_rto: Time,
+    /// Whether segments leave one by one, at a rate by window and round trip.
+    pub pacing: bool,
 }
 
 impl Default for ServerConfig {
@@ -35,6 +45,11 @@ impl Default for ServerConfig {
             size: Distribution::Constant(10_000),
             think: Distribution::Constant(Time::ZERO),
             buffer: BUFFER,
+            congestion: Congestion::Cubic,
+            ecn: Ecn::Passive,
+            initial_window: INITIAL_WINDOW,
+            min_rto: MIN_RTO,
+            pacing: false,
         }
     }
 }
@@ -170,8 +185,12 @@ impl Program for Server {
     fn bindings(&self) -> Vec<Binding> {
         let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-            congestion: Congestion::Cubic,
+            congestion: self.config.congestion,
             timeout: None,
+            ecn: self.config.ecn,
+            initial_window: self.config.initial_window,
+            min_rto: self.config.min_rto,
+            pacing: self.config.pacing,
         };
         [Binding::Tcp(self.config.port, options)].into()
     }

@@ -2,7 +2,7 @@
 
 use super::{BUFFER, LOGIN, PORT, PROMPT, Piece, Reader, Writer, number};
 use crate::address::Peer;
-use crate::connections::{Congestion, Id, SocketOptions};
+use crate::connections::{Id, SocketOptions};
 use crate::net::{Context, Net};
 use crate::program::{BUFFERS, GIVE_UP, Program, send};
 use alloc::collections::VecDeque;
@@ -194,8 +194,8 @@ impl Client {
     fn connect(&mut self, user: usize, context: &mut Context<'_>) {
         let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-            congestion: Congestion::Cubic,
             timeout: Some(GIVE_UP),
+            ..SocketOptions::default()
         };
         let id = context.connect(self.config.to.with(PORT), options);
         let own = &mut self.users[user];

@@ -1,7 +1,7 @@
 //! The server: a shell whose commands print as many bytes as their last word says.
 
 use super::{BUFFER, LOGIN, MAX_DATA, PORT, PROMPT, Piece, Reader, Writer, number};
-use crate::connections::{Congestion, Id, SocketOptions};
+use crate::connections::{Id, SocketOptions};
 use crate::endpoint::Endpoint;
 use crate::net::{Context, Net};
 use crate::program::{BUFFERS, Binding, Program, send};
@@ -197,8 +197,7 @@ impl Program for Server {
     fn bindings(&self) -> Vec<Binding> {
         let options = SocketOptions {
             buffer: self.config.buffer.clamp(*BUFFERS.start(), *BUFFERS.end()),
-            congestion: Congestion::Cubic,
-            timeout: None,
+            ..SocketOptions::default()
         };
         [Binding::Tcp(self.config.port, options)].into()
     }

@@ -11,6 +11,7 @@ disciplines=fifo,codel,fq_codel,cake,dualpi2
 wire lab lab.toml --sweep "link.0.forth.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure drops --plot out/round-trips.png
 for discipline in $(echo $disciplines | tr , ' '); do
     echo
-    wire lab lab.toml --set "link.0.forth.queue=$discipline" --set "plot.0.file=out/uplink-$discipline.png" --why 20 |
+    wire lab lab.toml --set "link.0.forth.queue=$discipline" --set "plot.0.file=out/uplink-$discipline.png" \
+        --set "plot.1.file=out/laptop-$discipline.png" --why 20 |
         sed -n '/^queue at/,/^Each change/p'
 done

@@ -16,3 +16,4 @@ pub mod host;
 mod net;
 pub mod pinger;
 pub mod program;
+mod thinned;

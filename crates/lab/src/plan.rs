@@ -161,6 +161,8 @@ pub(crate) enum PlotKind {
     Queue,
     /// The congestion windows of a host's connections, over time.
     Cwnd,
+    /// Round trips of a host's connections and pings, over time.
+    Rtt,
     /// The time since the frame before, over time.
     Arrivals,
     /// The cumulative distribution of inter-packet delays.

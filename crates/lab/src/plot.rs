@@ -6,7 +6,7 @@ use crate::timeline::Timeline;
 use crate::watch::{Arrival, Shared};
 use ::plot::unit::rate_unit;
 use ::plot::{Axis, Figure, Panel, PlotError, Series, TimeUnit};
-use node::{Histogram, Outcome, Time};
+use node::{Flow, Histogram, Outcome, Time};
 use std::path::Path;
 
 /// Bars of a histogram.
@@ -17,7 +17,7 @@ const WIDE: u64 = 100;
 const POINTS: usize = 200;
 /// Frames in a point of throughput at least, so that it shows a rate and not single frames.
 const FRAMES: u64 = 10;
-/// Connections of which the congestion window is drawn.
+/// Connections of which the congestion window or round trips are drawn.
 const WINDOWS: usize = 7;
 
 /// What was seen at one place.
@@ -36,6 +36,8 @@ struct Pictured<'a> {
     places: Vec<Seen>,
     /// Congestion windows in bytes by connection.
     windows: Vec<(String, &'a [(Time, u64)])>,
+    /// Round trips by connection or ping.
+    round_trips: Vec<(String, &'a [(Time, Time)])>,
     ended: Time,
     time: TimeUnit,
 }
@@ -68,6 +70,7 @@ pub(crate) fn draw(
     let pictured = Pictured {
         places: places.collect(),
         windows: windows(lab, plan, outcome),
+        round_trips: round_trips(lab, plan, outcome),
         ended: outcome.ended,
         time: TimeUnit::of(outcome.ended.as_ps() as f64),
     };
@@ -108,6 +111,31 @@ fn windows<'a>(
     plan: &PlotPlan,
     outcome: &'a Outcome,
 ) -> Vec<(String, &'a [(Time, u64)])> {
+    let kept = flows(lab, plan, outcome);
+    let kept = kept.filter(|(_, flow)| flow.windows.len() > 1 && flow.bytes > 0);
+    kept.map(|(name, flow)| (name, &flow.windows[..]))
+        .take(WINDOWS)
+        .collect()
+}
+
+/// The round trips of connections and pings from the nodes at the places.
+fn round_trips<'a>(
+    lab: &Lab,
+    plan: &PlotPlan,
+    outcome: &'a Outcome,
+) -> Vec<(String, &'a [(Time, Time)])> {
+    let kept = flows(lab, plan, outcome).filter(|(_, flow)| flow.round_trips.len() > 1);
+    kept.map(|(name, flow)| (name, &flow.round_trips[..]))
+        .take(WINDOWS)
+        .collect()
+}
+
+/// The conversations of the nodes at the places, each with a name.
+fn flows<'a>(
+    lab: &Lab,
+    plan: &PlotPlan,
+    outcome: &'a Outcome,
+) -> impl Iterator<Item = (String, &'a Flow)> + use<'a> {
     let mut nodes: Vec<usize> = Vec::new();
     for view in &plan.views {
         let node = match lab.views[*view].location {
@@ -122,10 +150,7 @@ fn windows<'a>(
     }
     let all = nodes.into_iter().map(|node| &outcome.nodes[node]);
     let flows = all.flat_map(|node| node.flows.iter().map(move |flow| (node, flow)));
-    let kept = flows.filter(|(_, flow)| flow.windows.len() > 1 && flow.bytes > 0);
-    kept.map(|(node, flow)| (format!("{} to {}", node.name, flow.to), &flow.windows[..]))
-        .take(WINDOWS)
-        .collect()
+    flows.map(|(node, flow)| (format!("{} to {}", node.name, flow.to), flow))
 }
 
 /// What frames are apart, from first bit to first bit.
@@ -151,13 +176,17 @@ impl Pictured<'_> {
             PlotKind::Cwnd => {
                 Err("no node there is a simulated host with a TCP connection that sends data")
             }
+            PlotKind::Rtt if !self.round_trips.is_empty() => Ok(vec![self.rtt()]),
+            PlotKind::Rtt => Err(
+                "no node there is a simulated host with a TCP connection that sends data, or with a ping",
+            ),
             PlotKind::Delay if any(|place| place.delays.total() > 0) => Ok(vec![
                 self.delays(),
                 cdf(&self.places, "delay", |place| &place.delays, |a| a.delay_ps),
             ]),
             PlotKind::Delay => Err(
                 "no frame there tells when it left, as those of generators do; \
-                   `kind` may be throughput, queue, cwnd, arrivals, cdf or histogram",
+                   `kind` may be throughput, queue, cwnd, rtt, arrivals, cdf or histogram",
             ),
             _ if !any(|place| place.gaps.total() > 0) => {
                 Err("fewer than two frames came, so there is no inter-packet delay")
@@ -252,6 +281,21 @@ impl Pictured<'_> {
                     points.push((x, y));
                 }
                 panel.series(Series::line(label, points))
+            },
+        )
+    }
+
+    /// Round trips over time.
+    fn rtt(&self) -> Panel {
+        let axis = Axis::new("round trip [ms]").from_zero();
+        let trips = self.round_trips.iter();
+        trips.fold(
+            Panel::new(self.over_time(), axis),
+            |panel, (label, trips)| {
+                let points = trips
+                    .iter()
+                    .map(|(at, time)| (self.time.of_ps(at.as_ps()), time.as_ps() as f64 / 1e9));
+                panel.series(Series::line(label, points.collect::<Vec<_>>()))
             },
         )
     }

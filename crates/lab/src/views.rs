@@ -180,7 +180,10 @@ impl Reading<'_> {
         };
         let usual = kinds.is_none();
         let kinds = kinds.unwrap_or(PlotKind::USUAL.to_vec());
-        if kinds.contains(&PlotKind::Cwnd) {
+        if [PlotKind::Cwnd, PlotKind::Rtt]
+            .iter()
+            .any(|kind| kinds.contains(kind))
+        {
             keep_windows(self.lab, &views);
         }
         if let (Some(file), Some(value)) = (file, fields.value("file")) {

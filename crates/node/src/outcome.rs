@@ -124,6 +124,9 @@ pub struct Flow {
     pub jitter: Option<Time>,
     /// The congestion window in bytes and when it became that, where the node was asked to keep it.
     pub windows: Vec<(Time, u64)>,
+    /// When round trips were measured, and how long each took: some of them, evenly spread. Of connections where the node was asked to keep them,
+    /// and of pings.
+    pub round_trips: Vec<(Time, Time)>,
 }
 
 impl Flow {

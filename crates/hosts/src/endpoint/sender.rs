@@ -23,6 +23,7 @@ use super::round_trip::RoundTrip;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::segment::Segment;
 use super::{Congestion, SocketOptions};
+use crate::thinned::Thinned;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use marks::Reduced;
@@ -91,6 +92,8 @@ pub(crate) struct Sender {
     count: Count,
     /// The window and when it became that, if that is kept.
     windows: Option<Vec<(Time, u64)>>,
+    /// Round trips, if these are kept.
+    trips: Option<Thinned>,
 }
 
 impl Sender {
@@ -132,11 +135,13 @@ impl Sender {
             sent_last: Time::ZERO,
             count: Count::default(),
             windows: None,
+            trips: None,
         }
     }
 
-    /// Keeps how the window changes.
+    /// Keeps how the window changes, and round trips.
     pub fn keep_windows(&mut self) {
+        self.trips = Some(Thinned::default());
         self.windows = Some(Vec::with_capacity(WINDOWS));
     }
 
@@ -256,6 +261,9 @@ impl Sender {
         if let Some(windows) = &self.windows {
             flow.windows.clone_from(windows);
         }
+        if let Some(trips) = &self.trips {
+            flow.round_trips = trips.points().to_vec();
+        }
         flow.packets = self.count.sent;
         flow.resent = self.count.resent;
         flow.round_trip = self.trip.all;
@@ -331,6 +339,9 @@ impl Sender {
         }
         if let Some(sample) = delivered.sample {
             self.trip.sample(sample);
+            if let Some(trips) = &mut self.trips {
+                trips.push(now, sample);
+            }
         }
         if delivered.advanced > 0 {
             self.trip.progress();

@@ -6,6 +6,7 @@
 
 use super::{Context, Net, Program};
 use crate::address::Peer;
+use crate::thinned::Thinned;
 use alloc::collections::VecDeque;
 use alloc::string::ToString;
 use core::net::IpAddr;
@@ -58,6 +59,7 @@ pub(crate) struct Ping {
     /// When each question left that is not answered: the oldest first.
     waiting: VecDeque<Option<Time>>,
     flow: Flow,
+    round_trips: Thinned,
 }
 
 impl Ping {
@@ -74,6 +76,7 @@ impl Ping {
             asked: 0,
             waiting: VecDeque::new(),
             flow,
+            round_trips: Thinned::default(),
             config,
         }
     }
@@ -121,6 +124,7 @@ impl Program for Ping {
         let time = arrived - asked;
         if time <= self.config.timeout {
             self.flow.round_trip.add(time);
+            self.round_trips.push(arrived, time);
             self.flow.bytes += self.config.size as u64;
         }
         self.flow.ended = self.flow.ended.max(arrived);
@@ -128,6 +132,7 @@ impl Program for Ping {
 
     fn flows(&self, _: &Net, visit: &mut dyn FnMut(Flow)) {
         let mut flow = self.flow.clone();
+        flow.round_trips = self.round_trips.points().to_vec();
         flow.lost = flow.packets - flow.round_trip.count.min(flow.packets);
         visit(flow);
     }

@@ -9,6 +9,7 @@ mod keys;
 mod models;
 mod properties;
 mod tc;
+mod tc_testing;
 mod theory;
 
 #[global_allocator]

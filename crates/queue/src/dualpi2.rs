@@ -68,7 +68,8 @@ pub struct Config {
     pub step_thresh: Time,
     /// Time over which that probability grows to 1; 0 for a step. Default 400 us.
     pub range: Time,
-    /// Share of the line that the classic queue has at least, percent, 1 to 99. Default 10.
+    /// Share of the line that the classic queue has at least, percent, 0 to 99; 0 for strict
+    /// priority of the low-latency queue. Default 10.
     pub classic_protection: u32,
 }
 
@@ -151,8 +152,8 @@ impl DualPi2 {
             let reason = "the coupling factor is 1 to 255";
             return Err(ConfigError::new("coupling", reason));
         }
-        if !(1..=99).contains(&config.classic_protection) {
-            let reason = "the share of the classic queue is 1 to 99 percent";
+        if !(0..=99).contains(&config.classic_protection) {
+            let reason = "the share of the classic queue is 0 to 99 percent";
             return Err(ConfigError::new("classic_protection", reason));
         }
         Ok(DualPi2 {

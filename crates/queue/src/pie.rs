@@ -8,7 +8,8 @@
 //!
 //! [`Config::docsis`] has the parameters of DOCSIS-PIE: `bytemode`, and the delay from the backlog
 //! and the modem's `rate`. Its states for bursts (RFC 8034 section 4.4) are not there: those of RFC
-//! 8033 apply.
+//! 8033 apply. The same holds for its decay while the delay is below 5 ms, its growth by 0.02 above
+//! 200 ms, and its scale for probabilities above 0.1, which may exceed 1.
 //!
 //! Probabilities are integers in 2^-40, rounded down. The probability changes at multiples of
 //! `tupdate`; a change is calculated with the next packet, with the delay of its own time.

@@ -10,6 +10,7 @@ mod models;
 mod ns3;
 mod properties;
 mod tc;
+mod tc_testing;
 mod theory;
 
 #[global_allocator]

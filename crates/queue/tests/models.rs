@@ -426,7 +426,7 @@ fn dualpi2_is_that_of_its_model() {
             coupling: 1 + random.below(4) as u32,
             step_thresh: Time::from_ps(random.below(5 * time)),
             range: Time::from_ps(random.below(2) * random.below(5 * time)),
-            classic_protection: 1 + random.below(50) as u32,
+            classic_protection: random.below(51) as u32,
         };
         let keys = format!(
             "\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\"coupling\":{},\

@@ -1,7 +1,7 @@
 //! Disciplines in tc's words.
 
 use node::{Rate, Size, Time};
-use queue::{Config, codel, fifo, fq_codel, red, tbf, tc};
+use queue::{Config, cake, codel, dualpi2, fifo, fq_codel, red, tbf, tc};
 
 fn rate(bits: u64) -> Rate {
     Rate::from_bits_per_second(bits).unwrap()
@@ -17,8 +17,16 @@ fn lines_of_tc_are_read_as_tc_reads_them() {
             ..fifo::Config::default()
         })
     };
+    let cake = |overhead, mpu| {
+        Config::Cake(cake::Config {
+            overhead,
+            mpu,
+            ..cake::Config::default()
+        })
+    };
     for (line, wanted) in [
         ("pfifo limit 7", fifo(7, None)),
+        ("pfifo limit 1k", fifo(1_024, None)),
         ("bfifo limit 10k", fifo(u32::MAX, Some(size(10_240)))),
         (
             "codel limit 1500 target 20ms interval 200ms ecn ce_threshold 3000",
@@ -49,6 +57,50 @@ fn lines_of_tc_are_read_as_tc_reads_them() {
                 ..tbf::Config::new(rate(8_000_000), size(1_500))
             }),
         ),
+        // Words cut short, cells of a rate table, and the smaller of 1000 + 102400 and 2000 + 1600
+        // bytes.
+        (
+            "tbf rate 1mbps bu 100k/8 lat 1ms peak 2mbps mtu 1600/16 linklayer ethernet",
+            Config::Tbf(tbf::Config {
+                limit: size(3_600),
+                peakrate: Some(rate(16_000_000)),
+                mtu: size(1_600),
+                ..tbf::Config::new(rate(8_000_000), size(102_400))
+            }),
+        ),
+        // `max` is three times `min`.
+        (
+            "red limit 400000 min 30000 avpkt 1000 burst 55 adaptative",
+            Config::Red(red::Config {
+                wlog: 5,
+                adaptive: true,
+                ..red::Config::default()
+            }),
+        ),
+        // The word is for a step.
+        (
+            "dualpi2 step_thresh 1ms classic_protection 0% drop_on_overload l4s_ect",
+            Config::DualPi2(dualpi2::Config {
+                step_thresh: Time::from_ms(1),
+                range: Time::ZERO,
+                classic_protection: 0,
+                ..dualpi2::Config::default()
+            }),
+        ),
+        (
+            "dualpi2 max_rtt 300ms alpha 1",
+            Config::DualPi2(dualpi2::Config {
+                target: Time::from_ms(50),
+                tupdate: Time::from_ms(50),
+                alpha: 0.1 * 0.05 / (0.3 * 0.3),
+                beta: 0.3 / 0.3,
+                ..dualpi2::Config::default()
+            }),
+        ),
+        // 18 bytes to a packet from the IP header on are 4 to its frame.
+        ("cake docsis split-gso", cake(4, 64)),
+        ("cake overhead -4 mpu 64", cake(-18, 64)),
+        ("cake overhead 8 raw ether-vlan", cake(4, 0)),
         // 26 packets above `min`, and 32 * (1 - (31/32)^55) is 26.4.
         (
             "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 ecn adaptive bandwidth 10mbit",
@@ -89,6 +141,19 @@ fn what_tc_refuses_and_what_has_no_equal_is_refused_with_the_word() {
             "`burst` is too small",
         ),
         ("prio bands 1", 2, "from 2 to 16"),
+        (
+            "tbf rate 1mbit overhead 4",
+            4,
+            "only the value 0 has an equal",
+        ),
+        ("tbf burst 1k/3", 2, "a power of two"),
+        ("dualpi2 memlimit 1", 1, "has no equal here"),
+        ("dualpi2 classic_protection 101", 2, "from 0 to 100"),
+        (
+            "dualpi2 max_rtt 1ms typical_rtt 2ms",
+            5,
+            "at most `max_rtt`",
+        ),
         ("htb default 1", 0, "it has classes"),
         ("pie alpha 33", 2, "from 0 to 32"),
         ("codel interval 5ms0", 2, "`5ms0`"),

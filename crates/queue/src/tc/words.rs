@@ -130,13 +130,25 @@ impl<'a> Words<'a> {
         }
     }
 
-    /// Percent, with or without the sign.
+    /// Percent, with or without the sign, rounded to a whole number.
     pub fn percent(&mut self) -> Result<u32, TcError> {
         let value = self.value("a percentage")?;
         let number = value.strip_suffix('%').unwrap_or(value);
-        number
-            .parse()
-            .map_err(|_| self.wrong("a whole percentage is wanted"))
+        match number.parse::<f64>() {
+            Ok(percent) if (0.0..=100.0).contains(&percent) => Ok((percent + 0.5) as u32),
+            _ => Err(self.wrong("a percentage from 0 to 100 is wanted")),
+        }
+    }
+
+    /// A parameter of which one value has an equal here: the one that changes nothing.
+    pub fn only(&mut self, equal: &str) -> Result<(), TcError> {
+        let name = self.last();
+        match self.value("a value")? {
+            value if value == equal => Ok(()),
+            _ => Err(self.wrong(format!(
+                "of tc's parameter `{name}` only the value {equal} has an equal here"
+            ))),
+        }
     }
 
     /// A time; a bare number is microseconds.
@@ -153,6 +165,30 @@ impl<'a> Words<'a> {
     /// Bytes; units are of 1024.
     pub fn size(&mut self) -> Result<Size, TcError> {
         let value = self.value("a size, such as 64k,")?;
+        self.size_of(value)
+    }
+
+    /// Bytes, and after a slash the cells of a rate table, a power of two: they change nothing, as
+    /// the kernel calculates times exactly.
+    pub fn size_and_cell(&mut self) -> Result<Size, TcError> {
+        let value = self.value("a size, such as 64k,")?;
+        let Some((size, cell)) = value.split_once('/') else {
+            return self.size_of(value);
+        };
+        match cell.parse::<u32>() {
+            Ok(cell) if cell.is_power_of_two() => self.size_of(size),
+            _ => Err(self.wrong("after the slash a power of two is wanted")),
+        }
+    }
+
+    /// A number in the units of sizes.
+    pub fn size_count(&mut self) -> Result<u32, TcError> {
+        let size = self.size()?;
+        let count = u32::try_from(size.bytes());
+        count.map_err(|_| self.wrong(format!("a number up to {} is wanted", u32::MAX)))
+    }
+
+    fn size_of(&self, value: &str) -> Result<Size, TcError> {
         let end = value.find(|c: char| !(c.is_ascii_digit() || c == '.'));
         let (number, unit) = value.split_at(end.unwrap_or(value.len()));
         let bits = match unit.to_ascii_lowercase().as_str() {

@@ -275,7 +275,12 @@ fn shape(reader: &mut Reader<'_>) -> Result<Shape, SpecError> {
     Ok(match word.text {
         "uniform" => Shape::Uniform,
         "normal" => Shape::Normal,
-        "pareto" if reader.number_follows() => {
+        // A number with a unit is the time that follows in `slot distribution pareto 1ms 0.1ms`.
+        "pareto"
+            if reader
+                .peek()
+                .is_some_and(|word| word.text.parse::<f64>().is_ok()) =>
+        {
             let number = reader.want("pareto", "its shape")?;
             let shape = number.text.parse::<f64>().ok();
             let shape = shape.filter(|shape| *shape > 2.0 && *shape <= 1000.0);

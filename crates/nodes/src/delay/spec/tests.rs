@@ -56,6 +56,14 @@ fn the_lines_of_the_manual_of_netem_are_understood() {
             "slot distribution normal 5ms 1ms bytes 9000",
             "slot distribution normal 5ms 1ms bytes 9000",
         ),
+        (
+            "slot distribution pareto 1ms 0.1ms",
+            "slot distribution pareto 1ms 100us",
+        ),
+        (
+            "slot distribution pareto 4 1ms 0.1ms",
+            "slot distribution pareto 4 1ms 100us",
+        ),
         ("loss 2% ecn", "loss 2% ecn"),
         (
             "delay 100ms 10ms 25% distribution normal loss gemodel 1% 10% duplicate 1% reorder 25% 50% corrupt 0.1% rate 10mbit limit 1000",

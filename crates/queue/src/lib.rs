@@ -17,6 +17,7 @@
 //! | [`fifo`] | first in, first out; limits in packets, bytes and time; DCTCP's step |
 //! | [`prio`], [`drr`] | strict priority; deficit round robin |
 //! | [`tbf`], [`htb`], [`policer`] | token buckets that delay, alone and in a tree, and one that drops |
+//! | [`varying`] | a line whose rate changes over time |
 //! | [`red`] | random early detection, gentle and adaptive |
 //! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
 //! | [`pie`] | proportional integral controller |
@@ -81,6 +82,7 @@ pub mod replay;
 pub mod tbf;
 pub mod tc;
 mod tokens;
+pub mod varying;
 
 pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
@@ -117,6 +119,8 @@ pub enum Config {
     Htb(htb::Config),
     /// Policer in front of a queue.
     Policer(policer::Config),
+    /// Line whose rate changes over time.
+    Varying(varying::Config),
     /// Deficit round robin.
     Drr(drr::Config),
     /// Strict priority.
@@ -147,6 +151,7 @@ impl Config {
             Config::Tbf(config) => Box::new(tbf::Tbf::new(config, seed)?),
             Config::Htb(config) => Box::new(htb::Htb::new(config, seed)?),
             Config::Policer(config) => Box::new(policer::Policer::new(config, seed)?),
+            Config::Varying(config) => Box::new(varying::Varying::new(config, seed)?),
             Config::Drr(config) => Box::new(drr::Drr::new(config, seed)?),
             Config::Prio(config) => Box::new(prio::Prio::new(config, seed)?),
         })

@@ -4,9 +4,9 @@ use crate::Config;
 
 impl Config {
     /// Names of all disciplines.
-    pub const NAMES: [&'static str; 12] = [
+    pub const NAMES: [&'static str; 13] = [
         "fifo", "prio", "drr", "tbf", "htb", "policer", "red", "codel", "fq_codel", "pie",
-        "dualpi2", "cake",
+        "dualpi2", "cake", "varying",
     ];
 
     /// Name of the discipline, as `kind` has it in a file.
@@ -18,6 +18,7 @@ impl Config {
             Config::Tbf(_) => "tbf",
             Config::Htb(_) => "htb",
             Config::Policer(_) => "policer",
+            Config::Varying(_) => "varying",
             Config::Red(_) => "red",
             Config::Codel(_) => "codel",
             Config::FqCodel(_) => "fq_codel",

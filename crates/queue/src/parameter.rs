@@ -1,6 +1,8 @@
 //! The numbers among a discipline's parameters, by name: what may be varied.
 
-use crate::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf};
+use crate::{
+    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -160,6 +162,18 @@ impl Config {
             Config::Htb(config) => classes(&mut config.classes, &mut to),
             Config::Policer(policer::Config { rate, burst, child }) => {
                 to.rate("rate", rate).size("burst", burst);
+                if let Some(child) = child {
+                    to.child("child", child);
+                }
+            }
+            Config::Varying(varying::Config {
+                rates,
+                repeat: _,
+                child,
+            }) => {
+                for (index, (_, rate)) in rates.iter_mut().enumerate() {
+                    to.rate(&format!("rates.{index}.1"), rate);
+                }
                 if let Some(child) = child {
                     to.child("child", child);
                 }

@@ -5,7 +5,9 @@ use crate::drive::{Sequence, drive};
 use node::random::Random;
 use node::{Rate, Size, Time};
 use queue::classify::By;
-use queue::{Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf};
+use queue::{
+    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+};
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -324,6 +326,52 @@ fn tbf_config(random: &mut Random, sequence: &Sequence) -> (tbf::Config, String)
         config.mtu.bytes(),
     );
     (config, keys)
+}
+
+#[test]
+fn varying_is_that_of_its_model() {
+    compare("varying", |random, sequence| {
+        let line = 8_000_000_000_000 / sequence.byte;
+        let (inner, keys) = child(random, sequence);
+        let mut rates = Vec::new();
+        let mut at = 0;
+        for _ in 0..1 + random.below(6) {
+            // From an outage to twice the line's rate.
+            let rate = match random.below(5) {
+                0 => 1,
+                _ => 1 + random.below(2 * line),
+            };
+            rates.push((at, rate));
+            at += 1 + random.below(20 * sequence.packet_time());
+        }
+        // A line that ends in an outage would take years.
+        let last = rates.len() - 1;
+        rates[last].1 += line / 8;
+        let repeat = maybe(random, |_| at);
+        let config = varying::Config {
+            rates: rates
+                .iter()
+                .map(|(at, rate)| {
+                    (
+                        Time::from_ps(*at),
+                        Rate::from_bits_per_second(*rate).unwrap(),
+                    )
+                })
+                .collect(),
+            repeat: repeat.map(Time::from_ps),
+            child: Some(Box::new(inner)),
+        };
+        let rates: Vec<String> = rates
+            .iter()
+            .map(|(at, rate)| format!("[{at},{rate}]"))
+            .collect();
+        let keys = format!(
+            "\"rates\":[{}],\"repeat\":{},\"child\":{keys}",
+            rates.join(","),
+            option(repeat)
+        );
+        (Config::Varying(config), keys)
+    });
 }
 
 #[test]

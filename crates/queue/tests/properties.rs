@@ -6,7 +6,7 @@ use node::{Rate, Size, Time};
 use queue::classify::By;
 use queue::{
     Backlog, Config, Decisions, Discipline, Ecn, Facts, Packet, Verdict, cake, codel, drr, dualpi2,
-    fifo, fq_codel, htb, pie, policer, prio, red, tbf,
+    fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
 };
 use std::collections::BTreeMap;
 
@@ -83,6 +83,15 @@ fn all() -> Vec<Config> {
         }),
         Config::Tbf(tbf(fifo(50))),
         Config::Tbf(tbf(Config::FqCodel(fq_codel.clone()))),
+        Config::Varying(varying::Config {
+            rates: vec![
+                (Time::ZERO, rate(30 * MEGABIT)),
+                (Time::from_us(700), rate(1)),
+                (Time::from_us(900), rate(200 * MEGABIT)),
+            ],
+            repeat: Some(Time::from_ms(1)),
+            child: Some(Box::new(Config::FqCodel(fq_codel.clone()))),
+        }),
         Config::Policer(policer::Config {
             rate: rate(40 * MEGABIT),
             burst: Size::from_bytes(8_000),

@@ -9,6 +9,10 @@ wire lab lab.toml
 echo
 disciplines=fifo,codel,fq_codel,cake,dualpi2
 wire lab lab.toml --sweep "link.0.forth.queue=$disciplines" --seeds "${1:-20}" --measure round-trip --measure drops --plot out/round-trips.png
+echo
+# The uploads by DCTCP with pacing: without ECN, with it, and in the low-latency queue.
+wire lab lab.toml --set link.0.forth.queue=dualpi2 --set node.laptop.program.0.congestion=dctcp --set node.laptop.program.0.pacing=true \
+    --sweep node.laptop.program.0.ecn=off,on,l4s --seeds "${1:-20}" --measure round-trip --measure queue --measure busy --measure drops
 for discipline in $(echo $disciplines | tr , ' '); do
     echo
     wire lab lab.toml --set "link.0.forth.queue=$discipline" --set "plot.0.file=out/uplink-$discipline.png" \

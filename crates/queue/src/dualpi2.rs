@@ -3,7 +3,7 @@
 //!
 //! - **Parameters:** `limit`, 10000 packets; `target`, 15 ms; `tupdate`, 16 ms; `alpha`, 0.16 Hz,
 //!   and `beta`, 3.2 Hz; `coupling`, 2; `step_thresh`, 800 us, and `range`, 400 us: the ramp of the
-//!   low-latency queue's own marking; `classic_protection`, 10 percent.
+//!   low-latency queue's own marking; `min_qlen_step`, 0; `classic_protection`, 10 percent.
 //! - **Reasons:** `full`, `coupled`, `step`: a mark that the ramp alone decided.
 //! - **Flow** of a decision: 0 is the classic queue, 1 the low-latency queue, in which ECT(1) and
 //!   CE wait.
@@ -23,6 +23,7 @@
 //! |---|---|---|---|---|
 //! | decision | `recur`, or random numbers (A.1) | random, two numbers for the square | random | `recur` |
 //! | low-latency marking | ramp from 800 us over 400 us (A.1) | step at 1 ms | step at 1 ms | ramp; `range = 0` is a step |
+//! | slow links | the ramp begins after the time of a packet on the slowest link (A.1, `Th_len`) | `min_qlen_step`: for packets that found more than 0 in the queue | - | as Linux |
 //! | scheduler | any with conditional priority: time-shifted FIFO or weighted round robin (4.1.3) | weighted, 10 % | weighted DRR | weighted, as above |
 //! | delay of the controller | classic queue; with the overload code the greater (A.1, A.2) | the greater | classic queue | the greater |
 //! | overload | drops by p_C in both queues from p_C = 1/k^2 on (A.2) | the same, or drops at the limit only | drops | as the RFC |
@@ -68,6 +69,9 @@ pub struct Config {
     pub step_thresh: Time,
     /// Time over which that probability grows to 1; 0 for a step. Default 400 us.
     pub range: Time,
+    /// The ramp applies to packets that found more than this number of packets in the low-latency
+    /// queue. On a slow link a packet waits long behind a single one. Default 0.
+    pub min_qlen_step: u32,
     /// Share of the line that the classic queue has at least, percent, 0 to 99; 0 for strict
     /// priority of the low-latency queue. Default 10.
     pub classic_protection: u32,
@@ -84,6 +88,7 @@ impl Default for Config {
             coupling: 2,
             step_thresh: Time::from_us(800),
             range: Time::from_us(400),
+            min_qlen_step: 0,
             classic_protection: 10,
         }
     }
@@ -92,7 +97,8 @@ impl Default for Config {
 /// One of the two queues.
 #[derive(Debug, Default)]
 struct Queue {
-    packets: VecDeque<Packet>,
+    /// Each with whether the ramp applies to it.
+    packets: VecDeque<(Packet, bool)>,
     /// Sum of probabilities since the last signal.
     sum: u64,
 }
@@ -101,7 +107,7 @@ impl Queue {
     /// Time of the oldest packet in the queue, 0 without one.
     fn time(&self, now: Time) -> Time {
         let oldest = self.packets.front();
-        oldest.map_or(Time::ZERO, |packet| packet.sojourn(now))
+        oldest.map_or(Time::ZERO, |(packet, _)| packet.sojourn(now))
     }
 
     /// Whether it is a packet's turn that one in `1 / likelihood` gets.
@@ -210,20 +216,20 @@ impl DualPi2 {
         }
     }
 
-    /// Takes the next packet by weighted round robin.
+    /// Takes the next packet by weighted round robin: with whether the ramp applies, and its queue.
     #[inline]
-    fn next(&mut self) -> Option<(Packet, u32)> {
+    fn next(&mut self) -> Option<((Packet, bool), u32)> {
         let waits = [&self.classic, &self.low_latency].map(|queue| !queue.packets.is_empty());
         let share = i64::from(self.config.classic_protection);
         match waits {
             [true, true] if self.credit <= 0 => {
                 let packet = self.low_latency.packets.pop_front()?;
-                self.credit += share * i64::from(packet.len);
+                self.credit += share * i64::from(packet.0.len);
                 Some((packet, LOW_LATENCY))
             }
             [true, true] => {
                 let packet = self.classic.packets.pop_front()?;
-                self.credit -= (100 - share) * i64::from(packet.len);
+                self.credit -= (100 - share) * i64::from(packet.0.len);
                 Some((packet, CLASSIC))
             }
             [is_classic, _] => {
@@ -242,7 +248,7 @@ impl DualPi2 {
     fn decide(
         &mut self,
         now: Time,
-        mut packet: Packet,
+        (mut packet, has_ramp): (Packet, bool),
         index: u32,
         out: &mut Decisions,
     ) -> Option<Packet> {
@@ -252,7 +258,8 @@ impl DualPi2 {
         let sojourn = packet.sojourn(now);
         let (reason, probability, drops, marks);
         if index == LOW_LATENCY {
-            let (coupled, own) = (coupling * self.base, self.ramp(sojourn));
+            let own = if has_ramp { self.ramp(sojourn) } else { 0 };
+            let coupled = coupling * self.base;
             drops = is_overload && self.low_latency.recur(squared);
             (reason, probability) = match own > coupled {
                 true if !drops => (Reason::Step, own),
@@ -299,7 +306,8 @@ impl Discipline for DualPi2 {
             true => &mut self.low_latency,
             false => &mut self.classic,
         };
-        queue.packets.push_back(packet);
+        let has_ramp = queue.packets.len() > self.config.min_qlen_step as usize;
+        queue.packets.push_back((packet, has_ramp));
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {

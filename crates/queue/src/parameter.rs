@@ -291,6 +291,7 @@ fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {
         coupling,
         step_thresh,
         range,
+        min_qlen_step,
         classic_protection,
     } = config;
     to.count("limit", limit)
@@ -301,6 +302,7 @@ fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {
         .count("coupling", coupling)
         .time("step_thresh", step_thresh)
         .time("range", range)
+        .count("min_qlen_step", min_qlen_step)
         .count("classic_protection", classic_protection);
 }
 

@@ -29,7 +29,7 @@ pub(super) fn dual(words: &mut Words<'_>) -> Result<dualpi2::Config, TcError> {
             "max_rtt" => most = Some(words.time()?),
             // Always so here; packets that wait are segments already.
             "drop_on_overload" | "drop_dequeue" | "l4s_ect" | "split_gso" | "no_split_gso" => {}
-            "min_qlen_step" => words.only("0")?,
+            "min_qlen_step" => config.min_qlen_step = words.count()?,
             _ => {
                 let known = [
                     "limit",
@@ -39,6 +39,7 @@ pub(super) fn dual(words: &mut Words<'_>) -> Result<dualpi2::Config, TcError> {
                     "beta",
                     "coupling_factor",
                     "step_thresh",
+                    "min_qlen_step",
                     "classic_protection",
                     "typical_rtt",
                     "max_rtt",

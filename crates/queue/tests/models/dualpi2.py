@@ -51,6 +51,7 @@ class Model(Queue):
         if len(self.lq.packets) + len(self.cq.packets) >= self.config["limit"]:
             self.drop(packet, "full")
         elif packet.ecn in (ECT1, CE):
+            packet.alone = len(self.lq.packets) <= self.config["min_qlen_step"]
             self.lq.packets.append(packet)
         else:
             self.cq.packets.append(packet)
@@ -83,7 +84,7 @@ class Model(Queue):
             queue = self.scheduler()
             packet = queue.packets.pop(0)
             if queue is self.lq:
-                native = self.laqm(now - packet.enqueued)
+                native = 0 if packet.alone else self.laqm(now - packet.enqueued)
                 if overload and queue.recur(p_c):
                     self.drop(packet, "coupled", self.p, p_c)
                     continue

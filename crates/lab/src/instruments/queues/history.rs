@@ -1,6 +1,8 @@
 //! The history of a queue: every packet that was offered to it, and every drop and mark.
 
+use ::packet::ethernet::ethertype;
 use ::packet::flow::five_tuple;
+use ::packet::vlan::untagged;
 use node::{Frame, Time};
 use queue::egress::QueueEvent;
 use queue::replay::Offer;
@@ -36,7 +38,7 @@ pub(super) struct History {
     /// Offer of the packet with each handle.
     offer_of: Vec<usize>,
     pub decided: Vec<Decided>,
-    /// Name of each flow, by the flow of the packets' facts. Frames that are not IP are one flow.
+    /// Name of each flow, by the flow of the packets' facts. Frames that are not IP are one flow, named after the first of them.
     flows: BTreeMap<u32, String>,
     /// Time at which the history became full.
     pub full: Option<Time>,
@@ -145,7 +147,11 @@ impl History {
 /// Name of a frame's flow: `10.0.0.2:49152 > 10.0.0.1:5201 TCP`.
 fn name_of(frame: &Frame) -> String {
     let Some(tuple) = five_tuple(frame) else {
-        return "not IP".into();
+        let kind = untagged(frame).map(|(kind, _)| kind);
+        return match kind {
+            Some(ethertype::ARP) => "ARP".into(),
+            _ => "not IP".into(),
+        };
     };
     let text = tuple.to_string();
     let ends = text.rsplit_once(" protocol ").map_or(&text[..], |it| it.0);

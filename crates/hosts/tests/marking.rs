@@ -5,8 +5,8 @@ use hosts::host::{self, make};
 use hosts::program::{Config as Program, Congestion, Ecn, bulk, sink};
 use node::outcome::Direction;
 use node::{Channel, Graph, Outcome, Rate, Time};
+use queue::egress::{PortQueue, QueueEvent};
 use queue::{Config as Queue, Verdict, dualpi2, fifo, fq_codel};
-use sim::{PortQueue, QueueEvent};
 use std::sync::{Arc, Mutex};
 
 /// A link from a host with senders to a host with a sink.

@@ -174,6 +174,9 @@ fn a_fifo_decides_as_that_of_ns_3() {
     }
 }
 
+/// Name, our configuration, ns-3's, and the highest load and the lengths of packets.
+type Case = (&'static str, Config, String, (u64, &'static [u64]));
+
 /// Difference of two means at most, of the greater.
 const BOUND: f64 = 0.08;
 
@@ -185,7 +188,7 @@ fn on_average_disciplines_drop_and_delay_as_those_of_ns_3() {
         ecn: true,
         ..codel::Config::default()
     };
-    let cases: [(&str, Config, String, (u64, &[u64])); 4] = [
+    let cases: [Case; 4] = [
         (
             "codel",
             Config::Codel(codel),

@@ -22,7 +22,7 @@ use super::reaction::{Reaction, Report};
 use super::round_trip::RoundTrip;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::segment::Segment;
-use super::{Congestion, SocketOptions};
+use super::{Congestion, SocketOptions, earlier};
 use crate::thinned::Thinned;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -448,15 +448,8 @@ impl Sender {
 
     /// When something is due.
     pub fn due(&self) -> Option<Time> {
-        let paced = self.pacing.due();
-        let deadlines = [
-            self.expires,
-            self.probes,
-            self.reorders,
-            self.persists,
-            paced,
-        ];
-        deadlines.into_iter().flatten().min()
+        let losses = earlier(earlier(self.expires, self.probes), self.reorders);
+        earlier(losses, earlier(self.persists, self.pacing.due()))
     }
 
     /// Acts on the deadlines that have passed.

@@ -32,7 +32,7 @@ use watch::Watch;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire delay 100ms 10ms distribution normal loss 1% --on eth0 eth2
-  wire delay 'rate 10mbit delay 20ms queue fq_codel limit 1000' --back 'delay 5ms' --on eth0 eth2")]
+  wire delay 'rate 10mbit queue fq_codel limit 1000' --back 'delay 5ms' --on eth0 eth2")]
 pub struct Delay {
     /// What happens to frames, in the words of tc netem; `none` for nothing
     #[arg(required_unless_present = "on", num_args = 1.., allow_negative_numbers = true)]

@@ -300,3 +300,53 @@ ends = ['a.0', 'b.0']
         "{said}{errors}"
     );
 }
+
+#[test]
+fn keys_are_set_and_a_drop_is_explained_on_the_command_line() {
+    let text_of = |name: &str, arguments: &[&str]| {
+        let output = lab(name, PAIR, arguments);
+        text(&[output.stdout, output.stderr].concat())
+    };
+    let set = ["--set", "node.a.count=40", "--set", "node.a.rate=2 Gb/s"];
+    let slow = ["--set", "link.0.rate=1 Gb/s"];
+    let queue = ["--set", "link.0.forth.queue=pfifo limit 4"];
+    let all = [&set[..], &slow, &queue].concat();
+    let told = text_of("set", &all);
+    assert!(
+        told.contains("of 40 probes arrived") && told.contains("full"),
+        "{told}"
+    );
+    let told = text_of("why", &[&all[..], &["--why", "3"]].concat());
+    assert!(
+        told.contains("of a.0 was dropped, reason full: 3 of"),
+        "{told}"
+    );
+    assert!(
+        told.lines()
+            .any(|line| line.starts_with("limit ") && line.contains(" 4 ")),
+        "{told}"
+    );
+    // Many runs have the keys, too.
+    let many = [&all[..], &["--seeds", "3", "--measure", "drops"]].concat();
+    let told = text_of("set-many", &many);
+    assert!(
+        told.starts_with("lab: 3 runs") && !told.contains(" 0 ± 0"),
+        "{told}"
+    );
+    for (arguments, wanted) in [
+        (&["--set", "link.0.rate"][..], "write a key and a value"),
+        (&["--set", "link.7.rate=1Gb/s"], "there is no `7`"),
+        (
+            &["--why", "1"],
+            "no link of this lab has a queue discipline",
+        ),
+        (
+            &["--set", "link.0.queue=codel limit x"],
+            "`x`: a whole number is wanted",
+        ),
+        (&["--why", "1", "--seeds", "3"], "cannot be used with"),
+    ] {
+        let told = text_of("set-wrong", arguments);
+        assert!(told.contains(wanted), "{arguments:?}: {told}");
+    }
+}

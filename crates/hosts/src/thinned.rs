@@ -4,7 +4,7 @@ use alloc::vec::Vec;
 use node::Time;
 
 /// Points that are kept at most: as many as a picture shows.
-const MOST: usize = 1024;
+const MAX_POINTS: usize = 1024;
 
 /// Times, each with a value: all at first, then every second, every fourth and so on.
 #[derive(Clone, Debug)]
@@ -32,7 +32,7 @@ impl Thinned {
             self.skip = left;
             return;
         }
-        if self.points.len() == MOST {
+        if self.points.len() == MAX_POINTS {
             let mut index = 0;
             self.points.retain(|_| {
                 index += 1;
@@ -61,7 +61,7 @@ mod tests {
                 thinned.push(Time::from_ps(n), Time::from_ps(2 * n));
             }
             let points = thinned.points();
-            assert!(points.len() as u64 >= count.min(512) && points.len() <= MOST);
+            assert!(points.len() as u64 >= count.min(512) && points.len() <= MAX_POINTS);
             assert!(points.iter().all(|(at, value)| *value == *at * 2));
             let gaps = points.windows(2).map(|pair| pair[1].0 - pair[0].0);
             let (least, most) = (gaps.clone().min(), gaps.max());

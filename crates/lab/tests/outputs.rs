@@ -253,7 +253,8 @@ fn a_transfer_shows_its_throughput_the_queue_before_it_and_its_congestion_window
         )
     };
     let all = "[[plot]]\nat = ['a.0', 'b.0']\nfile = 'all.svg'\n\
-               [[plot]]\nat = 'b.0'\nkind = ['queue', 'throughput']\nfile = 'two.svg'\n";
+               [[plot]]\nat = 'b.0'\nkind = ['queue', 'throughput']\nfile = 'two.svg'\n\
+               [[plot]]\nat = 'a.0'\nkind = 'rtt'\nfile = 'rtt.svg'\n";
     let report = run(&text(all), &out);
     assert_eq!(report.empty, Vec::<String>::new());
     let svg = std::fs::read_to_string(out.join("all.svg")).unwrap();
@@ -272,6 +273,14 @@ fn a_transfer_shows_its_throughput_the_queue_before_it_and_its_congestion_window
     let most = flow.windows.iter().map(|(_, bytes)| *bytes).max().unwrap();
     let last = flow.windows.last().unwrap().1;
     assert!(most > 50 * 1_460 && last < most, "{:?}", flow.windows);
+    let svg = std::fs::read_to_string(out.join("rtt.svg")).unwrap();
+    assert!(svg.contains("round trip [ms]") && svg.contains("a to 10.0.0.2:5001"));
+    // Each point is a sample of the connection's statistics.
+    let trips = &flow.round_trips;
+    assert!(trips.len() > 100 && trips.len() as u64 <= flow.round_trip.count);
+    assert!(trips.is_sorted_by_key(|(at, _)| *at));
+    let (least, most) = (flow.round_trip.min, flow.round_trip.max);
+    assert!(trips.iter().all(|(_, time)| (least..=most).contains(time)));
     let svg = std::fs::read_to_string(out.join("two.svg")).unwrap();
     assert!(!svg.contains("congestion window"), "{svg}");
     // Who asks for what is not there is told.

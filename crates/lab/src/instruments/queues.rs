@@ -8,7 +8,7 @@
 //! | waited | time in the queue of the packets that were sent: mean and percentiles |
 //! | longest | the most packets and bytes in the queue, as packets left |
 //!
-//! `[queues] why` asks for one drop or mark to be explained ([`why`]).
+//! `[queues] why` asks for one drop or mark to be explained.
 
 mod history;
 mod question;

@@ -106,7 +106,7 @@ mod tests {
             assert_eq!(question, Question { port, which }, "{text}");
             assert_eq!(question.to_string().parse(), Ok(question), "{text}");
         }
-        for text in ["", "0", "-1", "modem.0", "modem.0/", "cdel", "3 flows"] {
+        for text in ["", "-1", "modem.0", "modem.0/", "cdel", "3 flows"] {
             let error = text.parse::<Question>().unwrap_err();
             assert!(
                 error.contains("reasons are full, overlimit"),

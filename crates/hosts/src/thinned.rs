@@ -10,7 +10,7 @@ const MAX_POINTS: usize = 1024;
 #[derive(Clone, Debug)]
 pub(crate) struct Thinned {
     points: Vec<(Time, Time)>,
-    /// One point of so many is kept.
+    /// Of this number of points one is kept.
     stride: u32,
     /// Points until the next one that is kept.
     skip: u32,

@@ -86,7 +86,7 @@ const CLOSE: u64 = 1_004;
 /// Maximum number of packets that one search replays: some seconds.
 const MAX_PACKETS: u64 = 60_000_000;
 
-/// What one direction of a link was offered, and its line.
+/// Packets that one direction of a link was offered, and its line.
 #[derive(Clone, Debug)]
 pub struct Replay<'a> {
     /// The line, which loses nothing.

@@ -177,7 +177,7 @@ impl Seen {
     }
 }
 
-/// What an observer writes, and the instrument reads.
+/// A value that an observer writes and the instrument reads.
 type Shared<T> = Arc<Mutex<T>>;
 
 /// The queues of a run, in the order of [`disciplines`].

@@ -139,7 +139,7 @@ impl Egress {
 
     /// Takes what the node has sent, at time `now`; the clock says `clock`.
     pub fn collect(&mut self, driver: &mut Driver, shared: &Shared, now: Time, clock: Time) {
-        // What leaves a discipline later comes after what the node sends now.
+        // A frame that leaves a discipline later comes after the frames that the node sends now.
         self.serve(shared, now.min(clock));
         driver.hand_on(|departure| {
             self.take(departure, shared, now, clock)?;
@@ -417,7 +417,7 @@ impl EgressPort {
         discipline.serve(at, is_free, &mut |frame| spent.push(frame))
     }
 
-    /// What the link has done, with its queue discipline.
+    /// Totals of the link, with those of its queue discipline.
     fn counters(&self) -> Option<LinkCounters> {
         let mut counters = self.link.as_ref()?.counters();
         if let Some((discipline, _)) = &self.discipline {

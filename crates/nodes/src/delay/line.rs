@@ -208,7 +208,7 @@ impl Line {
         self.held() + self.leaving.len()
     }
 
-    /// What the direction has done so far.
+    /// Totals of the direction so far.
     pub fn counts(&self) -> Counts {
         let marked = self.queued.as_ref().map_or(0, Queued::marked);
         Counts {

@@ -14,7 +14,7 @@ pub struct TcError {
     pub word: usize,
     /// The word.
     pub text: Option<String>,
-    /// What is wrong with it, or with the whole.
+    /// The fault: of the word, or of the whole.
     pub reason: String,
 }
 

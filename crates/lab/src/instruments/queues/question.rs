@@ -1,4 +1,4 @@
-//! Which drop or mark is to be explained: `[queues] why`, or `wire lab --why`.
+//! The drop or mark to be explained: `[queues] why`, or `wire lab --why`.
 
 use node::Time;
 use queue::Reason;
@@ -15,7 +15,7 @@ pub(super) struct Question {
     pub which: Which,
 }
 
-/// Which of the drops and marks there, in order of time.
+/// Selection among the drops and marks there, in order of time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Which {
     /// By its number, from 1.

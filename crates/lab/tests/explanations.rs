@@ -179,6 +179,10 @@ fn what_cannot_be_explained_is_said() {
             report.text(false)
         );
         assert!(lines(&report, "why").is_empty());
+        let [line] = &lines(&report, "why_not")[..] else {
+            panic!("{why}");
+        };
+        assert!(line["reason"].as_str().unwrap().contains(wanted), "{line}");
     }
     let roomy = "{ kind = 'fifo', limit = 100000 }";
     let report = run(&parse(&standard, roomy, &[("queues.why", "1")]));

@@ -54,9 +54,8 @@ pub fn parse(words: &[&str]) -> Result<Config, TcError> {
         "pie" => Config::Pie(aqm::integral(&mut words)?),
         "dualpi2" => Config::DualPi2(dualpi2::dual(&mut words)?),
         "cake" => Config::Cake(cake::home(&mut words)?),
-        "drr" | "htb" | "policer" => {
-            let reason =
-                "it has classes, which one line has no room for: write a table of a lab file";
+        "drr" | "htb" | "policer" | "varying" => {
+            let reason = "a line of tc has no room for its parameters: write a table of a lab file";
             return Err(words.wrong(reason));
         }
         _ => return Err(words.wrong(format!("no discipline; there are {}", NAMES.join(", ")))),

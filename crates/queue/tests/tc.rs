@@ -154,7 +154,8 @@ fn what_tc_refuses_and_what_has_no_equal_is_refused_with_the_word() {
             5,
             "at most `max_rtt`",
         ),
-        ("htb default 1", 0, "it has classes"),
+        ("htb default 1", 0, "no room for its parameters"),
+        ("varying 5", 0, "no room for its parameters"),
         ("pie alpha 33", 2, "from 0 to 32"),
         ("codel interval 5ms0", 2, "`5ms0`"),
     ] {

@@ -1,15 +1,18 @@
 //! The history of a queue: every packet that was offered to it, and every drop and mark.
 
 use ::packet::ethernet::ethertype;
-use ::packet::flow::five_tuple;
+use ::packet::flow::{FiveTuple, five_tuple};
+use ::packet::ipv4::protocol;
 use ::packet::vlan::untagged;
 use node::{Frame, Time};
 use queue::egress::QueueEvent;
 use queue::replay::Offer;
 use queue::{Decision, Packet};
 use std::collections::BTreeMap;
+use std::fmt;
+use std::net::SocketAddr;
 
-/// Maximum number of packets in a history: 80 MB.
+/// Maximum number of packets in a history: some 90 MB.
 const MAX_PACKETS: usize = 1_000_000;
 
 /// A drop or a mark, and the index of the packet's offer.
@@ -38,8 +41,12 @@ pub(super) struct History {
     /// Offer of the packet with each handle.
     offer_of: Vec<usize>,
     pub decided: Vec<Decided>,
-    /// Name of each flow, by the flow of the packets' facts. Frames that are not IP are one flow, named after the first of them.
-    flows: BTreeMap<u32, String>,
+    /// Index of the flow of each offer. A flush has none, and 0.
+    flow_of: Vec<u32>,
+    /// Index of each flow.
+    flows: BTreeMap<Flow, u32>,
+    /// Name of each flow, by its index.
+    names: Vec<String>,
     /// Time at which the history became full.
     pub full: Option<Time>,
 }
@@ -61,26 +68,30 @@ impl History {
                     self.full = Some(at);
                     return;
                 }
-                self.flows
-                    .entry(packet.facts.flow)
-                    .or_insert_with(|| name_of(frame));
+                let flow = Flow::of(frame);
+                let next = self.names.len() as u32;
+                let flow = *self.flows.entry(flow).or_insert_with(|| {
+                    self.names.push(flow.to_string());
+                    next
+                });
                 let handle = packet.handle as usize;
                 let known = self.offer_of.len().max(handle + 1);
                 self.offer_of.resize(known, 0);
                 self.offer_of[handle] = self.offers.len();
                 let (len, facts) = (packet.len, packet.facts);
-                self.push(Offer::Packet {
+                let offer = Offer::Packet {
                     at,
                     len,
                     facts,
                     when,
-                });
+                };
+                self.push(offer, flow);
             }
             QueueEvent::Flushed { at } => {
                 for (_, left) in &mut self.stays {
                     *left = (*left).min(self.events);
                 }
-                self.push(Offer::Flush { at });
+                self.push(Offer::Flush { at }, 0);
                 // It is no packet.
                 self.leave(self.offers.len() - 1);
             }
@@ -98,8 +109,9 @@ impl History {
         }
     }
 
-    fn push(&mut self, offer: Offer) {
+    fn push(&mut self, offer: Offer, flow: u32) {
         self.offers.push(offer);
+        self.flow_of.push(flow);
         self.stays.push((self.events, u32::MAX));
     }
 
@@ -111,13 +123,10 @@ impl History {
         self.offer_of[packet.handle as usize]
     }
 
-    /// Name of the flow of an offer, and its length in bytes.
+    /// Name of the flow of an offer, its length in bytes, and when it came.
     pub fn packet(&self, offer: usize) -> (&str, u32, Time) {
         match &self.offers[offer] {
-            Offer::Packet { at, len, facts, .. } => {
-                let name = self.flows.get(&facts.flow);
-                (name.map_or("", |name| name), *len, *at)
-            }
+            Offer::Packet { at, len, .. } => (&self.names[self.flow_of[offer] as usize], *len, *at),
             Offer::Flush { at } => ("", 0, *at),
         }
     }
@@ -144,22 +153,109 @@ impl History {
     }
 }
 
-/// Name of a frame's flow: `10.0.0.2:49152 > 10.0.0.1:5201 TCP`.
-fn name_of(frame: &Frame) -> String {
-    let Some(tuple) = five_tuple(frame) else {
-        let kind = untagged(frame).map(|(kind, _)| kind);
-        return match kind {
-            Some(ethertype::ARP) => "ARP".into(),
-            _ => "not IP".into(),
+/// Conversation that a frame belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Flow {
+    Ip(FiveTuple),
+    /// By EtherType.
+    Other(u16),
+}
+
+impl Flow {
+    fn of(frame: &Frame) -> Flow {
+        match five_tuple(frame) {
+            Some(tuple) => Flow::Ip(tuple),
+            None => Flow::Other(untagged(frame).map_or(0, |(kind, _)| kind)),
+        }
+    }
+}
+
+impl fmt::Display for Flow {
+    /// `10.0.0.2:49152 > 10.0.0.1:5201 TCP`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let tuple = match self {
+            Flow::Ip(tuple) => tuple,
+            Flow::Other(ethertype::ARP) => return f.write_str("ARP"),
+            Flow::Other(kind) => return write!(f, "EtherType {kind:04x}"),
         };
-    };
-    let text = tuple.to_string();
-    let ends = text.rsplit_once(" protocol ").map_or(&text[..], |it| it.0);
-    match tuple.protocol {
-        1 => format!("{} > {} ICMP", tuple.source, tuple.destination),
-        58 => format!("{} > {} ICMPv6", tuple.source, tuple.destination),
-        6 => format!("{ends} TCP"),
-        17 => format!("{ends} UDP"),
-        _ => text,
+        let (source, destination) = (tuple.source, tuple.destination);
+        let name = match tuple.protocol {
+            protocol::ICMP => return write!(f, "{source} > {destination} ICMP"),
+            protocol::ICMPV6 => return write!(f, "{source} > {destination} ICMPv6"),
+            protocol::TCP => "TCP",
+            protocol::UDP => "UDP",
+            _ => return write!(f, "{tuple}"),
+        };
+        let source = SocketAddr::new(source, tuple.source_port);
+        let destination = SocketAddr::new(destination, tuple.destination_port);
+        write!(f, "{source} > {destination} {name}")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::{Pool, When};
+
+    /// Offers frames of 60 bytes with these first 14 and then others, and lets each leave at once.
+    fn seen(count: usize, frames: &[(u16, &[u8])]) -> History {
+        let mut history = History::default();
+        let mut pool = Pool::default();
+        for n in 0..count {
+            let (kind, bytes) = frames[n % frames.len()];
+            let mut frame = pool.take();
+            frame.extend(&[0; 12]);
+            frame.extend(&kind.to_be_bytes());
+            frame.extend(bytes);
+            frame.resize(60);
+            let packet = Packet::new(0, 60, queue::Facts::of(&frame));
+            let at = Time::from_us(n as u64);
+            history.see(&QueueEvent::Offered {
+                at,
+                packet: &packet,
+                frame: &frame,
+                when: When::Now,
+            });
+            history.see(&QueueEvent::Sent {
+                at,
+                packet: &packet,
+                backlog: queue::Backlog::default(),
+            });
+            pool.give(frame);
+        }
+        history
+    }
+
+    #[test]
+    fn each_frame_has_the_name_of_its_own_flow() {
+        let udp = [
+            0x45, 0, 0, 40, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 0, 53, 0, 99,
+        ];
+        let icmp = [
+            0x45, 0, 0, 40, 0, 0, 0, 0, 64, 1, 0, 0, 10, 0, 0, 1, 10, 0, 0, 2, 8, 0,
+        ];
+        let frames: [(u16, &[u8]); 4] = [
+            (0x0806, &[]),
+            (0x0800, &udp),
+            (0x88CC, &[]),
+            (0x0800, &icmp),
+        ];
+        let history = seen(8, &frames);
+        let names: Vec<&str> = (0..8).map(|offer| history.packet(offer).0).collect();
+        let wanted = [
+            "ARP",
+            "10.0.0.1:53 > 10.0.0.2:99 UDP",
+            "EtherType 88cc",
+            "10.0.0.1 > 10.0.0.2 ICMP",
+        ];
+        assert_eq!(names, [wanted, wanted].concat());
+    }
+
+    #[test]
+    fn a_history_that_is_full_says_from_when_on() {
+        let history = seen(MAX_PACKETS + 5, &[(0x0806, &[])]);
+        assert_eq!(history.full, Some(Time::from_us(MAX_PACKETS as u64)));
+        assert_eq!(history.offers.len(), MAX_PACKETS);
+        assert_eq!(seen(MAX_PACKETS, &[(0x0806, &[])]).full, None);
     }
 }

@@ -48,6 +48,8 @@ pub(super) struct Explanation {
     offered: Time,
     ahead: Vec<Share>,
     changes: Changes,
+    /// Time from which on packets were too many to be kept.
+    full: Option<Time>,
 }
 
 /// Changes that would have saved the packet.
@@ -134,6 +136,7 @@ impl Explanation {
             offered,
             ahead: history.ahead(offer),
             changes,
+            full: history.full,
         }
     }
 
@@ -198,8 +201,13 @@ impl Explanation {
 impl Answer {
     /// For programs.
     pub fn tables(&self) -> Vec<Table> {
-        let Answer::Found(found) = self else {
-            return Vec::new();
+        let found = match self {
+            Answer::Found(found) => found,
+            Answer::NotFound(reason) => {
+                let mut table = Table::new("why_not", [Column::new("reason", "reason")]);
+                table.push([reason.into()]);
+                return vec![table];
+            }
         };
         let mut table = Table::new(
             "why",
@@ -217,6 +225,7 @@ impl Answer {
                 Column::new("backlog_packets", "backlog"),
                 Column::new("backlog", "backlog").of(Unit::Bytes),
                 Column::new("state", "state"),
+                Column::new("note", "note"),
             ],
         );
         let decision = &found.decision;
@@ -235,6 +244,7 @@ impl Answer {
             decision.backlog.packets.into(),
             decision.backlog.bytes.into(),
             (!state.is_empty()).then_some(state).into(),
+            found.note().into(),
         ]);
         vec![table, found.ahead(usize::MAX), found.changes()]
     }
@@ -250,9 +260,12 @@ impl fmt::Display for Answer {
         let decision = &found.decision;
         let [packet, nth, all] = found.numbers.map(number);
         let (at, verdict, reason) = (&found.at, found.verdict(), decision.reason);
+        let until = found.full.map_or(String::new(), |at| {
+            format!(" until {at}; later packets are too many to be kept")
+        });
         writeln!(
             f,
-            "why: packet {packet} of {at} was {verdict}, reason {reason}: {nth} of {all} drops and marks there"
+            "why: packet {packet} of {at} was {verdict}, reason {reason}: {nth} of {all} drops and marks there{until}"
         )?;
         let waited = match decision.at - found.offered {
             Time::ZERO => "at once".into(),

@@ -1,11 +1,11 @@
 //! Addresses as people write them.
 
-#[cfg(feature = "serde")]
-use alloc::vec::Vec;
 use core::fmt;
 use core::net::{IpAddr, SocketAddr};
 use core::str::FromStr;
 use ip::address::is_unicast;
+#[cfg(feature = "serde")]
+pub(crate) use ip::address::several;
 pub use ip::address::{AddressError, InterfaceAddress};
 
 /// Destination of a program's packets: an address and, unless the program has a default, a port.
@@ -58,32 +58,6 @@ impl fmt::Display for Peer {
 node::deserialize_from_str!(
     Peer: "an address and a port, such as \"10.0.0.2:5001\"",
 );
-
-/// One, or a list of them.
-#[cfg(feature = "serde")]
-pub(crate) fn several<'de, D, T>(input: D) -> Result<Vec<T>, D::Error>
-where
-    D: serde::Deserializer<'de>,
-    T: serde::Deserialize<'de>,
-{
-    use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
-    use serde::de::{Error, SeqAccess, Visitor};
-
-    struct Several<T>(core::marker::PhantomData<T>);
-    impl<'de, T: serde::Deserialize<'de>> Visitor<'de> for Several<T> {
-        type Value = Vec<T>;
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a text, or a list of texts")
-        }
-        fn visit_str<E: Error>(self, text: &str) -> Result<Vec<T>, E> {
-            Ok([T::deserialize(StrDeserializer::new(text))?].into())
-        }
-        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<Vec<T>, A::Error> {
-            serde::Deserialize::deserialize(SeqAccessDeserializer::new(list))
-        }
-    }
-    input.deserialize_any(Several(core::marker::PhantomData))
-}
 
 #[cfg(test)]
 mod tests {

@@ -145,8 +145,11 @@ pub fn is_unicast(address: IpAddr) -> bool {
 pub fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            let [first, ..] = address.octets();
-            first != 0 && first < 224 && !address.is_loopback()
+            // The networks 0 and 240 to 255 are as good as others in Linux.
+            !address.is_unspecified()
+                && !address.is_multicast()
+                && !address.is_broadcast()
+                && !address.is_loopback()
         }
         IpAddr::V6(address) => {
             !address.is_multicast() && !address.is_unspecified() && !address.is_loopback()
@@ -156,6 +159,35 @@ pub fn is_host(address: IpAddr) -> bool {
 
 #[cfg(feature = "serde")]
 node::deserialize_from_str!(InterfaceAddress: "an address and its prefix, such as \"10.0.0.1/24\"");
+
+/// Reads one value, or a list of them, each from a text.
+///
+/// # Errors
+/// When the input is neither, or a text is no such value.
+#[cfg(feature = "serde")]
+pub fn several<'de, D, T>(input: D) -> Result<alloc::vec::Vec<T>, D::Error>
+where
+    D: serde::Deserializer<'de>,
+    T: serde::Deserialize<'de>,
+{
+    use serde::de::value::{SeqAccessDeserializer, StrDeserializer};
+    use serde::de::{Error, SeqAccess, Visitor};
+
+    struct Several<T>(core::marker::PhantomData<T>);
+    impl<'de, T: serde::Deserialize<'de>> Visitor<'de> for Several<T> {
+        type Value = alloc::vec::Vec<T>;
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a text, or a list of texts")
+        }
+        fn visit_str<E: Error>(self, text: &str) -> Result<alloc::vec::Vec<T>, E> {
+            Ok([T::deserialize(StrDeserializer::new(text))?].into())
+        }
+        fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<alloc::vec::Vec<T>, A::Error> {
+            serde::Deserialize::deserialize(SeqAccessDeserializer::new(list))
+        }
+    }
+    input.deserialize_any(Several(core::marker::PhantomData))
+}
 
 #[cfg(test)]
 mod tests {

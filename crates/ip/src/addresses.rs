@@ -6,7 +6,7 @@ use core::net::IpAddr;
 use node::Time;
 use node::random::Random;
 
-/// Maximum number of addresses of an interface; more are refused.
+/// Maximum number of addresses of an interface that routers' advertisements make; more are refused.
 pub const MAX_ADDRESSES: usize = 16;
 /// Random delay of the first probe (`PROBE_WAIT` of RFC 5227, `MAX_RTR_SOLICITATION_DELAY` of RFC 4861).
 const FIRST_DELAY: Time = Time::from_secs(1);
@@ -111,7 +111,7 @@ impl Addresses {
             .all
             .iter()
             .any(|own| own.network.address == network.address);
-        if known || self.all.len() >= MAX_ADDRESSES {
+        if known || (lifetimes.is_some() && self.all.len() >= MAX_ADDRESSES) {
             return false;
         }
         let [preferred_until, valid_until] = lifetimes.unwrap_or([Time::MAX; 2]);

@@ -119,7 +119,7 @@ fn discover(
 }
 
 /// Turns an ARP request into its reply.
-pub(crate) fn answer_arp(frame: &mut Frame, arp: &Arp, mac: [u8; 6]) {
+pub fn answer_arp(frame: &mut Frame, arp: &Arp, mac: [u8; 6]) {
     let message = &mut frame[ETHERNET..ETHERNET + 28];
     message[7] = 2;
     message.copy_within(8..18, 18);
@@ -163,7 +163,7 @@ pub(crate) fn answer_solicitation(
 }
 
 /// Reads an ARP message for IPv4 over Ethernet that is a request or a reply.
-pub(crate) fn read_arp(frame: &[u8]) -> Option<Arp> {
+pub fn read_arp(frame: &[u8]) -> Option<Arp> {
     let arp = Arp::parse(frame.get(ETHERNET..)?).ok()?;
     let is_other = matches!(arp.operation, Operation::Other(_));
     (!is_other && !arp.sender_mac.is_group()).then_some(arp)

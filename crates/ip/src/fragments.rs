@@ -5,6 +5,7 @@
 //! not whole after 30 s over IPv4, 60 s over IPv6, is given up. All packets in the making together have
 //! at most [`MAX_BYTES`].
 
+use crate::header::Packet;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -181,6 +182,18 @@ impl Fragment {
                 })
             }
             _ => None,
+        }
+    }
+
+    /// The fragment, as if it were a whole packet.
+    pub(crate) fn packet(&self) -> Packet {
+        Packet {
+            source: self.key.source,
+            destination: self.key.destination,
+            protocol: self.protocol,
+            ecn: ecn::NOT_ECT,
+            end: self.payload.end,
+            payload: self.payload.start,
         }
     }
 

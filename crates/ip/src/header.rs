@@ -1,8 +1,9 @@
 //! IP packets in frames: reading those received, writing those to send.
 //!
-//! Extension headers of IPv6 are not walked: a packet that begins with one belongs to the protocol
-//! of that header.
+//! Extension headers of IPv6 with options are [walked](crate::extensions). A packet that has another belongs to the protocol of
+//! that header.
 
+use crate::extensions::Upper;
 use crate::fragments::MAX_PACKET;
 use core::net::IpAddr;
 use node::Frame;
@@ -48,26 +49,24 @@ pub fn read(frame: &[u8]) -> Option<Packet> {
     {
         return None;
     }
-    let protocol = match ip {
-        IpView::V4(ip) => ip.protocol(),
-        IpView::V6(ip) => ip.next_header(),
+    let (protocol, header, end) = match ip {
+        IpView::V4(ip) => {
+            let header = ip.header_length();
+            (ip.protocol(), header, header + ip.payload().len())
+        }
+        IpView::V6(ip) => {
+            let end = IPV6_HEADER + ip.payload().len();
+            let upper = Upper::of(&ethernet.payload()[..end]);
+            (upper.protocol, upper.at, end)
+        }
     };
-    let header = match ip {
-        IpView::V4(ip) => ip.header_length(),
-        IpView::V6(_) => IPV6_HEADER,
-    };
-    let payload = match ip {
-        IpView::V4(ip) => ip.payload(),
-        IpView::V6(ip) => ip.payload(),
-    };
-    let at = ETHERNET + header;
     Some(Packet {
         source: ip.source(),
         destination: ip.destination(),
         protocol,
         ecn: ip.traffic_class() & ecn::CE,
-        end: at + payload.len(),
-        payload: at,
+        end: ETHERNET + end,
+        payload: ETHERNET + header,
     })
 }
 
@@ -150,6 +149,20 @@ pub fn write(frame: &mut Frame, source: IpAddr, destination: IpAddr, protocol: u
         // A packet has addresses of one version.
         _ => {}
     }
+}
+
+/// Sets the traffic class of a packet that [`write`] has begun, and of IPv4 the checksum again.
+pub(crate) fn set_class(frame: &mut [u8], class: u8) {
+    let ip = &mut frame[ETHERNET..];
+    if ip[0] >> 4 != 4 {
+        ip[0] = 0x60 | class >> 4;
+        ip[1] = ip[1] & 15 | class << 4;
+        return;
+    }
+    ip[1] = class;
+    ip[10..12].fill(0);
+    let checksum = checksum::checksum(&ip[..20]);
+    ip[10..12].copy_from_slice(&checksum.to_be_bytes());
 }
 
 /// Writes a UDP header before its payload, which ends where the frame does, and the checksum.

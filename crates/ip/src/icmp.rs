@@ -3,9 +3,11 @@
 //! Errors quote as Linux does: as much of the packet as fits into the packet that every link carries.
 
 use crate::address::is_host;
+use crate::extensions::UNKNOWN_OPTION;
 use crate::header::{self, ETHERNET, HOPS, ICMP, ICMPV6, Packet, UDP};
+use crate::options;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use node::Frame;
+use node::{Frame, Time};
 use packet::checksum::{Sum, checksum};
 use packet::ip::IpView;
 
@@ -13,8 +15,6 @@ use packet::ip::IpView;
 const MAX_ERROR_V4: usize = 576;
 const MAX_ERROR_V6: usize = 1280;
 const ICMP_HEADER: usize = 8;
-/// Offset of the next header in an IPv6 header, bytes: what the error about an unknown protocol points at.
-const NEXT_HEADER: u32 = 6;
 
 /// An error about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,8 +23,8 @@ pub enum Error {
     NoRoute,
     /// The receiver's address did not resolve.
     Address,
-    /// The receiver has no such protocol.
-    Protocol,
+    /// The receiver has no such protocol; of IPv6 with the offset of the byte that names it, bytes.
+    Protocol(u32),
     /// The receiver's port is closed.
     Port,
     /// The packet is longer than the next link's MTU, in bytes.
@@ -33,6 +33,12 @@ pub enum Error {
     HopLimit,
     /// The packet was not reassembled in time.
     Reassembly,
+    /// Communication is prohibited by a rule.
+    Prohibited,
+    /// The source address does not reach beyond its link; IPv6 only.
+    Scope,
+    /// A field of the header is wrong: of IPv6 the code, and the offset of the field from the packet's start, bytes.
+    Parameter(u8, u32),
     /// A better next hop on the same link; IPv4 only, as IPv6 has a message of neighbour discovery.
     Redirect(Ipv4Addr),
 }
@@ -43,15 +49,21 @@ impl Error {
         match (self, v4) {
             (Error::NoRoute, true) => (3, 0, 0),
             (Error::Address, true) => (3, 1, 0),
-            (Error::Protocol, true) => (3, 2, 0),
+            (Error::Protocol(_), true) => (3, 2, 0),
             (Error::Port, true) => (3, 3, 0),
             (Error::TooBig(mtu), true) => (3, 4, mtu & 0xFFFF),
             (Error::HopLimit, true) => (11, 0, 0),
             (Error::Reassembly, true) => (11, 1, 0),
+            (Error::Prohibited, true) => (3, 13, 0),
+            (Error::Scope, true) => (3, 0, 0),
+            (Error::Parameter(_, at), true) => (12, 0, at << 24),
+            (Error::Prohibited, false) => (1, 1, 0),
+            (Error::Scope, false) => (1, 2, 0),
+            (Error::Parameter(code, at), false) => (4, code, at),
             (Error::Redirect(gateway), _) => (5, 1, gateway.to_bits()),
             (Error::NoRoute, false) => (1, 0, 0),
             (Error::Address, false) => (1, 3, 0),
-            (Error::Protocol, false) => (4, 1, NEXT_HEADER),
+            (Error::Protocol(at), false) => (4, 1, at),
             (Error::Port, false) => (1, 4, 0),
             (Error::TooBig(mtu), false) => (2, 0, mtu),
             (Error::HopLimit, false) => (3, 0, 0),
@@ -59,22 +71,46 @@ impl Error {
         }
     }
 
-    /// Whether Linux limits the rate of this error: all but those that path MTU discovery needs.
-    pub(crate) fn is_limited(self) -> bool {
-        !matches!(self, Error::TooBig(_))
+    /// Whether Linux limits the rate of this error: all but those that path MTU discovery needs, and redirects.
+    pub fn is_limited(self) -> bool {
+        !matches!(self, Error::TooBig(_) | Error::Redirect(_))
     }
 
     /// Writes the error about the packet that ends at `end` over it, from the address `from`, and exchanges the MAC
-    /// addresses for those of the answer; `own` is this interface's. `false`, and the frame is as it was, when the
-    /// packet must not be answered (RFC 1122 section 3.2.2, RFC 4443 section 2.4 e).
-    pub fn write(self, frame: &mut Frame, end: usize, from: IpAddr, own: [u8; 6]) -> bool {
+    /// addresses for those of the answer; `own` is this interface's. Options that record are answered, with the addresses for
+    /// which `is_own` holds. `false`, and the frame is as it was, when the packet must not be answered (RFC 1122 section 3.2.2,
+    /// RFC 4443 section 2.4 e).
+    pub fn write(
+        self,
+        now: Time,
+        frame: &mut Frame,
+        end: usize,
+        from: IpAddr,
+        own: [u8; 6],
+        is_own: impl Fn(Ipv4Addr) -> bool,
+    ) -> bool {
         let Some(source) = answerable(frame, self) else {
             return false;
         };
         let is_v4 = source.is_ipv4();
+        let mut options = [0; 40];
+        let options = match (from, options::length(frame)) {
+            (IpAddr::V4(from), 1..) => {
+                let limit = match self {
+                    Error::Parameter(_, at) => at as usize,
+                    _ => usize::MAX,
+                };
+                match options::echo(now, frame, limit, from, is_own, &mut options) {
+                    Some(count) => &options[..count],
+                    None => return false,
+                }
+            }
+            _ => &[],
+        };
         let header = header::length(source);
         let max = if is_v4 { MAX_ERROR_V4 } else { MAX_ERROR_V6 };
-        let quoted = (end - ETHERNET).min(max - header - ICMP_HEADER);
+        let quoted = (end - ETHERNET).min(max - header - options.len() - ICMP_HEADER);
+        let class = frame[ETHERNET + 1];
         frame.resize(ETHERNET + quoted);
         frame.insert(ETHERNET, header + ICMP_HEADER);
         frame[ETHERNET..ETHERNET + header + ICMP_HEADER].fill(0);
@@ -86,6 +122,14 @@ impl Error {
         frame[at + 1] = code;
         frame[at + 4..at + 8].copy_from_slice(&rest.to_be_bytes());
         finish(frame, from, source);
+        if is_v4 {
+            // Internetwork control (RFC 1812 section 4.3.2.5), and it may be cut, as Linux's.
+            frame[ETHERNET + 6] = 0;
+            header::set_class(frame, 0xC0 | class & 0x1E);
+            if !options.is_empty() {
+                options::replace(frame, options);
+            }
+        }
         turn(frame, own);
         true
     }
@@ -98,9 +142,26 @@ fn answerable(frame: &[u8], error: Error) -> Option<IpAddr> {
     let (source, destination) = (ip.source(), ip.destination());
     // IPv6 tells of paths to groups all the same.
     let to_group = destination.is_multicast() || frame[0] & 1 == 1;
-    let allowed = !to_group || (matches!(error, Error::TooBig(_)) && source.is_ipv6());
+    let allowed = match error {
+        _ if !to_group => true,
+        Error::TooBig(_) => source.is_ipv6(),
+        // An unknown option whose two highest bits ask for the error whatever the destination.
+        Error::Parameter(UNKNOWN_OPTION, at) if source.is_ipv6() => {
+            let kind = frame.get(ETHERNET + at as usize);
+            kind.is_some_and(|kind| kind >> 6 == 2)
+        }
+        _ => false,
+    };
     let later = matches!(ip, IpView::V4(ip) if ip.fragment_offset() > 0);
-    let about_error = match (ip.protocol(), ip.payload().first()) {
+    let (protocol, payload) = match ip {
+        IpView::V4(ip) => (ip.protocol(), ip.payload()),
+        IpView::V6(ip) => {
+            let mut walk = ip.extensions();
+            walk.by_ref().for_each(drop);
+            (walk.protocol(), walk.payload())
+        }
+    };
+    let about_error = match (protocol, payload.first()) {
         // Types that are no errors. A packet cut short before its type may be one.
         (ICMP, kind) => !matches!(kind, Some(0 | 8..=10 | 13..=18)),
         (ICMPV6, kind) => !matches!(kind, Some(128..=136 | 138..=255)),
@@ -113,6 +174,31 @@ fn answerable(frame: &[u8], error: Error) -> Option<IpAddr> {
 pub(crate) fn turn(frame: &mut [u8], own: [u8; 6]) {
     frame.copy_within(6..12, 0);
     frame[6..12].copy_from_slice(&own);
+}
+
+/// Turns a timestamp request into its reply, from the address `from` (RFC 792); `false`, and the frame is as it was, when the
+/// packet is something else. The checksum was checked.
+pub(crate) fn reply_time(now: Time, frame: &mut Frame, packet: &Packet, from: IpAddr) -> bool {
+    let message = &frame[packet.payload..packet.end];
+    let is_request = packet.protocol == ICMP && from.is_ipv4() && message.first() == Some(&13);
+    // Linux answers one without its two empty fields, too.
+    if !is_request || message.len() < 12 {
+        return false;
+    }
+    frame.resize(packet.payload + TIMESTAMP.min(packet.end - packet.payload));
+    frame.resize(packet.payload + TIMESTAMP);
+    let length = (frame.len() - ETHERNET) as u16;
+    frame[ETHERNET + 2..ETHERNET + 4].copy_from_slice(&length.to_be_bytes());
+    exchange(frame, packet, from);
+    let message = &mut frame[packet.payload..];
+    // The code of Linux's reply is 0 whatever that of the request.
+    message[..4].copy_from_slice(&[14, 0, 0, 0]);
+    let time = options::time(now);
+    message[12..16].copy_from_slice(&time);
+    message[16..20].copy_from_slice(&time);
+    let sum = Sum::default().plus(message).checksum();
+    message[2..4].copy_from_slice(&sum.to_be_bytes());
+    true
 }
 
 /// Turns an echo request into its reply, from the address `from`; `false`, and the frame is as it was, when the packet is
@@ -129,8 +215,9 @@ pub(crate) fn reply(frame: &mut Frame, packet: &Packet, from: IpAddr) -> bool {
     }
     // Without the link's padding.
     frame.resize(packet.end);
+    let at = bare(frame, packet);
     exchange(frame, packet, from);
-    let message = &mut frame[packet.payload..];
+    let message = &mut frame[at..];
     message[0] = reply;
     message[2..4].fill(0);
     let sum = match packet.source.is_ipv4() {
@@ -142,16 +229,32 @@ pub(crate) fn reply(frame: &mut Frame, packet: &Packet, from: IpAddr) -> bool {
     true
 }
 
+/// Removes the headers with options of an IPv6 packet; gives the offset of the payload, bytes.
+pub(crate) fn bare(frame: &mut Frame, packet: &Packet) -> usize {
+    if packet.source.is_ipv4() {
+        return packet.payload;
+    }
+    let at = ETHERNET + header::IPV6_HEADER;
+    frame.remove(at, packet.payload - at);
+    let length = (frame.len() - at) as u16;
+    frame[ETHERNET + 4..ETHERNET + 6].copy_from_slice(&length.to_be_bytes());
+    frame[ETHERNET + 6] = packet.protocol;
+    at
+}
+
 /// Makes the header of a packet that of an answer to it, from the address `from`.
 pub(crate) fn exchange(frame: &mut [u8], packet: &Packet, from: IpAddr) {
-    let ip = &mut frame[ETHERNET..packet.payload];
+    let ip = &mut frame[ETHERNET..];
+    let header = header_length(ip);
     match (from, packet.source) {
         (IpAddr::V4(from), IpAddr::V4(to)) => {
             ip[12..16].copy_from_slice(&from.octets());
             ip[16..20].copy_from_slice(&to.octets());
+            // It may be cut, as Linux's.
+            ip[6..8].fill(0);
             ip[8] = HOPS;
             ip[10..12].fill(0);
-            let sum = checksum(ip);
+            let sum = checksum(&ip[..header]);
             ip[10..12].copy_from_slice(&sum.to_be_bytes());
         }
         (IpAddr::V6(from), IpAddr::V6(to)) => {
@@ -164,6 +267,12 @@ pub(crate) fn exchange(frame: &mut [u8], packet: &Packet, from: IpAddr) {
     }
 }
 
+fn header_length(ip: &[u8]) -> usize {
+    usize::from(ip[0] & 15) * 4
+}
+
+/// Bytes of a timestamp message.
+const TIMESTAMP: usize = 20;
 /// Bytes of an echo message's header.
 const ECHO: usize = header::ECHO_HEADER;
 

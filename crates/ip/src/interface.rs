@@ -16,26 +16,31 @@ mod transmit;
 use crate::address::{InterfaceAddress, is_host};
 use crate::addresses::{Addresses, Own};
 use crate::discovery::{self, Message};
+use crate::extensions;
 use crate::fragments::{Fragment, Reassembly};
 use crate::header::{self, ETHERNET, ICMPV6, Packet};
-use crate::icmp;
+use crate::icmp::{self, Error};
 use crate::limit::RateLimit;
 use crate::neighbours::{Neighbours, State};
+use crate::options::{self, Refusal};
 use crate::routers::Routers;
 use crate::routes::{Route, Routes};
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::{Frame, Out, Port, Time};
 use packet::ethernet::ethertype;
 
 const ALL_NODES: IpAddr = IpAddr::V6(Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1));
+
+/// Reason of a drop.
+const BAD_OPTIONS: &str = "bad IP options";
 
 /// Configuration of an interface.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Its MAC address.
     pub mac: [u8; 6],
-    /// Its addresses; the prefix of each is on the link. At most [`MAX_ADDRESSES`](crate::addresses::MAX_ADDRESSES).
+    /// Its addresses; the prefix of each is on the link.
     pub addresses: Vec<InterfaceAddress>,
     /// Routes besides those of the addresses' prefixes; at most [`MAX_ROUTES`](crate::routes::MAX_ROUTES) in all.
     pub routes: Vec<Route>,
@@ -43,10 +48,14 @@ pub struct Config {
     pub mtu: usize,
     /// The port of the node by which its frames leave. Default 0.
     pub port: Port,
+    /// Groups that it belongs to besides those of its addresses.
+    pub groups: Vec<Ipv6Addr>,
     /// Whether datagrams to UDP port 7 go back (RFC 862). Default true.
     pub udp_echo: bool,
     /// Whether closed ports and unknown protocols are reported to the sender. Default true.
     pub refuses: bool,
+    /// Whether the rate of ICMP errors is [limited](crate::limit). Default true.
+    pub limits_errors: bool,
     /// Whether redirects of the current next hop are followed. Default false.
     pub redirects: bool,
     /// Whether addresses are used only once no other interface has them. Default false.
@@ -67,8 +76,10 @@ impl Default for Config {
             routes: Vec::new(),
             mtu: 1500,
             port: Port(0),
+            groups: Vec::new(),
             udp_echo: true,
             refuses: true,
+            limits_errors: true,
             redirects: false,
             detects_duplicates: false,
             autoconfiguration: false,
@@ -119,6 +130,7 @@ pub struct Interface {
     mac: [u8; 6],
     mtu: usize,
     port: Port,
+    groups: Vec<Ipv6Addr>,
     udp_echo: bool,
     refuses: bool,
     redirects: bool,
@@ -135,7 +147,7 @@ pub struct Interface {
 }
 
 impl Interface {
-    /// An interface; surplus addresses and routes are ignored.
+    /// An interface; surplus routes are ignored.
     pub fn new(config: Config) -> Interface {
         let mut addresses = Addresses::new(config.detects_duplicates, config.seed);
         let mut routes = Routes::default();
@@ -161,6 +173,7 @@ impl Interface {
             mac: config.mac,
             mtu: config.mtu,
             port: config.port,
+            groups: config.groups,
             udp_echo: config.udp_echo,
             refuses: config.refuses,
             redirects: config.redirects,
@@ -168,7 +181,7 @@ impl Interface {
             routes,
             neighbours: Neighbours::new(config.reachable),
             reassembly: Reassembly::default(),
-            limit: RateLimit::default(),
+            limit: RateLimit::new(config.limits_errors),
             routers,
             identification: config.seed as u32,
             counters: Counters::default(),
@@ -194,6 +207,11 @@ impl Interface {
     /// The state of a neighbour; `None` when it is not known.
     pub fn neighbour(&self, now: Time, who: IpAddr) -> Option<State> {
         self.neighbours.state(now, who)
+    }
+
+    /// All neighbours with their MAC addresses and states; of those that have not answered the MAC address is zero.
+    pub fn all_neighbours(&self, now: Time) -> impl Iterator<Item = (IpAddr, [u8; 6], State)> {
+        self.neighbours.iter(now)
     }
 
     /// Number of neighbours in the table.
@@ -234,7 +252,7 @@ impl Interface {
         }
     }
 
-    fn packet(&mut self, now: Time, mut frame: Frame, packet: Packet, out: &mut Out) -> Received {
+    fn packet(&mut self, now: Time, frame: Frame, packet: Packet, out: &mut Out) -> Received {
         let own = self.addresses.contains(packet.destination);
         let to_us = own || (packet.protocol == ICMPV6 && self.is_member(packet.destination));
         let asks_for_own = packet.protocol == ICMPV6 && packet.source == UNSPECIFIED;
@@ -242,6 +260,9 @@ impl Interface {
         if !to_us || !sender || self.addresses.contains(packet.source) {
             return self.ignore(frame);
         }
+        let Some(mut frame) = self.options(now, frame, &packet, out) else {
+            return Received::Consumed;
+        };
         if !header::is_valid(&frame, &packet) {
             self.counters.bad_checksums += 1;
             out.drop(frame, "wrong checksum");
@@ -268,9 +289,20 @@ impl Interface {
             false => self.source(packet.source),
         };
         if let Some(from) = from.filter(|_| !asks_for_own)
-            && icmp::reply(&mut frame, &packet, from)
+            && (icmp::reply(&mut frame, &packet, from)
+                || (own && icmp::reply_time(now, &mut frame, &packet, from)))
         {
             self.count(|counters| counters.pings += 1);
+            // The options still are those of the request.
+            let mut echoed = [0; options::MAX_OPTIONS];
+            match self.echoed(now, &frame, from, &mut echoed) {
+                Some(_) if options::length(&frame) == 0 => {}
+                Some(count) => options::replace(&mut frame, &echoed[..count]),
+                None => {
+                    out.drop(frame, BAD_OPTIONS);
+                    return Received::Consumed;
+                }
+            }
             icmp::turn(&mut frame, self.mac);
             self.answer(frame, out);
             return Received::Consumed;
@@ -281,6 +313,34 @@ impl Interface {
         }
     }
 
+    /// Checks the options of a packet for this interface, and records it in them; gives the frame unless the packet is refused.
+    fn options(
+        &mut self,
+        now: Time,
+        mut frame: Frame,
+        packet: &Packet,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let refusal = match packet.destination {
+            IpAddr::V6(_) => extensions::refusal_of_receiver(&frame[ETHERNET..packet.end]),
+            IpAddr::V4(_) if options::length(&frame) == 0 => None,
+            IpAddr::V4(own) => {
+                let is_own = |address| self.addresses.contains(IpAddr::V4(address));
+                match options::arrive(now, &mut frame, own, is_own) {
+                    Ok(_) => None,
+                    Err(Refusal::SourceRoute) => Some(None),
+                    Err(Refusal::Bad(at)) => Some(Some(Error::Parameter(0, at.into()))),
+                }
+            }
+        };
+        match refusal {
+            None => return Some(frame),
+            Some(Some(error)) => self.error(now, error, frame, packet, out),
+            Some(None) => out.drop(frame, BAD_OPTIONS),
+        }
+        None
+    }
+
     /// Puts a fragment for this interface to the others of its packet; gives the frame, or the whole packet.
     fn whole(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
         let fragment = Fragment::read(&frame);
@@ -288,6 +348,17 @@ impl Interface {
         let Some(fragment) = ours else {
             return Some(frame);
         };
+        let packet = fragment.packet();
+        let length = options::length(&frame);
+        if packet.destination.is_ipv4() && length > 0 {
+            // Options are looked at before reassembly, and filled in after it.
+            let mut copy = [0; ETHERNET + 60];
+            let header = ETHERNET + 20 + length;
+            copy[..header].copy_from_slice(&frame[..header]);
+            if options::arrive(now, &mut copy, Ipv4Addr::UNSPECIFIED, |_| true).is_err() {
+                return self.options(now, frame, &packet, out);
+            }
+        }
         let whole = self.reassembly.take(now, fragment, frame, out)?;
         self.counters.reassembled += 1;
         Some(whole)

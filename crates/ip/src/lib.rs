@@ -17,6 +17,8 @@
 //! | [`reset`] | the answer of a closed TCP port |
 //! | [`limit`] | the rate limit of errors |
 //! | [`fragments`] | fragmentation and reassembly |
+//! | [`options`] | options of IPv4 headers |
+//! | [`extensions`] | extension headers of IPv6 with options |
 //! | [`host`] | a node that only answers |
 //! | [`header`] | IP and UDP headers in frames |
 //!
@@ -49,6 +51,7 @@ extern crate std;
 pub mod address;
 pub mod addresses;
 pub mod discovery;
+pub mod extensions;
 pub mod fragments;
 pub mod header;
 pub mod host;
@@ -56,6 +59,7 @@ pub mod icmp;
 pub mod interface;
 pub mod limit;
 pub mod neighbours;
+pub mod options;
 pub mod reset;
 pub mod routers;
 pub mod routes;

@@ -40,45 +40,88 @@ impl Bucket {
     }
 }
 
+/// A bucket for each of many peers.
+#[derive(Debug)]
+pub struct PeerLimit {
+    interval: Time,
+    burst: u64,
+    peers: BTreeMap<IpAddr, Bucket>,
+}
+
+impl PeerLimit {
+    /// Full buckets of `burst` tokens, of which one comes back after each `interval`.
+    pub fn new(interval: Time, burst: u64) -> PeerLimit {
+        PeerLimit {
+            interval,
+            burst,
+            peers: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a token of `peer`, if there is one. The clock of `now` begins at least as late as an empty bucket needs to fill.
+    fn take(&mut self, now: Time, peer: IpAddr) -> bool {
+        let full = Bucket::full(now, self.interval, self.burst);
+        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
+            self.peers.retain(|_, bucket| bucket.empty > full);
+            // Without room a new peer waits.
+            if self.peers.len() >= MAX_PEERS {
+                return false;
+            }
+        }
+        let bucket = self.peers.entry(peer).or_insert(Bucket { empty: full });
+        bucket.take(now, self.interval, self.burst)
+    }
+
+    /// Takes a token of `peer`, if there is one.
+    pub fn allows(&mut self, now: Time, peer: IpAddr) -> bool {
+        self.take(now + self.interval * self.burst, peer)
+    }
+}
+
 /// The buckets of an interface.
 #[derive(Debug)]
 pub struct RateLimit {
     all: Bucket,
-    peers: BTreeMap<IpAddr, Bucket>,
+    peers: PeerLimit,
+    /// Whether there is any limit.
+    limited: bool,
     /// Added to all times, so that a clock that begins at zero finds full buckets.
     start: Time,
 }
 
 impl Default for RateLimit {
     fn default() -> RateLimit {
-        RateLimit {
-            all: Bucket { empty: Time::ZERO },
-            peers: BTreeMap::new(),
-            start: PEER_INTERVAL * PEER_BURST,
-        }
+        RateLimit::new(true)
     }
 }
 
 impl RateLimit {
+    /// Buckets that are full, or no limit at all.
+    pub fn new(limited: bool) -> RateLimit {
+        RateLimit {
+            limited,
+            all: Bucket { empty: Time::ZERO },
+            peers: PeerLimit::new(PEER_INTERVAL, PEER_BURST),
+            start: PEER_INTERVAL * PEER_BURST,
+        }
+    }
+
     /// Whether an error to `peer` may be sent at `now`; if so, it is counted.
     pub fn allows(&mut self, now: Time, peer: IpAddr) -> bool {
+        if !self.limited {
+            return true;
+        }
         let now = now + self.start;
         // Linux looks at the common limit first, and does not give its token back.
         if !self.all.take(now, INTERVAL, BURST) {
             return false;
         }
-        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
-            let full = Bucket::full(now, PEER_INTERVAL, PEER_BURST);
-            self.peers.retain(|_, bucket| bucket.empty > full);
-        }
-        let full = Bucket::full(now, PEER_INTERVAL, PEER_BURST);
-        let bucket = self.peers.entry(peer).or_insert(Bucket { empty: full });
-        bucket.take(now, PEER_INTERVAL, PEER_BURST)
+        self.peers.take(now, peer)
     }
 
     /// Number of receivers with a bucket.
     pub fn peers(&self) -> usize {
-        self.peers.len()
+        self.peers.peers.len()
     }
 }
 

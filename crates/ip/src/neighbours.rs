@@ -32,7 +32,8 @@ pub const MAX_NEIGHBOURS: usize = 4096;
 const OVERHEAD: usize = 256;
 /// Maximum number of entries that are looked at to find one to give up.
 const MAX_CANDIDATES: usize = 16;
-const NO_ANSWER: &str = "no host answered for this address";
+/// Reason of a drop.
+pub(crate) const NO_ANSWER: &str = "no host answered for this address";
 const FULL: &str = "waits for an address";
 
 /// Packets that wait for a neighbour, with their departure times.
@@ -74,8 +75,8 @@ pub enum Heard {
 pub enum Due {
     /// This neighbour must be asked, at a MAC address or by multicast.
     Ask(IpAddr, Option<[u8; 6]>),
-    /// This one has not answered.
-    Failed(IpAddr),
+    /// This one has not answered; the packets that have waited for it.
+    Failed(IpAddr, Waiting),
 }
 
 #[derive(Debug)]
@@ -247,16 +248,15 @@ impl Neighbours {
         self.timers.first().map(|(time, _)| *time)
     }
 
-    /// The next timer that has expired by `now`. Packets of a neighbour that does not answer are dropped.
-    pub fn poll(&mut self, now: Time, out: &mut Out) -> Option<Due> {
+    /// The next timer that has expired by `now`.
+    pub fn poll(&mut self, now: Time) -> Option<Due> {
         let &(_, who) = self.timers.first().filter(|(time, _)| *time <= now)?;
         let one = self.all.get_mut(&who).expect("a timer is that of an entry");
         if one.state == State::Delay {
             (one.state, one.requests) = (State::Probe, 0);
         }
         if one.requests >= MAX_REQUESTS {
-            self.remove(who, NO_ANSWER, out);
-            return Some(Due::Failed(who));
+            return Some(Due::Failed(who, self.take(who)));
         }
         one.requests += 1;
         set_timer(&mut self.timers, who, one, Some(now + REQUEST_TIMEOUT));
@@ -275,13 +275,22 @@ impl Neighbours {
 
     /// The state of a neighbour.
     pub fn state(&self, now: Time, who: IpAddr) -> Option<State> {
-        let one = self.all.get(&who)?;
+        Some(self.state_of(now, self.all.get(&who)?))
+    }
+
+    /// All neighbours with their MAC addresses and states.
+    pub fn iter(&self, now: Time) -> impl Iterator<Item = (IpAddr, [u8; 6], State)> {
+        let all = self.all.iter();
+        all.map(move |(who, one)| (*who, one.mac, self.state_of(now, one)))
+    }
+
+    fn state_of(&self, now: Time, one: &Neighbour) -> State {
         let lapsed = self
             .reachable
             .is_some_and(|time| one.confirmed + time <= now);
         match one.state {
-            State::Reachable if lapsed => Some(State::Stale),
-            state => Some(state),
+            State::Reachable if lapsed => State::Stale,
+            state => state,
         }
     }
 
@@ -296,16 +305,21 @@ impl Neighbours {
     }
 
     fn remove(&mut self, who: IpAddr, reason: &'static str, out: &mut Out) {
+        for (_, frame) in self.take(who) {
+            out.drop(frame, reason);
+        }
+    }
+
+    /// Takes an entry out; gives the packets that have waited.
+    fn take(&mut self, who: IpAddr) -> Waiting {
         let Some(one) = self.all.remove(&who) else {
-            return;
+            return Waiting::new();
         };
         if let Some(time) = one.timer {
             self.timers.remove(&(time, who));
         }
         self.waiting_bytes -= size_of_all(&one.waiting);
-        for (_, frame) in one.waiting {
-            out.drop(frame, reason);
-        }
+        one.waiting
     }
 
     /// Makes room for an entry: of some in turn the one that matters least goes, so that forged requests replace each

@@ -26,10 +26,17 @@ pub fn write(frame: &mut Frame, packet: &Packet) -> bool {
         }
         _ => (segment.acknowledgement(), 0, flag::RST),
     };
+    let is_v4 = packet.source.is_ipv4();
+    let first = [frame[ETHERNET], frame[ETHERNET + 1]];
     let at = ETHERNET + header::length(packet.source);
     frame.resize(at + TCP_HEADER);
     frame[ETHERNET..].fill(0);
     header::write(frame, packet.destination, packet.source, TCP);
+    // With the traffic class of the segment, without the bits of ECN, as Linux's.
+    match is_v4 {
+        true => header::set_class(frame, first[1] & !3),
+        false => header::set_class(frame, (first[0] << 4 | first[1] >> 4) & !3),
+    }
     let segment = &mut frame[at..];
     segment[..2].copy_from_slice(&ports[0].to_be_bytes());
     segment[2..4].copy_from_slice(&ports[1].to_be_bytes());

@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
+//! | `basic` | `switch`, `router`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -101,6 +101,7 @@ pub(crate) fn descriptions() -> impl IntoIterator<Item = (&'static str, &'static
         "process",
         "ptp",
         "reflector",
+        "router",
         "sink",
         "split",
         "switch",

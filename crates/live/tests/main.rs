@@ -8,6 +8,7 @@ mod kernel_and_ecn;
 mod kernel_and_hosts;
 mod kernel_and_interface;
 mod kernel_and_nodes;
+mod kernel_and_router;
 mod page;
 mod ports;
 mod programs;

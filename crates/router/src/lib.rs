@@ -1,7 +1,14 @@
-//! Routers and what stands in them: forwarding by longest prefix, ICMP errors as Linux sends them, network address
-//! translation.
+//! Routers and what stands in them: forwarding by longest prefix, ICMP errors as Linux sends them.
 //!
 //! Everything here does no I/O and reads no clock.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`router`] | [`Router`](router::Router), the node: start here |
+//! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
+//! | [`tables`] | routing tables of a VRF, and the rules that choose one |
+//! | [`fib`] | longest prefix match |
+//! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -9,3 +16,10 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+
+pub mod fib;
+pub mod prefix;
+pub mod route;
+pub mod router;
+pub mod rule;
+pub mod tables;

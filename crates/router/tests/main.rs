@@ -1,1 +1,10 @@
-//! Behaviour of routers.
+//! Behaviour of routers, by hand-made frames. What Linux does is compared in `crates/live/tests/kernel_and_router.rs`.
+
+mod allocation;
+mod forwarding;
+mod hand;
+mod hostile;
+mod multipath;
+
+#[global_allocator]
+static ALLOCATOR: allocations::Counting = allocations::Counting;

@@ -1,9 +1,12 @@
 //! Answers to packets that no protocol of the host takes, and errors.
 
-use super::Interface;
-use crate::header::{ICMP, ICMPV6, Packet, TCP, UDP, UDP_HEADER};
+use super::{BAD_OPTIONS, Interface};
+use crate::extensions::Upper;
+use crate::header::{ETHERNET, ICMP, ICMPV6, Packet, TCP, UDP, UDP_HEADER};
 use crate::icmp::{self, Error};
+use crate::options;
 use crate::reset;
+use core::net::IpAddr;
 use node::{Frame, Out, Time};
 use packet::ipv4::protocol;
 
@@ -29,8 +32,15 @@ impl Interface {
                 Error::Port
             }
             TCP if self.refuses && frame[0] & 1 == 0 => {
+                let mut echoed = [0; options::MAX_OPTIONS];
+                let Some(count) = self.echoed(now, &frame, packet.destination, &mut echoed) else {
+                    return out.drop(frame, BAD_OPTIONS);
+                };
                 if !reset::write(&mut frame, packet) {
                     return self.give_up(frame, out);
+                }
+                if count > 0 {
+                    options::replace(&mut frame, &echoed[..count]);
                 }
                 self.count(|counters| counters.refused += 1);
                 icmp::turn(&mut frame, self.mac);
@@ -42,7 +52,8 @@ impl Interface {
             other if !is_v4 && (is_extension(other) || other == protocol::NONE) => {
                 return self.give_up(frame, out);
             }
-            _ => Error::Protocol,
+            _ if is_v4 => Error::Protocol(0),
+            _ => Error::Protocol(Upper::of(&frame[ETHERNET..packet.end]).named as u32),
         };
         if !self.refuses {
             return self.give_up(frame, out);
@@ -70,7 +81,10 @@ impl Interface {
             true => Some(packet.destination),
             false => self.source(packet.source),
         };
-        let written = from.is_some_and(|from| error.write(&mut frame, packet.end, from, self.mac));
+        let written = from.is_some_and(|from| {
+            let is_own = |address| self.addresses.contains(IpAddr::V4(address));
+            error.write(now, &mut frame, packet.end, from, self.mac, is_own)
+        });
         if !written {
             self.counters.ignored += 1;
             return out.done(frame);
@@ -80,6 +94,23 @@ impl Interface {
         }
         self.counters.refused += 1;
         self.answer(frame, out);
+    }
+
+    /// The options of an answer from the address `from` to a packet; `None` when there is no answer.
+    pub(super) fn echoed(
+        &self,
+        now: Time,
+        frame: &[u8],
+        from: IpAddr,
+        echoed: &mut [u8; options::MAX_OPTIONS],
+    ) -> Option<usize> {
+        match (from, options::length(frame)) {
+            (IpAddr::V4(from), 1..) => {
+                let is_own = |address| self.addresses.contains(IpAddr::V4(address));
+                options::echo(now, frame, usize::MAX, from, is_own, echoed)
+            }
+            _ => Some(0),
+        }
     }
 
     /// RFC 862. Addresses and ports change places, which leaves the checksum right.
@@ -93,6 +124,7 @@ impl Interface {
         }
         datagram[..4].rotate_left(2);
         frame.resize(packet.end);
+        icmp::bare(&mut frame, packet);
         icmp::exchange(&mut frame, packet, packet.destination);
         self.count(|counters| counters.echoes += 1);
         icmp::turn(&mut frame, self.mac);

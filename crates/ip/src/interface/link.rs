@@ -37,6 +37,7 @@ impl Interface {
     pub(super) fn is_member(&self, to: IpAddr) -> bool {
         let mut own = self.addresses.iter();
         to == ALL_NODES
+            || self.groups.iter().any(|group| to == IpAddr::V6(*group))
             || own.any(|own| match own.network.address {
                 IpAddr::V6(own) => to == IpAddr::V6(discovery::solicited_node(own)),
                 IpAddr::V4(_) => false,

@@ -5,7 +5,7 @@ use crate::discovery;
 use crate::fragments;
 use crate::header;
 use crate::icmp::Error;
-use crate::neighbours::Due;
+use crate::neighbours::{Due, NO_ANSWER};
 use core::net::IpAddr;
 use node::{Frame, Out, Time, When};
 
@@ -93,11 +93,27 @@ impl Interface {
     }
 
     /// Sends everything due by `now`: address requests, probes, announcements, and errors for packets with
-    /// missing fragments.
+    /// missing fragments. Packets whose next hop has not answered are dropped.
     pub fn poll_transmit(&mut self, now: Time, out: &mut Out) {
-        while let Some(due) = self.neighbours.poll(now, out) {
-            if let Due::Ask(who, at) = due {
-                self.ask(who, at, out);
+        self.poll_transmit_or(now, out, |frame, out| out.drop(frame, NO_ANSWER));
+    }
+
+    /// As [`poll_transmit`](Interface::poll_transmit), for a router: `unresolved` takes the packets whose next hop has not
+    /// answered.
+    pub fn poll_transmit_or(
+        &mut self,
+        now: Time,
+        out: &mut Out,
+        mut unresolved: impl FnMut(Frame, &mut Out),
+    ) {
+        while let Some(due) = self.neighbours.poll(now) {
+            match due {
+                Due::Ask(who, at) => self.ask(who, at, out),
+                Due::Failed(_, waiting) => {
+                    for (_, frame) in waiting {
+                        unresolved(frame, out);
+                    }
+                }
             }
         }
         let (mac, port, limit) = (self.mac, self.port, &mut self.limit);
@@ -106,7 +122,8 @@ impl Interface {
                 return;
             };
             let mut error = out.copy(first);
-            let written = Error::Reassembly.write(&mut error, end, from, mac);
+            let is_own = |own| from == IpAddr::V4(own);
+            let written = Error::Reassembly.write(now, &mut error, end, from, mac, is_own);
             match written && limit.allows(now, source) {
                 true => out.send(port, error),
                 false => out.done(error),

@@ -1,0 +1,602 @@
+//! Router: forwards IPv4 and IPv6 packets between its ports, and answers as Linux's router does.
+//!
+//! - **Ports:** one for each `port`.
+//! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
+//!   `mtu`, 1500; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
+//!   and [`crate::rule`]. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
+//!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
+//!   group, and of other protocols than IP and ARP.
+//! - **Drops:** see [`reason`].
+//!
+//! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
+//! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
+//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
+
+mod config;
+mod fragment;
+mod multipath;
+mod redirect;
+mod report;
+mod v4;
+mod v6;
+
+pub use config::{Config, MAX_ADDRESSES, MAX_PORTS, Multipath, PortConfig};
+
+use crate::route::Hop;
+use crate::rule::Key;
+use crate::tables::{Decision, Tables};
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
+use ip::address::InterfaceAddress;
+use ip::header::ETHERNET;
+use ip::icmp::Error;
+use ip::limit::{PeerLimit, RateLimit};
+use ip::neighbours::REACHABLE_TIME;
+use ip::options::Recorded;
+use ip::{Interface, Received, discovery};
+use multipath::choose;
+use node::outcome::Table;
+use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
+use packet::arp::Operation;
+use packet::ethernet::ethertype;
+use redirect::Redirects;
+
+/// Reasons of dropped packets.
+pub mod reason {
+    /// Shorter than an Ethernet header.
+    pub const SHORT: &str = "shorter than an Ethernet header";
+    /// A header that is cut off, or whose version or lengths make no sense.
+    pub const BAD_HEADER: &str = "bad IP header";
+    /// The checksum of an IPv4 header.
+    pub const CHECKSUM: &str = "wrong checksum of the IP header";
+    /// A source that no packet may have: the network 0, a loopback address, a group, an address of the router.
+    pub const SOURCE: &str = "impossible source address";
+    /// A destination that no packet on a link may have.
+    pub const DESTINATION: &str = "impossible destination address";
+    /// A packet for one host in a frame for many stations.
+    pub const GROUP_FRAME: &str = "IP packet for one host in a frame for a group";
+    /// An IPv4 packet that names its own route.
+    pub const SOURCE_ROUTE: &str = "source route";
+    /// Options that make no sense.
+    pub const OPTIONS: &str = "bad IP options";
+    /// No route.
+    pub const NO_ROUTE: &str = "no route";
+    /// A route or rule that drops packets.
+    pub const BLACKHOLE: &str = "blackhole route";
+    /// A route that says that hosts cannot be reached.
+    pub const UNREACHABLE: &str = "unreachable route";
+    /// A route or rule that prohibits communication.
+    pub const PROHIBITED: &str = "prohibited by a route";
+    /// A hop limit (TTL) that is used up.
+    pub const HOP_LIMIT: &str = "hop limit used up";
+    /// A packet longer than the MTU of the next link that must not be cut.
+    pub const TOO_BIG: &str = "longer than the next link's MTU";
+    /// A link-local address.
+    pub const SCOPE: &str = "link-local address on another link";
+    /// A next hop that did not answer.
+    pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// An error that was not sent.
+    pub const LIMIT: &str = "rate limit of ICMP errors";
+}
+
+/// The pseudo-port of what the router sends by itself, until it has a route.
+const OWN: Port = Port(u16::MAX);
+/// No port.
+const NONE: u16 = u16::MAX;
+/// MAC address of the interface that has all addresses of a VRF; never on a link.
+const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0];
+/// Errors to one sender about packets without a route, IPv4: one in an interval, after a burst (Linux's `error_cost` and
+/// `error_burst`).
+const ROUTE_ERROR_INTERVAL: Time = Time::from_secs(1);
+const ROUTE_ERROR_BURST: u64 = 5;
+/// Groups of all routers on a node, on a link and of a site (RFC 4291 section 2.7.1).
+const ALL_ROUTERS: [Ipv6Addr; 3] = [
+    Ipv6Addr::new(0xFF01, 0, 0, 0, 0, 0, 0, 2),
+    Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 2),
+    Ipv6Addr::new(0xFF05, 0, 0, 0, 0, 0, 0, 2),
+];
+/// Maximum number of neighbours in a table for people.
+const MAX_SHOWN: usize = 4096;
+
+#[derive(Debug)]
+struct RouterPort {
+    interface: Interface,
+    mac: [u8; 6],
+    mtu: usize,
+    vrf: usize,
+    redirects: bool,
+    has_v6: bool,
+}
+
+impl RouterPort {
+    /// The first IPv6 address that reaches beyond the link.
+    fn global(&self) -> Option<IpAddr> {
+        let mut all = self.interface.addresses().map(|own| own.network.address);
+        all.find(|own| own.is_ipv6() && !is_link_local(*own))
+    }
+}
+
+#[derive(Debug)]
+struct Vrf {
+    name: Option<String>,
+    tables: Tables,
+    /// All addresses of the VRF: it answers pings, refuses closed ports and reassembles.
+    own: Interface,
+}
+
+/// A packet on its way through the router.
+#[derive(Clone, Copy, Debug)]
+struct Transit {
+    source: IpAddr,
+    destination: IpAddr,
+    /// Port of arrival; [`NONE`] of the router's own packets.
+    from: u16,
+    /// Port whose link a link-local destination is on.
+    link: u16,
+    vrf: usize,
+    /// Offset of its end in the frame, bytes.
+    end: usize,
+    /// Hop limit or TTL, as it arrived.
+    hops: u8,
+    /// Whether it may not be cut.
+    whole: bool,
+    /// Whether its frame was for many stations.
+    to_group: bool,
+    /// Its options.
+    recorded: Recorded,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Counters {
+    forwarded: u64,
+    fragmented: u64,
+    delivered: u64,
+    errors: u64,
+    redirects: u64,
+    ignored: u64,
+}
+
+/// A router. See the [module](self).
+#[derive(Debug)]
+pub struct Router {
+    config: Config,
+    ports: Vec<RouterPort>,
+    vrfs: Vec<Vrf>,
+    limit: RateLimit,
+    /// Errors about packets without a route, IPv4.
+    route_limit: PeerLimit,
+    redirects: Redirects,
+    /// Turn of the next packet among several next hops.
+    turn: u32,
+    counters: Counters,
+    /// Kept for the next packet that the router sends by itself.
+    sends: Vec<Departure>,
+    unresolved: Vec<Frame>,
+}
+
+impl Router {
+    /// A router.
+    ///
+    /// # Errors
+    /// When a value is out of its range, an address is there twice, or a next hop is not on a link.
+    pub fn new(config: Config) -> Result<Router, ConfigError> {
+        let tables = config::vrfs(&config)?;
+        let vrfs: Vec<Vrf> = tables
+            .into_iter()
+            .map(|(name, tables)| {
+                let ports = config.port.iter().filter(|port| port.vrf == name);
+                let own = Interface::new(ip::Config {
+                    mac: OWN_MAC,
+                    addresses: ports.flat_map(|port| port.address.clone()).collect(),
+                    // Packets are cut when they leave.
+                    mtu: usize::from(u16::MAX),
+                    port: OWN,
+                    udp_echo: false,
+                    limits_errors: config.icmp_limit,
+                    seed: config.seed,
+                    ..ip::Config::default()
+                });
+                Vrf { name, tables, own }
+            })
+            .collect();
+        let ports = config.port.iter().enumerate().map(|(number, port)| {
+            let mac = port.mac(number);
+            let mut addresses = port.address.clone();
+            if port.has_v6() {
+                addresses.push(config::link_local(mac));
+            }
+            let onlink = config.route.iter().flat_map(|route| match &route.action {
+                crate::route::Action::Forward(hops) => &hops[..],
+                _ => &[],
+            });
+            let onlink = onlink.filter(|hop| hop.onlink && hop.port == Some(number as u16));
+            let routes = onlink
+                .filter_map(|hop| hop.via)
+                .map(|via| ip::routes::Route {
+                    to: InterfaceAddress {
+                        address: via,
+                        prefix: if via.is_ipv4() { 32 } else { 128 },
+                    },
+                    via: None,
+                });
+            RouterPort {
+                interface: Interface::new(ip::Config {
+                    mac,
+                    addresses,
+                    routes: routes.collect(),
+                    mtu: port.mtu,
+                    port: Port(number as u16),
+                    udp_echo: false,
+                    reachable: Some(REACHABLE_TIME),
+                    limits_errors: config.icmp_limit,
+                    groups: ALL_ROUTERS.into(),
+                    seed: config.seed,
+                    ..ip::Config::default()
+                }),
+                mac,
+                mtu: port.mtu,
+                vrf: vrfs
+                    .iter()
+                    .position(|vrf| vrf.name == port.vrf)
+                    .unwrap_or(0),
+                redirects: port.redirects,
+                has_v6: port.has_v6(),
+            }
+        });
+        Ok(Router {
+            ports: ports.collect(),
+            vrfs,
+            limit: RateLimit::new(config.icmp_limit),
+            route_limit: PeerLimit::new(ROUTE_ERROR_INTERVAL, ROUTE_ERROR_BURST),
+            redirects: Redirects::default(),
+            turn: 0,
+            counters: Counters::default(),
+            sends: Vec::new(),
+            unresolved: Vec::new(),
+            config,
+        })
+    }
+
+    fn frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
+        let Some(header) = frame.first_chunk::<ETHERNET>() else {
+            return out.drop(frame, reason::SHORT);
+        };
+        let port = &self.ports[usize::from(from)];
+        if header[0] & 1 == 0 && header[..6] != port.mac {
+            return self.ignore(frame, out);
+        }
+        match u16::from_be_bytes([header[12], header[13]]) {
+            ethertype::IPV4 => self.v4(now, from, frame, out),
+            ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
+            ethertype::ARP => self.arp(now, from, frame, out),
+            _ => self.ignore(frame, out),
+        }
+    }
+
+    fn ignore(&mut self, frame: Frame, out: &mut Out) {
+        self.counters.ignored += 1;
+        out.done(frame);
+    }
+
+    /// The port's interface answers for its own addresses; for those of other ports the router does, as Linux with
+    /// `arp_ignore` 0.
+    fn arp(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
+        let port = &mut self.ports[usize::from(from)];
+        let tables = &self.vrfs[port.vrf].tables;
+        if let Some(arp) = discovery::read_arp(&frame)
+            && arp.operation == Operation::Request
+            && tables.is_own(arp.target.into())
+            && !tables.is_own(arp.sender.into())
+            && !port
+                .interface
+                .addresses()
+                .any(|own| own.network.address == IpAddr::V4(arp.target))
+        {
+            discovery::answer_arp(&mut frame, &arp, port.mac);
+            return out.send(Port(from), frame);
+        }
+        self.link_frame(now, from, frame, out);
+    }
+
+    /// Gives a frame to the interface of its port alone: address resolution, link-local addresses.
+    fn link_frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
+        let interface = &mut self.ports[usize::from(from)].interface;
+        match interface.handle_frame(now, frame, out) {
+            Received::Packet(frame, packet) => interface.unclaimed(now, frame, &packet, out),
+            Received::Consumed => {}
+            Received::Other(frame) => self.ignore(frame, out),
+        }
+    }
+
+    /// Decides about a packet and does what was decided.
+    fn route(&mut self, now: Time, transit: &Transit, frame: Frame, out: &mut Out) {
+        let tables = &self.vrfs[transit.vrf].tables;
+        let decision = tables.decide(transit.destination, || key(&frame, transit));
+        let (error, why) = match decision {
+            Decision::Forward(hops) => {
+                let hop = choose(
+                    self.config.multipath,
+                    self.config.seed,
+                    &mut self.turn,
+                    hops,
+                    &frame,
+                );
+                return self.forward(now, transit, hop, frame, out);
+            }
+            Decision::Own => return self.deliver(now, transit, frame, out),
+            Decision::Broadcast => return self.ignore(frame, out),
+            Decision::Blackhole => return out.drop(frame, reason::BLACKHOLE),
+            Decision::NoRoute => (Error::NoRoute, reason::NO_ROUTE),
+            Decision::Prohibit => (Error::Prohibited, reason::PROHIBITED),
+            Decision::Unreachable if transit.source.is_ipv4() => {
+                (Error::Address, reason::UNREACHABLE)
+            }
+            Decision::Unreachable => (Error::NoRoute, reason::UNREACHABLE),
+        };
+        // Linux has no key for this limit.
+        if transit.source.is_ipv4() && !self.route_limit.allows(now, transit.source) {
+            return out.drop(frame, why);
+        }
+        self.fail(now, transit, error, why, frame, out);
+    }
+
+    /// Sends a packet on (RFC 1812 section 5.2.1, in the order of Linux's `ip_forward` and `ip6_forward`).
+    fn forward(&mut self, now: Time, transit: &Transit, hop: Hop, mut frame: Frame, out: &mut Out) {
+        if frame[0] & 1 == 1 {
+            return out.drop(frame, reason::GROUP_FRAME);
+        }
+        if transit.hops <= 1 {
+            return self.fail(now, transit, Error::HopLimit, reason::HOP_LIMIT, frame, out);
+        }
+        let port = usize::from(hop.port.unwrap_or_default());
+        if transit.source.is_ipv6()
+            && let Some(error) = v6::refusal(transit)
+        {
+            return match error {
+                Some(error) => self.fail(now, transit, error, reason::SCOPE, frame, out),
+                None => out.drop(frame, reason::SOURCE),
+            };
+        }
+        let mtu = self.ports[port].mtu;
+        let is_long = transit.end - ETHERNET > mtu;
+        if is_long && transit.whole {
+            let error = Error::TooBig(mtu as u32);
+            return self.fail(now, transit, error, reason::TOO_BIG, frame, out);
+        }
+        match transit.source.is_ipv4() {
+            true => {
+                v4::count_hop(&mut frame);
+                self.redirect(now, transit, hop, &frame, out);
+                self.record(transit, hop, &mut frame);
+            }
+            false => frame[ETHERNET + 7] -= 1,
+        }
+        self.counters.forwarded += 1;
+        self.transmit(now, hop, transit.destination, is_long, frame, out);
+    }
+
+    /// Sends a packet to its next hop, in fragments if it `is_long`.
+    fn transmit(
+        &mut self,
+        now: Time,
+        hop: Hop,
+        destination: IpAddr,
+        is_long: bool,
+        frame: Frame,
+        out: &mut Out,
+    ) {
+        let next = hop.via.unwrap_or(destination);
+        let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
+        if !is_long {
+            return port.interface.send(now, next, When::Now, frame, out);
+        }
+        self.counters.fragmented += 1;
+        fragment::cut(frame, port.mtu, out, |frame, out| {
+            port.interface.send(now, next, When::Now, frame, out);
+        });
+    }
+
+    /// Gives a packet to the router itself.
+    fn deliver(&mut self, now: Time, transit: &Transit, mut frame: Frame, out: &mut Out) {
+        self.counters.delivered += 1;
+        let own = &mut self.vrfs[transit.vrf].own;
+        // A frame for a group stays one: errors are not sent about it.
+        if frame[0] & 1 == 0 {
+            frame[..6].copy_from_slice(&OWN_MAC);
+        }
+        match own.handle_frame(now, frame, out) {
+            Received::Packet(frame, packet) => own.unclaimed(now, frame, &packet, out),
+            Received::Consumed => {}
+            Received::Other(frame) => out.done(frame),
+        }
+        self.settle(now, transit.vrf, transit.from, out);
+    }
+
+    /// Routes what the VRF's own interface has sent; `link` is the port of arrival of what it answers.
+    fn settle(&mut self, now: Time, vrf: usize, link: u16, out: &mut Out) {
+        let mut sends = core::mem::take(&mut self.sends);
+        sends.extend(out.sends());
+        for departure in sends.drain(..) {
+            match (departure.port, departure.when) {
+                (OWN, _) => self.originate(now, vrf, link, departure.frame, out),
+                (port, When::Now) => out.send(port, departure.frame),
+                (port, When::At(at)) => out.send_at(port, at, departure.frame),
+            }
+        }
+        self.sends = sends;
+    }
+
+    /// Sends a packet of the router itself, which has its addresses already.
+    fn originate(&mut self, now: Time, vrf: usize, link: u16, frame: Frame, out: &mut Out) {
+        let Some((source, destination)) = ends(&frame) else {
+            return out.drop(frame, reason::BAD_HEADER);
+        };
+        let transit = Transit {
+            source,
+            destination,
+            from: NONE,
+            link,
+            vrf,
+            end: frame.len(),
+            hops: 0,
+            whole: false,
+            to_group: false,
+            recorded: Recorded::default(),
+        };
+        let Some(hop) = self.hop(&transit, &frame) else {
+            return out.drop(frame, reason::NO_ROUTE);
+        };
+        let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
+        let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
+        self.transmit(now, hop, destination, is_long, frame, out);
+    }
+
+    /// The hop by which the router's own packets leave.
+    fn hop(&mut self, transit: &Transit, frame: &Frame) -> Option<Hop> {
+        if is_link_local(transit.destination) {
+            return (transit.link != NONE).then_some(Hop {
+                port: Some(transit.link),
+                ..Hop::default()
+            });
+        }
+        let tables = &self.vrfs[transit.vrf].tables;
+        match tables.decide(transit.destination, || key(frame, transit)) {
+            Decision::Forward(hops) => {
+                let multipath = self.config.multipath;
+                Some(choose(
+                    multipath,
+                    self.config.seed,
+                    &mut self.turn,
+                    hops,
+                    frame,
+                ))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn is_link_local(address: IpAddr) -> bool {
+    matches!(address, IpAddr::V6(address) if address.is_unicast_link_local())
+}
+
+/// Properties of a packet for the rules.
+fn key(frame: &[u8], transit: &Transit) -> Key {
+    let tuple = packet::flow::five_tuple(frame);
+    let tos = match frame[ETHERNET] >> 4 {
+        4 => frame[ETHERNET + 1],
+        _ => frame[ETHERNET] << 4 | frame[ETHERNET + 1] >> 4,
+    };
+    let protocol = tuple.map_or(0, |tuple| tuple.protocol);
+    let has_ports = packet::ipv4::protocol::has_ports(protocol);
+    Key {
+        source: transit.source,
+        destination: transit.destination,
+        iif: (transit.from != NONE).then_some(transit.from),
+        tos,
+        protocol,
+        ports: tuple
+            .filter(|_| has_ports)
+            .map(|tuple| [tuple.source_port, tuple.destination_port]),
+    }
+}
+
+/// Source and destination of an IP packet in a frame.
+fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
+    let packet = frame.get(ETHERNET..)?;
+    match packet.first()? >> 4 {
+        4 => {
+            let [source, to] = [12, 16].map(|at| packet.get(at..)?.first_chunk::<4>());
+            Some((IpAddr::from(*source?), IpAddr::from(*to?)))
+        }
+        _ => {
+            let [source, to] = [8, 24].map(|at| packet.get(at..)?.first_chunk::<16>());
+            Some((IpAddr::from(*source?), IpAddr::from(*to?)))
+        }
+    }
+}
+
+impl Node for Router {
+    fn properties(&self) -> Properties {
+        Properties {
+            may_lack_links: true,
+            ..Properties::of(self.ports.len())
+        }
+    }
+
+    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        for frame in frames.drain(..) {
+            self.frame(now, port.0, frame, out);
+        }
+    }
+
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        for number in 0..self.ports.len() {
+            let mut unresolved = core::mem::take(&mut self.unresolved);
+            let interface = &mut self.ports[number].interface;
+            interface.poll_transmit_or(now, out, |frame, _| unresolved.push(frame));
+            for frame in unresolved.drain(..) {
+                self.unresolved(now, number, frame, out);
+            }
+            self.unresolved = unresolved;
+        }
+        for vrf in 0..self.vrfs.len() {
+            self.vrfs[vrf].own.poll_transmit(now, out);
+            self.settle(now, vrf, NONE, out);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        let ports = self
+            .ports
+            .iter()
+            .filter_map(|port| port.interface.poll_timeout());
+        let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
+        ports.chain(own).min()
+    }
+
+    fn statistics(&self) -> Statistics {
+        let own = self.vrfs.iter().map(|vrf| vrf.own.counters());
+        let pings = own.map(|counters| counters.pings).sum();
+        Statistics::from([
+            ("forwarded", self.counters.forwarded),
+            ("fragmented", self.counters.fragmented),
+            ("delivered", self.counters.delivered),
+            ("pings", pings),
+            ("errors", self.counters.errors),
+            ("redirects", self.counters.redirects),
+            ("ignored", self.counters.ignored),
+        ])
+    }
+
+    fn tables(&self, now: Time) -> Vec<Table> {
+        let routes = self.vrfs.iter().map(|vrf| Table {
+            name: match &vrf.name {
+                Some(name) => format!("routes of {name}"),
+                None => String::from("routes"),
+            },
+            entries: vrf
+                .tables
+                .routes()
+                .map(|route| format!("{route}"))
+                .collect(),
+        });
+        let neighbours = self.ports.iter().enumerate().flat_map(|(number, port)| {
+            let all = port.interface.all_neighbours(now);
+            all.map(move |(who, mac, state)| {
+                format!(
+                    "{who} dev {number} lladdr {} {state:?}",
+                    packet::ethernet::Mac(mac)
+                )
+            })
+        });
+        let neighbours = Table {
+            name: String::from("neighbours"),
+            entries: neighbours.take(MAX_SHOWN).collect(),
+        };
+        routes.chain([neighbours]).collect()
+    }
+}

@@ -1,0 +1,270 @@
+//! Configuration of a router.
+
+use crate::prefix::Prefix;
+use crate::route::{Action, Hop, Route};
+use crate::rule::Rule;
+use crate::tables::Tables;
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv6Addr};
+use ip::address::InterfaceAddress;
+use node::ConfigError;
+use packet::ethernet::Mac;
+
+/// Maximum number of ports of a router.
+pub const MAX_PORTS: usize = 1024;
+/// Maximum number of addresses of a port.
+pub const MAX_ADDRESSES: usize = 64;
+/// Metric of the routes of a port's own networks: as in Linux.
+const CONNECTED_METRIC_V6: u32 = 256;
+
+/// Configuration of a router.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Its ports, at most [`MAX_PORTS`].
+    pub port: Vec<PortConfig>,
+    /// Routes besides those of the ports' networks.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
+    pub route: Vec<Route>,
+    /// Rules that choose other tables than `main`.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
+    pub rule: Vec<Rule>,
+    /// How one of several next hops is chosen.
+    pub multipath: Multipath,
+    /// Whether the rate of ICMP errors and redirects is [limited](ip::limit).
+    pub icmp_limit: bool,
+    /// Seed of the choice among next hops.
+    pub seed: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            port: Vec::new(),
+            route: Vec::new(),
+            rule: Vec::new(),
+            multipath: Multipath::L3,
+            icmp_limit: true,
+            seed: 0,
+        }
+    }
+}
+
+/// Choice of one of several next hops.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(rename_all = "kebab-case")
+)]
+pub enum Multipath {
+    /// By the addresses: all packets between two hosts go one way. Linux's `fib_multipath_hash_policy` 0.
+    #[default]
+    L3,
+    /// By addresses, protocol and ports; fragments by addresses and protocol. Linux's policy 1.
+    L4,
+    /// By turns, packet by packet; packets of one flow may overtake each other.
+    PerPacket,
+}
+
+/// Configuration of a port.
+#[derive(Clone, Debug)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct PortConfig {
+    /// Its addresses, each with its network's prefix, at most [`MAX_ADDRESSES`].
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
+    pub address: Vec<InterfaceAddress>,
+    /// Its MAC address; `None`: made from the first address.
+    pub mac: Option<Mac>,
+    /// Maximum length of an IP packet that leaves by it, 576 to 9000 bytes; at least 1280 with IPv6.
+    pub mtu: usize,
+    /// Its VRF; ports without one are in one, too.
+    pub vrf: Option<String>,
+    /// Whether senders on the link are told of a better next hop on the same link (`send_redirects`).
+    pub redirects: bool,
+}
+
+impl Default for PortConfig {
+    fn default() -> PortConfig {
+        PortConfig {
+            address: Vec::new(),
+            mac: None,
+            mtu: 1500,
+            vrf: None,
+            redirects: true,
+        }
+    }
+}
+
+impl PortConfig {
+    /// Its MAC address.
+    pub(super) fn mac(&self, number: usize) -> [u8; 6] {
+        let first = self.address.first().map(|network| network.mac());
+        let made = first.unwrap_or([2, 0, 0, 1, (number >> 8) as u8, number as u8]);
+        self.mac.map_or(made, |mac| mac.0)
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.address.len() > MAX_ADDRESSES {
+            let reason = format!("a port has at most {MAX_ADDRESSES} addresses");
+            return Err(ConfigError::new("port", reason));
+        }
+        for own in &self.address {
+            if own.prefix == 0 {
+                let reason = format!(
+                    "write {} with its prefix, such as {}/24",
+                    own.address, own.address
+                );
+                return Err(ConfigError::new("port", reason));
+            }
+        }
+        let least = if self.has_v6() { 1280 } else { 576 };
+        if !(least..=9000).contains(&self.mtu) {
+            let reason = format!("the MTU of a port is from {least} to 9000 bytes");
+            return Err(ConfigError::new("port", reason));
+        }
+        if self.mac.is_some_and(|mac| mac.0[0] & 1 == 1) {
+            let reason = "the MAC address of a group cannot be a port's";
+            return Err(ConfigError::new("port", reason));
+        }
+        Ok(())
+    }
+
+    pub(super) fn has_v6(&self) -> bool {
+        self.address.iter().any(|own| own.address.is_ipv6())
+    }
+}
+
+/// The link-local address of a MAC address (RFC 4291 appendix A).
+pub(super) fn link_local(mac: [u8; 6]) -> InterfaceAddress {
+    let [a, b, c, d, e, f] = mac;
+    let pair = |high: u8, low: u8| u16::from(high) << 8 | u16::from(low);
+    let id = [pair(a ^ 2, b), pair(c, 0xFF), pair(0xFE, d), pair(e, f)];
+    InterfaceAddress {
+        address: Ipv6Addr::new(0xFE80, 0, 0, 0, id[0], id[1], id[2], id[3]).into(),
+        prefix: 64,
+    }
+}
+
+/// The VRFs of a configuration, by name, with their tables.
+pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, ConfigError> {
+    if config.port.is_empty() || config.port.len() > MAX_PORTS {
+        let reason = format!("a router has 1 to {MAX_PORTS} ports");
+        return Err(ConfigError::new("port", reason));
+    }
+    let mut vrfs = BTreeMap::new();
+    for port in &config.port {
+        port.check()?;
+        vrfs.entry(port.vrf.clone()).or_insert_with(|| {
+            let own = config.rule.iter().filter(|rule| rule.vrf == port.vrf);
+            Tables::new(&own.cloned().collect::<Vec<_>>())
+        });
+    }
+    for (number, port) in config.port.iter().enumerate() {
+        let tables = vrfs.entry(port.vrf.clone()).or_default();
+        for own in &port.address {
+            if tables.is_own(own.address) {
+                let reason = format!("two ports have the address {}", own.address);
+                return Err(ConfigError::new("port", reason));
+            }
+            tables.add_address(*own);
+            let v4 = own.address.is_ipv4();
+            let hop = Hop {
+                port: Some(number as u16),
+                ..Hop::default()
+            };
+            // Two addresses of one network make one route.
+            tables.add(Route {
+                to: Prefix::new(own.address, own.prefix),
+                action: Action::Forward([hop].into()),
+                metric: if v4 { 0 } else { CONNECTED_METRIC_V6 },
+                table: crate::route::MAIN,
+                vrf: port.vrf.clone(),
+            });
+        }
+    }
+    for rule in &config.rule {
+        let vrf = rule.vrf.clone();
+        if !vrfs.contains_key(&vrf) {
+            let reason = format!("`{rule}`: no port is in this VRF");
+            return Err(ConfigError::new("rule", reason));
+        }
+        let port = rule.selector.iif.map(usize::from);
+        if port.is_some_and(|port| port >= config.port.len()) {
+            let reason = format!("`{rule}`: the router has no such port");
+            return Err(ConfigError::new("rule", reason));
+        }
+    }
+    for route in &config.route {
+        let resolved = resolve(config, route)?;
+        let Some(tables) = vrfs.get_mut(&route.vrf) else {
+            let reason = format!("`{route}`: no port is in this VRF");
+            return Err(ConfigError::new("route", reason));
+        };
+        if !tables.add(resolved) {
+            let reason = format!(
+                "`{route}`: there is a route of this prefix and metric; give one a `metric`"
+            );
+            return Err(ConfigError::new("route", reason));
+        }
+    }
+    Ok(vrfs)
+}
+
+/// A route whose hops all name their ports.
+pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigError> {
+    let error = |reason: String| ConfigError::new("route", format!("`{route}`: {reason}"));
+    let mut route = route.clone();
+    let vrf = route.vrf.clone();
+    let Action::Forward(hops) = &mut route.action else {
+        return Ok(route);
+    };
+    for hop in hops {
+        if let Some(number) = hop.port {
+            let port = config.port.get(usize::from(number));
+            if port.is_none_or(|port| port.vrf != vrf) {
+                return Err(error(format!(
+                    "the router has no port {number} in this VRF"
+                )));
+            }
+        }
+        let Some(via) = hop.via.filter(|_| !hop.onlink) else {
+            continue;
+        };
+        let reaches = |port: &PortConfig| {
+            let link_local = matches!(via, IpAddr::V6(via) if via.is_unicast_link_local());
+            let on_link = port.address.iter().any(|own| own.contains(via));
+            let own = port.address.iter().any(|own| own.address == via);
+            (on_link && !own) || (link_local && hop.port.is_some() && port.has_v6())
+        };
+        let mut ports = config.port.iter().enumerate();
+        let found = ports.find(|(number, port)| {
+            let wanted = hop.port.is_none_or(|port| usize::from(port) == *number);
+            port.vrf == vrf && wanted && reaches(port)
+        });
+        let Some((number, _)) = found else {
+            let reason = format!("{via} is in no network of its port; add an address, or `onlink`");
+            return Err(error(reason));
+        };
+        hop.port = Some(number as u16);
+    }
+    let hops = match &route.action {
+        Action::Forward(hops) => &hops[..],
+        _ => &[],
+    };
+    match hops.iter().all(|hop| hop.port.is_some()) {
+        true => Ok(route),
+        false => Err(error("`onlink` needs the port: add `dev PORT`".into())),
+    }
+}

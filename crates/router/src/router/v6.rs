@@ -1,0 +1,83 @@
+//! IPv6 packets as they arrive.
+
+use super::{Router, Transit, reason};
+use core::net::IpAddr;
+use ip::extensions;
+use ip::header::{ETHERNET, ICMPV6};
+use ip::icmp::Error;
+use ip::options::Recorded;
+use node::{Frame, Out, Time};
+use packet::ipv6::Ipv6View;
+
+/// Bytes of an IPv6 header.
+const HEADER: usize = 40;
+
+/// A packet whose header is right.
+pub(super) fn transit(frame: &[u8], from: u16, vrf: usize) -> Option<Transit> {
+    let ip = Ipv6View::new(frame.get(ETHERNET..)?).ok()?;
+    Some(Transit {
+        source: ip.source().into(),
+        destination: ip.destination().into(),
+        from,
+        link: from,
+        vrf,
+        end: ETHERNET + HEADER + usize::from(ip.payload_length()),
+        hops: ip.hop_limit(),
+        // Routers do not cut packets of IPv6 (RFC 8200 section 5).
+        whole: true,
+        to_group: frame[0] & 1 == 1,
+        recorded: Recorded::default(),
+    })
+}
+
+/// Why a packet may not be sent on because of its source; with the error to its sender, if there is one.
+pub(super) fn refusal(transit: &Transit) -> Option<Option<Error>> {
+    match transit.source {
+        IpAddr::V6(source) if source.is_unspecified() => Some(None),
+        IpAddr::V6(source) if source.is_unicast_link_local() => Some(Some(Error::Scope)),
+        _ => None,
+    }
+}
+
+impl Router {
+    /// Takes an IPv6 packet, with the checks of Linux's `ip6_rcv`.
+    pub(super) fn v6(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
+        let port = &self.ports[usize::from(from)];
+        let vrf = port.vrf;
+        let Some(transit) = transit(&frame, from, vrf) else {
+            return out.drop(frame, reason::BAD_HEADER);
+        };
+        frame.resize(transit.end);
+        let Ok(ip) = Ipv6View::new(&frame[ETHERNET..]) else {
+            return out.drop(frame, reason::BAD_HEADER);
+        };
+        let (source, destination) = (ip.source(), ip.destination());
+        if source.is_loopback() || source.is_multicast() {
+            return out.drop(frame, reason::SOURCE);
+        }
+        // Groups of no scope, and of one node (RFC 4291 section 2.7).
+        let stays = destination.is_multicast() && destination.octets()[1] & 15 <= 1;
+        if destination.is_loopback() || stays {
+            return out.drop(frame, reason::DESTINATION);
+        }
+        if let Some(error) = extensions::refusal(&frame[ETHERNET..]) {
+            return match error {
+                Some(error) => self.fail(now, &transit, error, reason::OPTIONS, frame, out),
+                None => out.drop(frame, reason::OPTIONS),
+            };
+        }
+        // Of groups only those of the link are the router's, and its interface knows them.
+        let for_link = destination.is_multicast() || destination.is_unicast_link_local();
+        if for_link || is_discovery(&ip) {
+            return self.link_frame(now, from, frame, out);
+        }
+        self.route(now, &transit, frame, out);
+    }
+}
+
+/// Whether a packet is a message of neighbour discovery for an address of this link: those have not been forwarded (RFC 4861
+/// section 7.1).
+fn is_discovery(ip: &Ipv6View<'_>) -> bool {
+    let kind = ip.payload().first();
+    ip.next_header() == ICMPV6 && matches!(kind, Some(133..=137)) && ip.hop_limit() == 255
+}

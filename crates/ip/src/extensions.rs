@@ -1,7 +1,6 @@
 //! Extension headers of IPv6 with options, hop-by-hop and for the destination (RFC 8200 sections 4.2, 4.3 and 4.6), with the rules
 //! of Linux (`ip6_parse_tlv`).
 
-use crate::icmp::Error;
 use packet::ipv4::protocol;
 
 /// Bytes of an IPv6 header, and the offset of the byte in it that names what follows.
@@ -16,8 +15,15 @@ const CALIPSO: u8 = 7;
 const IOAM: u8 = 0x31;
 /// Maximum number of bytes of padding in a row: more are a covert channel (RFC 4942 section 2.1.9.5).
 const MAX_PADDING: usize = 7;
-/// Code of the error about an unknown option.
-pub(crate) const UNKNOWN_OPTION: u8 = 2;
+
+/// Reason for which a packet goes no further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal {
+    /// It is dropped without an error.
+    Silent,
+    /// Its sender gets an error about the option at this offset in the packet, bytes.
+    Option(u32),
+}
 
 /// The upper layer of a packet, after headers with options.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,17 +66,16 @@ impl Upper {
     }
 }
 
-/// Reason for which a router does not send a packet on because of its hop-by-hop options, with the error to its sender if there is
-/// one.
-pub fn refusal(packet: &[u8]) -> Option<Option<Error>> {
+/// Reason for which a router does not send a packet on because of its hop-by-hop options.
+pub fn refusal(packet: &[u8]) -> Option<Refusal> {
     match packet.get(NEXT_HEADER) {
         Some(&protocol::HOP_BY_HOP) => refusal_at(packet, HEADER),
         _ => None,
     }
 }
 
-/// Reason for which the receiver does not take a packet because of its options, with the error to its sender if there is one.
-pub(crate) fn refusal_of_receiver(packet: &[u8]) -> Option<Option<Error>> {
+/// Reason for which the receiver does not take a packet because of its options.
+pub(crate) fn refusal_of_receiver(packet: &[u8]) -> Option<Refusal> {
     let mut upper = Upper {
         protocol: *packet.get(NEXT_HEADER)?,
         at: HEADER,
@@ -89,12 +94,12 @@ pub(crate) fn refusal_of_receiver(packet: &[u8]) -> Option<Option<Error>> {
     None
 }
 
-fn refusal_at(packet: &[u8], start: usize) -> Option<Option<Error>> {
+fn refusal_at(packet: &[u8], start: usize) -> Option<Refusal> {
     let length = packet
         .get(start + 1)
         .map(|words| 8 + 8 * usize::from(*words));
     let Some(options) = length.and_then(|length| packet.get(start..start + length)) else {
-        return Some(None);
+        return Some(Refusal::Silent);
     };
     let (mut at, mut padding) = (2, 0);
     while at < options.len() {
@@ -103,31 +108,31 @@ fn refusal_at(packet: &[u8], start: usize) -> Option<Option<Error>> {
             at += 1;
             padding += 1;
             if padding > MAX_PADDING {
-                return Some(None);
+                return Some(Refusal::Silent);
             }
             continue;
         }
         let size = options.get(at + 1).map(|size| usize::from(*size) + 2);
         let Some(option) = size.and_then(|size| options.get(at..at + size)) else {
-            return Some(None);
+            return Some(Refusal::Silent);
         };
-        let bad = Some(Some(Error::Parameter(UNKNOWN_OPTION, (start + at) as u32)));
+        let bad = Some(Refusal::Option((start + at) as u32));
         match kind {
             PAD_MORE => {
                 padding += option.len();
                 if padding > MAX_PADDING || option[2..].iter().any(|byte| *byte != 0) {
-                    return Some(None);
+                    return Some(Refusal::Silent);
                 }
             }
             ROUTER_ALERT if option.len() == 4 => padding = 0,
-            ROUTER_ALERT => return Some(None),
+            ROUTER_ALERT => return Some(Refusal::Silent),
             // No domain of labels is known.
-            CALIPSO => return Some(None),
-            IOAM if !(start + at).is_multiple_of(4) => return Some(None),
+            CALIPSO => return Some(Refusal::Silent),
+            IOAM if !(start + at).is_multiple_of(4) => return Some(Refusal::Silent),
             // The two highest bits of an unknown option say what becomes of the packet.
             _ => match kind >> 6 {
                 0 => padding = 0,
-                1 => return Some(None),
+                1 => return Some(Refusal::Silent),
                 _ => return bad,
             },
         }

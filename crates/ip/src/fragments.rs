@@ -5,7 +5,7 @@
 //! not whole after 30 s over IPv4, 60 s over IPv6, is given up. All packets in the making together have
 //! at most [`MAX_BYTES`].
 
-use crate::header::Packet;
+use crate::header::{MAX_PACKET, Packet};
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -23,8 +23,6 @@ const ETHERNET: usize = 14;
 pub const MAX_BYTES: usize = 4 << 20;
 /// Bytes that a waiting frame counts for besides its own.
 const OVERHEAD: usize = 256;
-/// The longest IP packet, and for IPv6 the longest payload, in bytes.
-pub const MAX_PACKET: usize = 65_535;
 const IPV6_HEADER: usize = 40;
 /// Bytes of the fragment header of IPv6.
 const FRAGMENT_HEADER: usize = 8;

@@ -4,7 +4,6 @@
 //! that header.
 
 use crate::extensions::Upper;
-use crate::fragments::MAX_PACKET;
 use core::net::IpAddr;
 use node::Frame;
 use packet::checksum::{self, Pseudo, Sum};
@@ -13,6 +12,8 @@ use packet::ethernet::{EthernetView, ethertype};
 use packet::ip::IpView;
 pub use packet::ipv4::protocol::{ICMP, ICMPV6, TCP, UDP};
 
+/// Maximum length of an IP packet, and for IPv6 of its payload, bytes.
+pub const MAX_PACKET: usize = 65_535;
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
 /// Bytes of a UDP header.

@@ -3,7 +3,6 @@
 //! Errors quote as Linux does: as much of the packet as fits into the packet that every link carries.
 
 use crate::address::is_host;
-use crate::extensions::UNKNOWN_OPTION;
 use crate::header::{self, ETHERNET, HOPS, ICMP, ICMPV6, Packet, UDP};
 use crate::options;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,6 +14,8 @@ use packet::ip::IpView;
 const MAX_ERROR_V4: usize = 576;
 const MAX_ERROR_V6: usize = 1280;
 const ICMP_HEADER: usize = 8;
+/// Code of the error about an unknown option of IPv6.
+const UNKNOWN_OPTION: u8 = 2;
 
 /// An error about a packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,6 +40,8 @@ pub enum Error {
     Scope,
     /// A field of the header is wrong: of IPv6 the code, and the offset of the field from the packet's start, bytes.
     Parameter(u8, u32),
+    /// An option of IPv6 that is not known, at this offset from the packet's start, bytes.
+    Option(u32),
     /// A better next hop on the same link; IPv4 only, as IPv6 has a message of neighbour discovery.
     Redirect(Ipv4Addr),
 }
@@ -60,6 +63,7 @@ impl Error {
             (Error::Prohibited, false) => (1, 1, 0),
             (Error::Scope, false) => (1, 2, 0),
             (Error::Parameter(code, at), false) => (4, code, at),
+            (Error::Option(at), _) => (4, UNKNOWN_OPTION, at),
             (Error::Redirect(gateway), _) => (5, 1, gateway.to_bits()),
             (Error::NoRoute, false) => (1, 0, 0),
             (Error::Address, false) => (1, 3, 0),
@@ -146,7 +150,7 @@ fn answerable(frame: &[u8], error: Error) -> Option<IpAddr> {
         _ if !to_group => true,
         Error::TooBig(_) => source.is_ipv6(),
         // An unknown option whose two highest bits ask for the error whatever the destination.
-        Error::Parameter(UNKNOWN_OPTION, at) if source.is_ipv6() => {
+        Error::Option(at) => {
             let kind = frame.get(ETHERNET + at as usize);
             kind.is_some_and(|kind| kind >> 6 == 2)
         }

@@ -322,7 +322,13 @@ impl Interface {
         out: &mut Out,
     ) -> Option<Frame> {
         let refusal = match packet.destination {
-            IpAddr::V6(_) => extensions::refusal_of_receiver(&frame[ETHERNET..packet.end]),
+            IpAddr::V6(_) => {
+                let refusal = extensions::refusal_of_receiver(&frame[ETHERNET..packet.end]);
+                refusal.map(|refusal| match refusal {
+                    extensions::Refusal::Silent => None,
+                    extensions::Refusal::Option(at) => Some(Error::Option(at)),
+                })
+            }
             IpAddr::V4(_) if options::length(&frame) == 0 => None,
             IpAddr::V4(own) => {
                 let is_own = |address| self.addresses.contains(IpAddr::V4(address));

@@ -39,7 +39,7 @@ fn flows_keep_their_path_and_the_paths_get_their_shares() {
         }
         for (port, weight) in [(1, 1), (2, 2), (3, 5)] {
             let wanted = 20_000 * weight / 8;
-            let off = (shares[port] - wanted as i32).abs();
+            let off = (shares[port] - wanted).abs();
             assert!(off < 400, "{multipath:?} {shares:?}");
         }
     }

@@ -5,7 +5,7 @@ use alloc::format;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ip::discovery;
-use ip::fragments::MAX_PACKET;
+use ip::header::MAX_PACKET;
 use node::ConfigError;
 use packet::arp::{Arp, Operation};
 use packet::ethernet::{Ethernet, Mac, ethertype};

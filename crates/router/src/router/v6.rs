@@ -2,7 +2,7 @@
 
 use super::{Router, Transit, reason};
 use core::net::IpAddr;
-use ip::extensions;
+use ip::extensions::{self, Refusal};
 use ip::header::{ETHERNET, ICMPV6};
 use ip::icmp::Error;
 use ip::options::Recorded;
@@ -60,11 +60,13 @@ impl Router {
         if destination.is_loopback() || stays {
             return out.drop(frame, reason::DESTINATION);
         }
-        if let Some(error) = extensions::refusal(&frame[ETHERNET..]) {
-            return match error {
-                Some(error) => self.fail(now, &transit, error, reason::OPTIONS, frame, out),
-                None => out.drop(frame, reason::OPTIONS),
-            };
+        match extensions::refusal(&frame[ETHERNET..]) {
+            None => {}
+            Some(Refusal::Silent) => return out.drop(frame, reason::OPTIONS),
+            Some(Refusal::Option(at)) => {
+                let error = Error::Option(at);
+                return self.fail(now, &transit, error, reason::OPTIONS, frame, out);
+            }
         }
         // Of groups only those of the link are the router's, and its interface knows them.
         let for_link = destination.is_multicast() || destination.is_unicast_link_local();

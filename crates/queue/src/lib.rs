@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`discipline`] | [`Discipline`]: the contract |
 //! | [`packet`] | [`Packet`], [`Facts`], [`Ecn`] |
+//! | [`segment`] | [`Segment`]: TCP fields for an ACK filter |
 //! | [`decision`] | [`Decision`]: reasons and states of drops and marks |
 //! | [`classify`] | facts by which a class is chosen |
 //! | [`fifo`] | first in, first out; limits in packets, bytes and time; DCTCP's step |
@@ -22,7 +23,7 @@
 //! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
 //! | [`pie`] | proportional integral controller |
 //! | [`dualpi2`] | coupled dual queue for L4S |
-//! | [`cake`] | shaper, tins, host fairness |
+//! | [`cake`] | shaper, tins, host fairness, ACK filter |
 //! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
 //! | [`tc`] | disciplines in the words of tc(8) |
 //! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
@@ -79,6 +80,7 @@ pub mod policer;
 pub mod prio;
 pub mod red;
 pub mod replay;
+pub mod segment;
 pub mod tbf;
 pub mod tc;
 mod tokens;
@@ -88,6 +90,7 @@ pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
 pub use ledger::Counters;
 pub use packet::{Ecn, Facts, Packet};
+pub use segment::Segment;
 
 use alloc::boxed::Box;
 use node::ConfigError;

@@ -24,13 +24,16 @@ pub enum Quantity<'a> {
     Factor(&'a mut f64),
     /// On or off.
     Switch(&'a mut bool),
+    /// CAKE's ACK filter.
+    AckFilter(&'a mut cake::AckFilter),
 }
 
 /// Steps of a [`Quantity::Factor`] in 1.
 const FACTOR_STEPS: f64 = 1e6;
 
 impl Quantity<'_> {
-    /// The value in its smallest steps: 1, 1 ps, 1 byte, 1 b/s, 10^-6; a switch has 0 and 1.
+    /// The value in its smallest steps: 1, 1 ps, 1 byte, 1 b/s, 10^-6; a switch has 0 and 1, a filter its
+    /// index among [`cake::AckFilter::ALL`].
     pub fn get(&self) -> u64 {
         match self {
             Quantity::Count(count) => (**count).into(),
@@ -39,6 +42,7 @@ impl Quantity<'_> {
             Quantity::Rate(rate) => rate.bits_per_second(),
             Quantity::Factor(factor) => (**factor * FACTOR_STEPS + 0.5) as u64,
             Quantity::Switch(is_on) => (**is_on).into(),
+            Quantity::AckFilter(filter) => **filter as u64,
         }
     }
 
@@ -57,6 +61,13 @@ impl Quantity<'_> {
             },
             Quantity::Factor(factor) => **factor = value as f64 / FACTOR_STEPS,
             Quantity::Switch(is_on) => **is_on = value != 0,
+            Quantity::AckFilter(filter) => {
+                let index = usize::try_from(value).unwrap_or(usize::MAX);
+                match cake::AckFilter::ALL.get(index) {
+                    Some(value) => **filter = *value,
+                    None => return false,
+                }
+            }
         }
         true
     }
@@ -64,6 +75,15 @@ impl Quantity<'_> {
     /// Whether it has two values only.
     pub const fn is_switch(&self) -> bool {
         matches!(self, Quantity::Switch(_))
+    }
+
+    /// Number of its values, where they have names in place of an order.
+    pub const fn choices(&self) -> Option<u64> {
+        match self {
+            Quantity::Switch(_) => Some(2),
+            Quantity::AckFilter(_) => Some(cake::AckFilter::ALL.len() as u64),
+            _ => None,
+        }
     }
 }
 
@@ -77,6 +97,7 @@ impl fmt::Display for Quantity<'_> {
             Quantity::Rate(rate) => write!(f, "{rate}"),
             Quantity::Factor(factor) => write!(f, "{factor}"),
             Quantity::Switch(is_on) => write!(f, "{is_on}"),
+            Quantity::AckFilter(filter) => f.write_str(filter.name()),
         }
     }
 }
@@ -315,11 +336,16 @@ fn cake<'a>(config: &'a mut cake::Config, to: &mut Collector<'a, '_>) {
         overhead: _,
         mpu,
         memlimit,
+        ack_filter,
     } = config;
     to.some("bandwidth", bandwidth, Quantity::Rate)
         .time("rtt", rtt)
         .count("mpu", mpu)
         .some("memlimit", memlimit, Quantity::Size);
+    // Segments are kept for replays only where a filter reads them.
+    if *ack_filter != cake::AckFilter::Off {
+        to.add("ack_filter", Quantity::AckFilter(ack_filter));
+    }
 }
 
 fn red<'a>(config: &'a mut red::Config, to: &mut Collector<'a, '_>) {

@@ -51,6 +51,7 @@ fn wrong_values_are_refused_with_a_reason() {
         ),
         ("kind = \"tbf\"\nrate = \"1 Mb/s\"", "burst"),
         ("kind = \"cake\"\nisolation = \"none\"", "triple-isolate"),
+        ("kind = \"cake\"\nack_filter = \"yes\"", "aggressive"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(reason), "{error}");

@@ -6,7 +6,8 @@
 use node::{Rate, Time};
 use queue::cake::AckFilter;
 use queue::{
-    Config, Decisions, Ecn, Facts, Packet, Segment, cake, codel, dualpi2, fq_codel, pie, red,
+    Config, Decisions, Ecn, Facts, Packet, Segment, cake, codel, docsis_pie, dualpi2, fq_codel,
+    pie, red,
 };
 use std::hint::black_box;
 
@@ -70,6 +71,10 @@ fn main() {
         ("codel", Config::Codel(codel::Config::default())),
         ("fq_codel", Config::FqCodel(fq_codel::Config::default())),
         ("pie", Config::Pie(pie::Config::default())),
+        (
+            "docsis_pie",
+            Config::DocsisPie(docsis_pie::Config::new(Rate::TEN_GIGABIT)),
+        ),
         ("red", Config::Red(red::Config::default())),
         ("drr", Config::Drr(Default::default())),
         ("prio", Config::Prio(Default::default())),
@@ -96,7 +101,7 @@ fn main() {
         let cost = nanoseconds(&config);
         let base = *base.get_or_insert(cost);
         println!(
-            "{name:9} {cost:7.1} ns a packet, {:5.2} x fifo",
+            "{name:10} {cost:7.1} ns a packet, {:5.2} x fifo",
             cost / base
         );
     }

@@ -26,7 +26,7 @@ pub enum Reason {
     RedEarly,
     /// RED, certainly: the average queue length was above the upper threshold.
     RedForced,
-    /// PIE, at random, by its drop probability.
+    /// PIE or DOCSIS-PIE, at random, by its drop probability.
     Pie,
     /// The dual queue's coupled probability.
     Coupled,

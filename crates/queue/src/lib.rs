@@ -21,7 +21,7 @@
 //! | [`varying`] | a line whose rate changes over time |
 //! | [`red`] | random early detection, gentle and adaptive |
 //! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
-//! | [`pie`] | proportional integral controller |
+//! | [`pie`], [`docsis_pie`] | proportional integral controller, and that of cable modems |
 //! | [`dualpi2`] | coupled dual queue for L4S |
 //! | [`cake`] | shaper, tins, host fairness, ACK filter |
 //! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
@@ -64,6 +64,7 @@ pub mod classify;
 pub mod codel;
 pub mod decision;
 pub mod discipline;
+pub mod docsis_pie;
 pub mod drr;
 pub mod dualpi2;
 pub mod egress;
@@ -109,6 +110,8 @@ pub enum Config {
     FqCodel(fq_codel::Config),
     /// Proportional integral controller enhanced.
     Pie(pie::Config),
+    /// PIE of cable modems.
+    DocsisPie(docsis_pie::Config),
     /// Coupled dual queue for L4S.
     #[cfg_attr(feature = "serde", serde(rename = "dualpi2"))]
     DualPi2(dualpi2::Config),
@@ -148,6 +151,9 @@ impl Config {
             Config::Codel(config) => Box::new(codel::Codel::new(config)?),
             Config::FqCodel(config) => Box::new(fq_codel::FqCodel::new(config.clone(), seed)?),
             Config::Pie(config) => Box::new(pie::Pie::new(config.clone(), seed)?),
+            Config::DocsisPie(config) => {
+                Box::new(docsis_pie::DocsisPie::new(config.clone(), seed)?)
+            }
             Config::DualPi2(config) => Box::new(dualpi2::DualPi2::new(config.clone())?),
             Config::Cake(config) => Box::new(cake::Cake::new(config.clone(), seed)?),
             Config::Red(config) => Box::new(red::Red::new(config.clone(), seed)?),

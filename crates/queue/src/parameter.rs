@@ -1,7 +1,8 @@
 //! The numbers among a discipline's parameters, by name: what may be varied.
 
 use crate::{
-    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+    Config, cake, codel, docsis_pie, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red,
+    tbf, varying,
 };
 use alloc::format;
 use alloc::string::String;
@@ -176,6 +177,7 @@ impl Config {
             Config::Codel(config) => codel(config, &mut to),
             Config::FqCodel(config) => fq_codel(config, &mut to),
             Config::Pie(config) => pie(config, &mut to),
+            Config::DocsisPie(config) => docsis_pie(config, &mut to),
             Config::DualPi2(config) => dualpi2(config, &mut to),
             Config::Cake(config) => cake(config, &mut to),
             Config::Red(config) => red(config, &mut to),
@@ -300,6 +302,33 @@ fn pie<'a>(config: &'a mut pie::Config, to: &mut Collector<'a, '_>) {
         .switch("bytemode", bytemode)
         .count("mean_packet", mean_packet)
         .some("rate", rate, Quantity::Rate);
+}
+
+fn docsis_pie<'a>(config: &'a mut docsis_pie::Config, to: &mut Collector<'a, '_>) {
+    let docsis_pie::Config {
+        rate,
+        limit,
+        target,
+        tupdate,
+        alpha,
+        beta,
+        max_burst,
+        burst_reset,
+        latency_low,
+        latency_high,
+        mean_packet,
+    } = config;
+    to.rate("rate", rate)
+        .some("limit", limit, Quantity::Size)
+        .time("target", target)
+        .time("tupdate", tupdate)
+        .count("alpha", alpha)
+        .count("beta", beta)
+        .time("max_burst", max_burst)
+        .time("burst_reset", burst_reset)
+        .time("latency_low", latency_low)
+        .time("latency_high", latency_high)
+        .count("mean_packet", mean_packet);
 }
 
 fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {

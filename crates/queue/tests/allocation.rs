@@ -4,7 +4,8 @@ use crate::acks::ipv4;
 use node::{Rate, Size, Time};
 use queue::cake::AckFilter;
 use queue::{
-    Config, Decisions, Ecn, Facts, Packet, Segment, cake, codel, dualpi2, fq_codel, pie, red, tbf,
+    Config, Decisions, Ecn, Facts, Packet, Segment, cake, codel, docsis_pie, dualpi2, fq_codel,
+    pie, red, tbf,
 };
 
 fn kinds() -> Vec<Config> {
@@ -14,6 +15,7 @@ fn kinds() -> Vec<Config> {
         Config::Codel(codel::Config::default()),
         Config::FqCodel(fq_codel::Config::default()),
         Config::Pie(pie::Config::default()),
+        Config::DocsisPie(docsis_pie::Config::new(rate)),
         Config::Red(red::Config::default()),
         Config::Tbf(tbf::Config::new(rate, Size::from_bytes(10_000))),
         Config::Drr(Default::default()),

@@ -7,7 +7,8 @@ use node::{Rate, Size, Time};
 use queue::cake::AckFilter;
 use queue::classify::By;
 use queue::{
-    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+    Config, cake, codel, docsis_pie, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red,
+    tbf, varying,
 };
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
@@ -258,6 +259,49 @@ fn pie_is_that_of_its_model() {
         );
         (Config::Pie(config), keys)
     });
+}
+
+#[test]
+fn docsis_pie_is_that_of_its_model() {
+    let sequence = |random: &mut Random| Sequence::random(random, 2 * PACKETS);
+    let reasons = compare_over("docsis_pie", sequence, |random, sequence| {
+        let time = sequence.packet_time();
+        let target = time + random.below(30 * time);
+        let tupdate = 1 + time / 4 + (random.below(2 * target) >> random.below(6));
+        // As for PIE.
+        let gain = 1 + ((500_000_000_000 / target).min(1_000) >> random.below(6));
+        let line = 8_000_000_000_000 / sequence.byte;
+        let times = [5, 30, 3, 40]
+            .map(|of| Time::from_ps(random.below(of * target + 1) >> random.below(4)));
+        let config = docsis_pie::Config {
+            rate: Rate::from_bits_per_second(line).unwrap(),
+            limit: Some(Size::from_bytes(1_000 + random.below(300_000))),
+            target: Time::from_ps(target),
+            tupdate: Time::from_ps(tupdate),
+            alpha: (4 * gain) as u32,
+            beta: (40 * gain) as u32,
+            max_burst: times[0],
+            burst_reset: times[1],
+            latency_low: times[2],
+            latency_high: times[3],
+            mean_packet: [1, 64, 1_024, 1_514][random.index(4)],
+        };
+        let times = times.map(Time::as_ps);
+        let keys = format!(
+            "\"rate\":{line},\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\
+             \"max_burst\":{},\"burst_reset\":{},\"latency_low\":{},\"latency_high\":{},\"mean_packet\":{}",
+            option(config.limit.map(Size::bytes)),
+            config.alpha,
+            config.beta,
+            times[0],
+            times[1],
+            times[2],
+            times[3],
+            config.mean_packet,
+        );
+        (Config::DocsisPie(config), keys)
+    });
+    assert!(reasons.is_none_or(|reasons| reasons["pie"] > 300));
 }
 
 #[test]

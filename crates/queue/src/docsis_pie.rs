@@ -10,12 +10,12 @@
 //! section 4.2); for a bucket, take this discipline as the child of [`tbf`](crate::tbf), whose rate
 //! is this `rate`. Modems do not mark (section 4.7), so neither does this queue.
 //!
-//! Bursts have three states (section 4.3, appendix A). At first nothing is dropped early while the
-//! queue is below a third of `limit`: [`Burst::None`]. From then on the controller may drop:
-//! [`Burst::First`]. Its first drop starts `max_burst`, in which the probability stays 0 and nothing
-//! more is dropped early: [`Burst::Protected`]. When the allowance is over and the queue is quiet,
-//! the state is `First` again, and after `burst_reset` of quiet `None`. Quiet is a delay below half
-//! of the target, twice, and a probability of 0.
+//! The controller has three states (section 4.3, appendix A). While it is [`Activity::Inactive`]
+//! nothing is dropped early; when the queue exceeds a third of `limit` it is
+//! [`Activity::Quiescent`], and may drop. The first drop makes it [`Activity::Active`], and starts
+//! `max_burst`, in which the probability stays 0 and nothing more is dropped early. When that is over
+//! and all is quiet the state is `Quiescent` again, and after more than `burst_reset` of quiet
+//! `Inactive`. Quiet is a delay below half of the target, twice, and a probability of 0.
 //!
 //! Probabilities are integers in 2^-40, rounded down. The probability changes at multiples of
 //! `tupdate`; a change is calculated with the next packet, with the backlog of its own time.
@@ -28,7 +28,7 @@
 //! | divisors | 2048 to 1 | 2048 to 1/32: 1/2 from a probability of 0.1 on, 1/8 from 1, 1/32 from 10 (4.4) |
 //! | probability | at most 1 | at most 0.85 for 64 bytes: 13.6 times that of a mean packet (4.6) |
 //! | packet length | optional | the probability grows with it, up to 0.85 (4.6) |
-//! | burst allowance | at the start, and after each idle time | by states |
+//! | burst allowance | at the start, and after each idle time (4.4) | after the first drop, by states (4.3) |
 //! | probability in the allowance | goes on | 0 |
 //! | safeguards | before a probability is added up | after it |
 
@@ -73,16 +73,16 @@ const SCALES: [(u64, i128); 8] = [
     (10 * ONE, 4),
 ];
 
-/// State of the protection of bursts (RFC 8034 section 4.3).
+/// State of the controller: how it treats a burst (RFC 8034 section 4.3).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Burst {
-    /// No burst: nothing is dropped early while the queue is below a third of its limit.
+pub enum Activity {
+    /// Nothing is dropped early while the queue is below a third of its limit.
     #[default]
-    None,
-    /// A burst, and no drop for it yet.
-    First,
-    /// A burst that has had its first drop.
-    Protected,
+    Inactive,
+    /// Packets may be dropped; the first drop starts the protection of a burst.
+    Quiescent,
+    /// A burst has had its first drop.
+    Active,
 }
 
 /// A DOCSIS-PIE queue. Names of the variables are those of RFC 8034.
@@ -105,7 +105,7 @@ struct Controller {
     drop_prob: u64,
     qdelay_old: Time,
     burst_allowance: Time,
-    burst: Burst,
+    activity: Activity,
     /// Updates of quiet.
     quiet: u64,
 }
@@ -167,11 +167,11 @@ impl DocsisPie {
         if controller.drop_prob == 0 {
             self.accu_prob = 0;
         }
-        if controller.burst == Burst::None {
-            if waiting < self.limit / 3 {
+        if controller.activity == Activity::Inactive {
+            if u128::from(waiting) * 3 < self.limit.into() {
                 return None;
             }
-            controller.burst = Burst::First;
+            controller.activity = Activity::Quiescent;
         }
         let mean = self.config.mean_packet;
         let scaled = u128::from(controller.drop_prob) * u128::from(packet.len) / u128::from(mean);
@@ -206,18 +206,18 @@ impl Controller {
             && is_short(self.qdelay_old)
             && self.drop_prob == 0
             && self.burst_allowance == Time::ZERO;
-        (self.burst, self.quiet) = match self.burst {
-            Burst::None => (Burst::None, 0),
-            Burst::First if !is_quiet => (Burst::First, 0),
-            Burst::First => {
+        (self.activity, self.quiet) = match self.activity {
+            Activity::Inactive => (Activity::Inactive, 0),
+            Activity::Quiescent if !is_quiet => (Activity::Quiescent, 0),
+            Activity::Quiescent => {
                 let quiet = self.quiet + 1;
                 match quiet > config.burst_reset.as_ps() / config.tupdate.as_ps() {
-                    true => (Burst::None, 0),
-                    false => (Burst::First, quiet),
+                    true => (Activity::Inactive, 0),
+                    false => (Activity::Quiescent, quiet),
                 }
             }
-            Burst::Protected if is_quiet => (Burst::First, 0),
-            Burst::Protected => (Burst::Protected, 0),
+            Activity::Active if is_quiet => (Activity::Quiescent, 0),
+            Activity::Active => (Activity::Active, 0),
         };
         self.qdelay_old = qdelay;
     }
@@ -259,8 +259,8 @@ impl Discipline for DocsisPie {
         };
         self.accu_prob = 0;
         let controller = &mut self.controller;
-        if controller.burst == Burst::First {
-            controller.burst = Burst::Protected;
+        if controller.activity == Activity::Quiescent {
+            controller.activity = Activity::Active;
             controller.burst_allowance = self.config.max_burst;
         }
         let state = State::Probability {

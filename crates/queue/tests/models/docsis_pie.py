@@ -27,7 +27,7 @@ class Model(Queue):
         self.packets = []
         self.drop_prob = self.accu_prob = 0
         self.qdelay_old = self.burst_allowance = 0
-        self.burst_state, self.burst_reset = "NOBURST", 0
+        self.aqm_state, self.burst_reset = "INACTIVE", 0
         self.next_update = config["tupdate"]
 
     def timer(self, now):
@@ -60,13 +60,13 @@ class Model(Queue):
         # 4.3
         good = 2 * max(qdelay, self.qdelay_old) < config["target"]
         if good and self.drop_prob == 0 and self.burst_allowance == 0:
-            if self.burst_state == "PROTECT_BURST":
-                self.burst_state, self.burst_reset = "FIRST_BURST", 0
-            elif self.burst_state == "FIRST_BURST":
+            if self.aqm_state == "ACTIVE":
+                self.aqm_state, self.burst_reset = "QUIESCENT", 0
+            elif self.aqm_state == "QUIESCENT":
                 self.burst_reset += 1
                 if self.burst_reset > config["burst_reset"] // config["tupdate"]:
-                    self.burst_state, self.burst_reset = "NOBURST", 0
-        elif self.burst_state == "FIRST_BURST":
+                    self.aqm_state, self.burst_reset = "INACTIVE", 0
+        elif self.aqm_state == "QUIESCENT":
             self.burst_reset = 0
         self.qdelay_old = qdelay
 
@@ -77,10 +77,10 @@ class Model(Queue):
             return None
         if self.drop_prob == 0:
             self.accu_prob = 0
-        if self.burst_state == "NOBURST":
-            if length < config["limit"] // 3:
+        if self.aqm_state == "INACTIVE":
+            if 3 * length < config["limit"]:
                 return None
-            self.burst_state = "FIRST_BURST"
+            self.aqm_state = "QUIESCENT"
         p = min(self.drop_prob * packet.len // config["mean_packet"], PROB_LOW)
         self.accu_prob += p
         if 2 * self.qdelay_old < config["target"] and self.drop_prob < ONE // 5:
@@ -90,8 +90,8 @@ class Model(Queue):
         if self.accu_prob < PROB_HIGH and next(self.numbers) // 2**24 >= p:
             return None
         self.accu_prob = 0
-        if self.burst_state == "FIRST_BURST":
-            self.burst_state, self.burst_allowance = "PROTECT_BURST", config["max_burst"]
+        if self.aqm_state == "QUIESCENT":
+            self.aqm_state, self.burst_allowance = "ACTIVE", config["max_burst"]
         return p
 
     def enqueue(self, now, packet):

@@ -99,7 +99,7 @@ pub struct DocsisPie {
     updates: u64,
 }
 
-/// What an update changes.
+/// State that an update changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Controller {
     drop_prob: u64,

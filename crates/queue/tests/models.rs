@@ -81,7 +81,7 @@ fn compare(kind: &str, make: impl Fn(&mut Random, &Sequence) -> (Config, String)
     compare_over(kind, |random| Sequence::random(random, PACKETS), make);
 }
 
-/// The same, over sequences of one's own. Returns the number of drops and marks by reason.
+/// The same, over the sequences that `sequence` gives. Returns the number of drops and marks by reason.
 fn compare_over(
     kind: &str,
     sequence: impl Fn(&mut Random) -> Sequence,

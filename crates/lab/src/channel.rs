@@ -143,7 +143,7 @@ impl FromStr for Queue {
     type Err = &'static str;
     fn from_str(text: &str) -> Result<Queue, &'static str> {
         const WANTED: &str = "a queue is a number of packets or bytes, such as \"1000 packets\" or \"512 kB\", or a discipline, such as \"fq_codel\"; \
-             disciplines are fifo, prio, drr, tbf, htb, policer, red, codel, fq_codel, pie, dualpi2 and cake";
+             disciplines are fifo, prio, drr, tbf, htb, policer, red, codel, fq_codel, pie, docsis_pie, dualpi2, cake and varying";
         let text = text.trim();
         let packets = ["packets", "packet", "frames", "frame"];
         let number = packets.iter().find_map(|unit| text.strip_suffix(unit));

@@ -27,11 +27,12 @@ fn queues(report: &Report) -> Vec<Value> {
         .collect()
 }
 
-const QUEUES: [&str; 12] = [
+const QUEUES: [&str; 13] = [
     "'fifo'",
     "'codel'",
     "'fq_codel'",
     "'pie'",
+    "{ kind = 'docsis_pie', rate = '1 Gb/s' }",
     "'red'",
     "'dualpi2'",
     "'cake'",

@@ -3,9 +3,9 @@
 //!
 //! - **Parameters:** `bandwidth`, none; `diffserv`, `diffserv3`; `isolation`, `triple-isolate`;
 //!   `rtt`, 100 ms; `overhead`, 0, and `mpu`, 0 bytes; `memlimit`, four times bandwidth and `rtt`,
-//!   at least 4 MiB, and 32 MiB without a bandwidth.
-//! - **Reasons:** `overlimit`, `codel`, `blue`. A decision's `class` is the tin, its `flow` the
-//!   queue in it.
+//!   at least 4 MiB, and 32 MiB without a bandwidth; `ack_filter`, `off`.
+//! - **Reasons:** `overlimit`, `codel`, `blue`, `ack filter`. A decision's `class` is the tin, its
+//!   `flow` the queue in it.
 //!
 //! # Parts that are here
 //! - **Shaper:** a virtual clock without bursts. Each packet advances it by its time at
@@ -25,22 +25,35 @@
 //! - **AQM:** CoDel (RFC 8289) in each queue, with ECN, a target of `rtt / 20` and at least one and
 //!   a half times 1514 bytes at the tin's rate; and BLUE, whose probability grows by 1/256 with an
 //!   overload drop and falls by 1/4096 when the queue is found empty, at most once in a target.
+//! - **ACK filter:** a pure ACK has no data, no flags but ACK, ECE and CWR, and no options but time
+//!   stamps, SACK and MD5 signatures. It is unnecessary after a later segment of its connection in
+//!   its queue that acknowledges more, by number or by SACK blocks that cover its own, and has no
+//!   older time stamps. When a segment arrives, `on` drops the oldest of two ACKs that it makes
+//!   unnecessary, unless ECE or CWR change between the two. `aggressive` also drops the only one, if
+//!   the segment follows it at once with the same ECE and CWR. Each segment drops one ACK at most.
+//!   A block for a duplicate (RFC 2883) keeps its ACK. CoDel and BLUE do not count these drops.
 //!
 //! # Differences
-//! Linux (`net/sched/sch_cake.c`) and ns-3's port of COBALT have more: an ACK filter, NAT look-up,
-//! washing of DSCPs, `ingress` mode, `autorate-ingress`, `split-gso`, `diffserv8` and `precedence`,
-//! ATM and PTM framing, and tins by weight without a bandwidth. These are not here. Linux finds a
-//! queue by a set-associative hash of eight ways, in which a flow may change its queue after a
-//! collision, so that its packets change places; here the hash is direct. Its COBALT lets the count
-//! of drops fall step by step, and exempts queues by the time of an MTU; here CoDel's control is
-//! that of [`codel`](crate::codel). The divided quantum is rounded down; in Linux at random.
+//! Linux (`net/sched/sch_cake.c`) and ns-3's port of COBALT have more: NAT look-up, washing of
+//! DSCPs, `ingress` mode, `autorate-ingress`, `split-gso`, `diffserv8` and `precedence`, ATM and
+//! PTM framing, and tins by weight without a bandwidth. These are not here. Linux's ACK filter
+//! compares addresses and ports, this one their hashes; Linux's also looks into IPv6 in IPv4 and at
+//! fragments, and drops ACKs that have an option twice. Linux finds a queue by a set-associative
+//! hash of eight ways, in which a flow may change its queue after a collision, so that its packets
+//! change places; here the hash is direct. Its COBALT lets the count of drops fall step by step,
+//! and exempts queues by the time of an MTU; here CoDel's control is that of
+//! [`codel`](crate::codel). The divided quantum is rounded down; in Linux at random.
 
+mod ack_filter;
 mod tin;
+
+pub use ack_filter::AckFilter;
 
 use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::vec::Vec;
 use node::random::Random;
 use node::{ConfigError, Rate, Size, Time};
@@ -132,6 +145,8 @@ pub struct Config {
     /// Bytes that may wait. Default four times bandwidth and `rtt`, at least 4 MiB; 32 MiB without
     /// a bandwidth.
     pub memlimit: Option<Size>,
+    /// Filter of pure TCP ACKs. Default off.
+    pub ack_filter: AckFilter,
 }
 
 impl Default for Config {
@@ -144,6 +159,7 @@ impl Default for Config {
             overhead: 0,
             mpu: 0,
             memlimit: None,
+            ack_filter: AckFilter::Off,
         }
     }
 }
@@ -245,7 +261,21 @@ fn name_class(out: &mut Decisions, from: usize, tin: u32) {
 }
 
 impl Discipline for Cake {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.config.ack_filter != AckFilter::Off
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         if let Some(clock) = self
             .clock
             .as_mut()
@@ -255,7 +285,12 @@ impl Discipline for Cake {
         }
         self.ledger.offer(now, &mut packet);
         let tin = self.diffserv.tin_of(packet.facts.dscp);
-        self.tins[tin].enqueue(now, packet);
+        let place = self.tins[tin].enqueue(now, packet);
+        if self.reads_segments() {
+            let from = out.len();
+            self.tins[tin].filter(now, place, segment, &mut self.ledger, out);
+            name_class(out, from, tin as u32);
+        }
         while self.ledger.backlog.bytes > self.limit {
             self.drop_from_fattest(now, out);
         }

@@ -5,6 +5,7 @@ use crate::decision::Decisions;
 use crate::discipline::Discipline;
 use crate::ledger::Ledger;
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::boxed::Box;
 use node::{ConfigError, Time};
 
@@ -27,14 +28,26 @@ impl Child {
         })
     }
 
+    /// Whether the child decides by TCP segments.
+    pub fn reads_segments(&self) -> bool {
+        self.queue.reads_segments()
+    }
+
     pub fn is_empty(&self) -> bool {
         self.held.is_none() && self.queue.backlog().is_empty()
     }
 
     /// Offers a packet that the parent's ledger has already.
-    pub fn enqueue(&mut self, now: Time, packet: Packet, ledger: &mut Ledger, out: &mut Decisions) {
+    pub fn enqueue(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        segment: Option<&Segment>,
+        ledger: &mut Ledger,
+        out: &mut Decisions,
+    ) {
         let from = out.len();
-        self.queue.enqueue(now, packet, out);
+        self.queue.enqueue_segment(now, packet, segment, out);
         ledger.adopt(out, from, self.class);
     }
 

@@ -26,17 +26,19 @@ pub enum Reason {
     RedEarly,
     /// RED, certainly: the average queue length was above the upper threshold.
     RedForced,
-    /// PIE, at random, by its drop probability.
+    /// PIE or DOCSIS-PIE, at random, by its drop probability.
     Pie,
     /// The dual queue's coupled probability.
     Coupled,
     /// BLUE, at random, by its drop probability.
     Blue,
+    /// A pure ACK that a later ACK in the queue made unnecessary.
+    AckFilter,
 }
 
 impl Reason {
     /// All reasons.
-    pub const ALL: [Reason; 12] = [
+    pub const ALL: [Reason; 13] = [
         Reason::Full,
         Reason::Overlimit,
         Reason::Expired,
@@ -49,6 +51,7 @@ impl Reason {
         Reason::Pie,
         Reason::Coupled,
         Reason::Blue,
+        Reason::AckFilter,
     ];
 
     /// Name in reports.
@@ -66,6 +69,7 @@ impl Reason {
             Reason::Pie => "pie",
             Reason::Coupled => "coupled",
             Reason::Blue => "blue",
+            Reason::AckFilter => "ack filter",
         }
     }
 }
@@ -147,6 +151,13 @@ pub enum State {
         /// Bytes that this flow had in the queue.
         bytes: u64,
     },
+    /// A pure ACK that a later one made unnecessary. Acknowledgement numbers as segments have them.
+    Superseded {
+        /// Acknowledgement number of the packet.
+        own: u32,
+        /// That of the packet that arrived.
+        later: u32,
+    },
     /// A token bucket. Tokens are in 10^-12 bits.
     Tokens {
         /// Tokens that were there.
@@ -226,6 +237,10 @@ impl fmt::Display for State {
             State::Fattest { bytes } => {
                 write!(f, "its flow had the most in the queue, {bytes} bytes")
             }
+            State::Superseded { own, later } => write!(
+                f,
+                "it acknowledged {own}, and the ACK that arrived {later}"
+            ),
             State::Tokens { tokens, needed } => write!(
                 f,
                 "the bucket held {} bytes of tokens, and the packet needed {}",

@@ -3,6 +3,7 @@
 use crate::decision::{Backlog, Decisions};
 use crate::ledger::Counters;
 use crate::packet::Packet;
+use crate::segment::Segment;
 use core::fmt::Debug;
 use node::Time;
 
@@ -18,6 +19,25 @@ pub trait Discipline: Debug + Send {
     /// Takes a packet at `now`. Drops and marks are appended to `out`; the packet itself may be
     /// among them.
     fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions);
+
+    /// As [`enqueue`](Discipline::enqueue), with the packet's TCP segment, if it has one. By default
+    /// the segment is ignored; `enqueue` itself is a call without a segment.
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
+        let _ = segment;
+        self.enqueue(now, packet, out);
+    }
+
+    /// Whether the discipline decides by TCP segments, so that its owner must call
+    /// [`enqueue_segment`](Discipline::enqueue_segment). It never changes. Default no.
+    fn reads_segments(&self) -> bool {
+        false
+    }
 
     /// Gives the next packet to send at `now`, or `None` when none may leave now. Drops and marks
     /// are appended to `out`.

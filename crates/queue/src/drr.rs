@@ -22,6 +22,7 @@ use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -138,11 +139,29 @@ impl Drr {
 }
 
 impl Discipline for Drr {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.classes
+            .iter()
+            .any(|class| class.child.reads_segments())
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
         let index = self.classifier.class_of(&packet);
         let class = &mut self.classes[index as usize];
-        class.child.enqueue(now, packet, &mut self.ledger, out);
+        class
+            .child
+            .enqueue(now, packet, segment, &mut self.ledger, out);
         if !class.is_active && !class.child.is_empty() {
             class.is_active = true;
             class.deficit = class.quantum;

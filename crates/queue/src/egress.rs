@@ -4,7 +4,7 @@
 //! ([`Transmitter`](node::Transmitter)). A discipline decides as late as it can: a frame may be overtaken, marked or dropped until
 //! it leaves. So it is an event of its own when the line takes the next frame. Worlds are the owners of an [`Egress`].
 
-use crate::{Backlog, Decision, Decisions, Discipline, Facts, Packet, Reason, Verdict};
+use crate::{Backlog, Decision, Decisions, Discipline, Facts, Packet, Reason, Segment, Verdict};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -46,6 +46,8 @@ pub enum QueueEvent<'a> {
         packet: &'a Packet,
         /// Its frame, padded, without FCS.
         frame: &'a Frame,
+        /// Its TCP segment, if it has one and the discipline reads segments.
+        segment: Option<&'a Segment>,
         /// When its first bit is to leave.
         when: When,
     },
@@ -72,6 +74,7 @@ pub struct Egress {
     /// Makes an empty one.
     make: Box<MakeDiscipline>,
     discipline: Box<dyn Discipline>,
+    reads_segments: bool,
     /// Frames that wait for their own time of departure, in the order in which the port was given them, and when each enters the
     /// queue. A port keeps order, so a frame enters not before its predecessors.
     early: VecDeque<(Time, Held)>,
@@ -115,8 +118,10 @@ impl Egress {
     /// An empty queue, with its observer.
     pub fn new(queue: PortQueue) -> Egress {
         let PortQueue { make, see, .. } = queue;
+        let discipline = make();
         Egress {
-            discipline: make(),
+            reads_segments: discipline.reads_segments(),
+            discipline,
             make,
             early: VecDeque::new(),
             held: Vec::new(),
@@ -178,16 +183,20 @@ impl Egress {
             (self.held.len() - 1) as u32
         });
         let packet = Packet::new(handle, held.0.len() as u32, Facts::of(&held.0));
+        let segment = self.reads_segments.then(|| Segment::of(&held.0)).flatten();
         if let Some(see) = &mut self.see {
             see(&QueueEvent::Offered {
                 at: now,
                 packet: &packet,
                 frame: &held.0,
+                segment: segment.as_ref(),
                 when: held.1,
             });
         }
         self.held[handle as usize] = Some(held);
-        self.discipline.enqueue(now, packet, &mut self.decisions);
+        let decisions = &mut self.decisions;
+        self.discipline
+            .enqueue_segment(now, packet, segment.as_ref(), decisions);
         self.settle(spent);
         self.counters.longest = self.counters.longest.max(self.discipline.backlog().packets);
         true

@@ -26,6 +26,7 @@ use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use crate::tokens::tokens_of;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -299,12 +300,26 @@ fn plant(
 }
 
 impl Discipline for Htb {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.leaves.iter().any(|leaf| leaf.child.reads_segments())
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
         let leaf = self.classifier.class_of(&packet) as usize;
         self.leaves[leaf]
             .child
-            .enqueue(now, packet, &mut self.ledger, out);
+            .enqueue(now, packet, segment, &mut self.ledger, out);
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {

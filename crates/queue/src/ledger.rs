@@ -14,6 +14,8 @@ pub struct Counters {
     pub sent: Backlog,
     /// Packets and bytes that were dropped.
     pub dropped: Backlog,
+    /// Packets of `dropped` that CAKE's ACK filter dropped.
+    pub filtered: u64,
     /// Packets that were marked. A packet counts once for each mark.
     pub marked: u64,
 }
@@ -60,8 +62,13 @@ impl Ledger {
             class: None,
             state,
         });
-        self.counters.dropped.add(packet.len);
-        self.backlog.remove(packet.len);
+        self.count_drop(reason, packet.len);
+    }
+
+    fn count_drop(&mut self, reason: Reason, len: u32) {
+        self.counters.dropped.add(len);
+        self.counters.filtered += u64::from(reason == Reason::AckFilter);
+        self.backlog.remove(len);
     }
 
     /// A packet is marked; it must be capable of it.
@@ -94,10 +101,7 @@ impl Ledger {
         for decision in &mut out[from..] {
             decision.class = class.or(decision.class);
             match decision.verdict {
-                Verdict::Dropped => {
-                    self.counters.dropped.add(decision.packet.len);
-                    self.backlog.remove(decision.packet.len);
-                }
+                Verdict::Dropped => self.count_drop(decision.reason, decision.packet.len),
                 Verdict::Marked => self.counters.marked += 1,
             }
         }

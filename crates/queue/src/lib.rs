@@ -12,6 +12,7 @@
 //! |---|---|
 //! | [`discipline`] | [`Discipline`]: the contract |
 //! | [`packet`] | [`Packet`], [`Facts`], [`Ecn`] |
+//! | [`segment`] | [`Segment`]: TCP fields for an ACK filter |
 //! | [`decision`] | [`Decision`]: reasons and states of drops and marks |
 //! | [`classify`] | facts by which a class is chosen |
 //! | [`fifo`] | first in, first out; limits in packets, bytes and time; DCTCP's step |
@@ -20,9 +21,9 @@
 //! | [`varying`] | a line whose rate changes over time |
 //! | [`red`] | random early detection, gentle and adaptive |
 //! | [`codel`], [`fq_codel`] | controlled delay, for one queue and for each flow |
-//! | [`pie`] | proportional integral controller |
+//! | [`pie`], [`docsis_pie`] | proportional integral controller, and that of cable modems |
 //! | [`dualpi2`] | coupled dual queue for L4S |
-//! | [`cake`] | shaper, tins, host fairness |
+//! | [`cake`] | shaper, tins, host fairness, ACK filter |
 //! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
 //! | [`tc`] | disciplines in the words of tc(8) |
 //! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
@@ -63,6 +64,7 @@ pub mod classify;
 pub mod codel;
 pub mod decision;
 pub mod discipline;
+pub mod docsis_pie;
 pub mod drr;
 pub mod dualpi2;
 pub mod egress;
@@ -79,6 +81,7 @@ pub mod policer;
 pub mod prio;
 pub mod red;
 pub mod replay;
+pub mod segment;
 pub mod tbf;
 pub mod tc;
 mod tokens;
@@ -88,6 +91,7 @@ pub use decision::{Backlog, Decision, Decisions, Reason, State, Verdict};
 pub use discipline::Discipline;
 pub use ledger::Counters;
 pub use packet::{Ecn, Facts, Packet};
+pub use segment::Segment;
 
 use alloc::boxed::Box;
 use node::ConfigError;
@@ -106,6 +110,8 @@ pub enum Config {
     FqCodel(fq_codel::Config),
     /// Proportional integral controller enhanced.
     Pie(pie::Config),
+    /// PIE of cable modems.
+    DocsisPie(docsis_pie::Config),
     /// Coupled dual queue for L4S.
     #[cfg_attr(feature = "serde", serde(rename = "dualpi2"))]
     DualPi2(dualpi2::Config),
@@ -145,6 +151,9 @@ impl Config {
             Config::Codel(config) => Box::new(codel::Codel::new(config)?),
             Config::FqCodel(config) => Box::new(fq_codel::FqCodel::new(config.clone(), seed)?),
             Config::Pie(config) => Box::new(pie::Pie::new(config.clone(), seed)?),
+            Config::DocsisPie(config) => {
+                Box::new(docsis_pie::DocsisPie::new(config.clone(), seed)?)
+            }
             Config::DualPi2(config) => Box::new(dualpi2::DualPi2::new(config.clone())?),
             Config::Cake(config) => Box::new(cake::Cake::new(config.clone(), seed)?),
             Config::Red(config) => Box::new(red::Red::new(config.clone(), seed)?),

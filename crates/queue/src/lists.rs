@@ -43,9 +43,9 @@ impl Default for List {
 }
 
 impl Store {
-    /// Appends a packet to a list of this store.
+    /// Appends a packet to a list of this store, and returns its place.
     #[inline]
-    pub fn push(&mut self, list: &mut List, packet: Packet) {
+    pub fn push(&mut self, list: &mut List, packet: Packet) -> u32 {
         let place = self.free;
         let place = match self.places.get_mut(place as usize) {
             Some(free) => {
@@ -64,6 +64,7 @@ impl Store {
         }
         list.tail = place;
         list.backlog.add(packet.len);
+        place
     }
 
     /// Takes the oldest packet out of a list of this store.
@@ -76,6 +77,39 @@ impl Store {
         self.free = place;
         if list.head == NONE {
             list.tail = NONE;
+        }
+        list.backlog.remove(packet.len);
+        Some(packet)
+    }
+
+    /// Places and packets of a list, from the oldest on.
+    pub fn places(&self, list: &List) -> impl Iterator<Item = (u32, &Packet)> {
+        let mut place = list.head;
+        core::iter::from_fn(move || {
+            let (packet, next) = self.places.get(place as usize)?;
+            Some((core::mem::replace(&mut place, *next), packet))
+        })
+    }
+
+    /// Place and packet at the end of a list.
+    pub fn newest(&self, list: &List) -> Option<(u32, &Packet)> {
+        let (packet, _) = self.places.get(list.tail as usize)?;
+        Some((list.tail, packet))
+    }
+
+    /// Takes the packet after a place of a list out of it; the oldest without a place.
+    pub fn remove_after(&mut self, list: &mut List, before: Option<u32>) -> Option<Packet> {
+        let Some(before) = before else {
+            return self.pop(list);
+        };
+        let place = self.places.get(before as usize)?.1;
+        let (packet, next) = self.places.get_mut(place as usize)?;
+        let packet = *packet;
+        let next = core::mem::replace(next, self.free);
+        self.free = place;
+        self.places[before as usize].1 = next;
+        if next == NONE {
+            list.tail = before;
         }
         list.backlog.remove(packet.len);
         Some(packet)

@@ -4,9 +4,21 @@ use crate::Config;
 
 impl Config {
     /// Names of all disciplines.
-    pub const NAMES: [&'static str; 13] = [
-        "fifo", "prio", "drr", "tbf", "htb", "policer", "red", "codel", "fq_codel", "pie",
-        "dualpi2", "cake", "varying",
+    pub const NAMES: [&'static str; 14] = [
+        "fifo",
+        "prio",
+        "drr",
+        "tbf",
+        "htb",
+        "policer",
+        "red",
+        "codel",
+        "fq_codel",
+        "pie",
+        "docsis_pie",
+        "dualpi2",
+        "cake",
+        "varying",
     ];
 
     /// Name of the discipline, as `kind` has it in a file.
@@ -23,6 +35,7 @@ impl Config {
             Config::Codel(_) => "codel",
             Config::FqCodel(_) => "fq_codel",
             Config::Pie(_) => "pie",
+            Config::DocsisPie(_) => "docsis_pie",
             Config::DualPi2(_) => "dualpi2",
             Config::Cake(_) => "cake",
         }

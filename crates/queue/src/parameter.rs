@@ -1,7 +1,8 @@
 //! The numbers among a discipline's parameters, by name: what may be varied.
 
 use crate::{
-    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+    Config, cake, codel, docsis_pie, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red,
+    tbf, varying,
 };
 use alloc::format;
 use alloc::string::String;
@@ -24,13 +25,16 @@ pub enum Quantity<'a> {
     Factor(&'a mut f64),
     /// On or off.
     Switch(&'a mut bool),
+    /// CAKE's ACK filter.
+    AckFilter(&'a mut cake::AckFilter),
 }
 
 /// Steps of a [`Quantity::Factor`] in 1.
 const FACTOR_STEPS: f64 = 1e6;
 
 impl Quantity<'_> {
-    /// The value in its smallest steps: 1, 1 ps, 1 byte, 1 b/s, 10^-6; a switch has 0 and 1.
+    /// The value in its smallest steps: 1, 1 ps, 1 byte, 1 b/s, 10^-6; a switch has 0 and 1, a filter its
+    /// index among [`cake::AckFilter::ALL`].
     pub fn get(&self) -> u64 {
         match self {
             Quantity::Count(count) => (**count).into(),
@@ -39,6 +43,7 @@ impl Quantity<'_> {
             Quantity::Rate(rate) => rate.bits_per_second(),
             Quantity::Factor(factor) => (**factor * FACTOR_STEPS + 0.5) as u64,
             Quantity::Switch(is_on) => (**is_on).into(),
+            Quantity::AckFilter(filter) => **filter as u64,
         }
     }
 
@@ -57,6 +62,13 @@ impl Quantity<'_> {
             },
             Quantity::Factor(factor) => **factor = value as f64 / FACTOR_STEPS,
             Quantity::Switch(is_on) => **is_on = value != 0,
+            Quantity::AckFilter(filter) => {
+                let index = usize::try_from(value).unwrap_or(usize::MAX);
+                match cake::AckFilter::ALL.get(index) {
+                    Some(value) => **filter = *value,
+                    None => return false,
+                }
+            }
         }
         true
     }
@@ -64,6 +76,15 @@ impl Quantity<'_> {
     /// Whether it has two values only.
     pub const fn is_switch(&self) -> bool {
         matches!(self, Quantity::Switch(_))
+    }
+
+    /// Number of its values, where they have names in place of an order.
+    pub const fn choices(&self) -> Option<u64> {
+        match self {
+            Quantity::Switch(_) => Some(2),
+            Quantity::AckFilter(_) => Some(cake::AckFilter::ALL.len() as u64),
+            _ => None,
+        }
     }
 }
 
@@ -77,6 +98,7 @@ impl fmt::Display for Quantity<'_> {
             Quantity::Rate(rate) => write!(f, "{rate}"),
             Quantity::Factor(factor) => write!(f, "{factor}"),
             Quantity::Switch(is_on) => write!(f, "{is_on}"),
+            Quantity::AckFilter(filter) => f.write_str(filter.name()),
         }
     }
 }
@@ -155,6 +177,7 @@ impl Config {
             Config::Codel(config) => codel(config, &mut to),
             Config::FqCodel(config) => fq_codel(config, &mut to),
             Config::Pie(config) => pie(config, &mut to),
+            Config::DocsisPie(config) => docsis_pie(config, &mut to),
             Config::DualPi2(config) => dualpi2(config, &mut to),
             Config::Cake(config) => cake(config, &mut to),
             Config::Red(config) => red(config, &mut to),
@@ -281,6 +304,33 @@ fn pie<'a>(config: &'a mut pie::Config, to: &mut Collector<'a, '_>) {
         .some("rate", rate, Quantity::Rate);
 }
 
+fn docsis_pie<'a>(config: &'a mut docsis_pie::Config, to: &mut Collector<'a, '_>) {
+    let docsis_pie::Config {
+        rate,
+        limit,
+        target,
+        tupdate,
+        alpha,
+        beta,
+        max_burst,
+        burst_reset,
+        latency_low,
+        latency_high,
+        mean_packet,
+    } = config;
+    to.rate("rate", rate)
+        .some("limit", limit, Quantity::Size)
+        .time("target", target)
+        .time("tupdate", tupdate)
+        .count("alpha", alpha)
+        .count("beta", beta)
+        .time("max_burst", max_burst)
+        .time("burst_reset", burst_reset)
+        .time("latency_low", latency_low)
+        .time("latency_high", latency_high)
+        .count("mean_packet", mean_packet);
+}
+
 fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {
     let dualpi2::Config {
         limit,
@@ -315,11 +365,16 @@ fn cake<'a>(config: &'a mut cake::Config, to: &mut Collector<'a, '_>) {
         overhead: _,
         mpu,
         memlimit,
+        ack_filter,
     } = config;
     to.some("bandwidth", bandwidth, Quantity::Rate)
         .time("rtt", rtt)
         .count("mpu", mpu)
         .some("memlimit", memlimit, Quantity::Size);
+    // Segments are kept for replays only where a filter reads them.
+    if *ack_filter != cake::AckFilter::Off {
+        to.add("ack_filter", Quantity::AckFilter(ack_filter));
+    }
 }
 
 fn red<'a>(config: &'a mut red::Config, to: &mut Collector<'a, '_>) {

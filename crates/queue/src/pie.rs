@@ -1,15 +1,10 @@
-//! PIE: proportional integral controller enhanced (RFC 8033), with DOCSIS-PIE's parameters (RFC
-//! 8034).
+//! PIE: proportional integral controller enhanced (RFC 8033). That of cable modems (RFC 8034) is
+//! [`docsis_pie`](crate::docsis_pie).
 //!
 //! - **Parameters:** `limit`, 1000 packets; `target`, 15 ms; `tupdate`, 15 ms; `alpha`, 2, and
 //!   `beta`, 20: in 1/16 a second, as tc has them; `max_burst`, 150 ms; `ecn`, false; `bytemode`,
 //!   false; `mean_packet`, 1024 bytes; `rate`, none.
 //! - **Reasons:** `full`, `pie`.
-//!
-//! [`Config::docsis`] has the parameters of DOCSIS-PIE: `bytemode`, and the delay from the backlog
-//! and the modem's `rate`. Its states for bursts (RFC 8034 section 4.4) are not there: those of RFC
-//! 8033 apply. The same holds for its decay while the delay is below 5 ms, its growth by 0.02 above
-//! 200 ms, and its scale for probabilities above 0.1, which may exceed 1.
 //!
 //! Probabilities are integers in 2^-40, rounded down. The probability changes at multiples of
 //! `tupdate`; a change is calculated with the next packet, with the delay of its own time.
@@ -20,10 +15,11 @@
 //! | delay | departure rate or timestamps (4.3, 5.2) | timestamp of the last packet that left; the rate on request | rate or timestamps | timestamp, or the backlog over a known `rate` |
 //! | decay without delay | factor 0.98 (4.2) | 1 - 1/64 | 0.98 | 0.98 |
 //! | delay above 250 ms | - | probability grows by 0.02 | - | - |
+//! | growth from 0.1 on | at most 0.02 (5.5) | the same | the same | the same |
 //! | safeguard by size | 2 mean packets | 2 MTUs | 2 packets, or 2 mean packets | 2 mean packets |
 //! | de-randomisation | 0.85 and 8.5 (5.4) | the same | off by default | the same |
 //! | ECN | marks below a probability of 0.1 (5.1) | the same | the same | the same |
-//! | byte mode | by the mean packet | by the MTU | by the mean packet | by the mean packet, at most 0.85 (RFC 8034) |
+//! | byte mode | by the mean packet | by the MTU | by the mean packet | by the mean packet, at most 0.85, as RFC 8034 section 4.6 has it |
 //! | burst allowance | `MAX_BURST` at once, and after each idle time (4.4) | the same | starts with the first packet; the probability stays 0 meanwhile; again after 1.5 s | RFC |
 //! | `MAX_BURST` | 150 ms | 150 ms | 15 ms | 150 ms |
 
@@ -103,22 +99,6 @@ impl Default for Config {
     }
 }
 
-impl Config {
-    /// Parameters of DOCSIS-PIE (RFC 8034 section 4) for a modem's upstream rate.
-    pub fn docsis(rate: Rate) -> Config {
-        Config {
-            target: Time::from_ms(10),
-            tupdate: Time::from_ms(16),
-            alpha: 4,
-            beta: 40,
-            max_burst: Time::from_ms(142),
-            bytemode: true,
-            rate: Some(rate),
-            ..Config::default()
-        }
-    }
-}
-
 /// A PIE queue. Names of the variables are those of RFC 8033.
 #[derive(Debug)]
 pub struct Pie {
@@ -193,7 +173,7 @@ impl Pie {
         }
     }
 
-    /// RFC 8033 sections 4.2 and 4.4.
+    /// RFC 8033 sections 4.2, 4.4 and 5.5.
     fn calculate_drop_prob(&mut self) {
         let qdelay = self.current_qdelay();
         let ps = |time: Time| i128::from(time.as_ps());

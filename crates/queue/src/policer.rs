@@ -14,6 +14,7 @@ use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use crate::tokens::{Bucket, tokens_of};
 use alloc::boxed::Box;
 use node::{ConfigError, Rate, Size, Time};
@@ -60,7 +61,21 @@ impl Policer {
 }
 
 impl Discipline for Policer {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.child.reads_segments()
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
         let tokens = self.bucket.tokens(now);
         let needed = tokens_of(packet.len.into());
@@ -69,7 +84,8 @@ impl Discipline for Policer {
             return self.ledger.drop(now, packet, why, None, out);
         }
         self.bucket.take(now, packet.len);
-        self.child.enqueue(now, packet, &mut self.ledger, out);
+        self.child
+            .enqueue(now, packet, segment, &mut self.ledger, out);
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {

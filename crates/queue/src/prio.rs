@@ -16,6 +16,7 @@ use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::vec;
 use alloc::vec::Vec;
 use node::random::split_mix;
@@ -79,10 +80,24 @@ impl Prio {
 }
 
 impl Discipline for Prio {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.bands.iter().any(Child::reads_segments)
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
         let band = self.classifier.class_of(&packet) as usize;
-        self.bands[band].enqueue(now, packet, &mut self.ledger, out);
+        self.bands[band].enqueue(now, packet, segment, &mut self.ledger, out);
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {

@@ -8,6 +8,7 @@ use crate::decision::{Decision, Decisions, Reason, Verdict};
 use crate::discipline::Discipline;
 use crate::packet::{Facts, Packet};
 use crate::parameter::Quantity;
+use crate::segment::Segment;
 use alloc::boxed::Box;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -70,7 +71,7 @@ pub struct Change {
     pub was: String,
     /// The value that is nearest to it, of those that were tried, with which the packet is saved.
     pub to: String,
-    /// Relation of the two values, at least 1; 0 for a switch.
+    /// Relation of the two values, at least 1; 0 for a switch or another choice.
     pub ratio: f64,
 }
 
@@ -93,6 +94,7 @@ pub struct Replay<'a> {
     line: Channel,
     seed: u64,
     offers: &'a [Offer],
+    segments: &'a [Option<Segment>],
 }
 
 impl<'a> Replay<'a> {
@@ -107,7 +109,18 @@ impl<'a> Replay<'a> {
             down: Vec::new(),
             ..channel.clone()
         };
-        Replay { line, seed, offers }
+        Replay {
+            line,
+            seed,
+            offers,
+            segments: &[],
+        }
+    }
+
+    /// With the TCP segments of the offers, by index, for a discipline that
+    /// [reads them](Discipline::reads_segments). Those that the list lacks are none.
+    pub fn with_segments(self, segments: &'a [Option<Segment>]) -> Replay<'a> {
+        Replay { segments, ..self }
     }
 
     /// The fate of the packet at `index` of the offers under a discipline.
@@ -140,7 +153,8 @@ impl<'a> Replay<'a> {
             run.advance(offer.at());
             match *offer {
                 Offer::Packet { at, len, facts, .. } => {
-                    run.enqueue(at, Packet::new(handle as u32, len, facts));
+                    let segment = self.segments.get(handle).and_then(Option::as_ref);
+                    run.enqueue(at, Packet::new(handle as u32, len, facts), segment);
                 }
                 Offer::Flush { .. } => {
                     if handle > index && run.fate.is_none() {
@@ -158,7 +172,7 @@ impl<'a> Replay<'a> {
     }
 
     /// Changes of one parameter that would have saved the packet at `index`, which `config` dropped or marked: from the smallest relative
-    /// change to the greatest, then switches. Values from a hundredth to a hundredfold are tried. Also returned is whether all parameters
+    /// change to the greatest, then switches and other choices. Values from a hundredth to a hundredfold are tried. Also returned is whether all parameters
     /// were: a search ends after some seconds.
     ///
     /// A packet that was dropped is saved if it is sent, be it with a mark; one that was marked, if it is sent without.
@@ -208,9 +222,12 @@ fn change(
     mut saves: impl FnMut(u64) -> bool,
 ) -> Option<Change> {
     let (own, was) = (quantity.get(), quantity.to_string());
-    let (to, ratio) = match quantity.is_switch() {
-        true => (saves(1 - own).then_some(1 - own)?, 0.0),
-        false => nearest(own, &mut saves)?,
+    let (to, ratio) = match quantity.choices() {
+        Some(count) => {
+            let mut others = (0..count).filter(|value| *value != own);
+            (others.find(|value| saves(*value))?, 0.0)
+        }
+        None => nearest(own, &mut saves)?,
     };
     quantity.set(to);
     Some(Change {
@@ -320,10 +337,11 @@ impl Run<'_> {
         }
     }
 
-    fn enqueue(&mut self, at: Time, packet: Packet) {
+    fn enqueue(&mut self, at: Time, packet: Packet, segment: Option<&Segment>) {
         // As in a simulation: what leaves makes room for what arrives at the same time.
         let left = self.free() <= at && self.take(at);
-        self.queue.enqueue(at, packet, &mut self.decisions);
+        let decisions = &mut self.decisions;
+        self.queue.enqueue_segment(at, packet, segment, decisions);
         self.look();
         if !left && self.free() <= at {
             self.take(at);

@@ -19,6 +19,7 @@ use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use crate::tokens::{Bucket, tokens_of};
 use crate::{Config as Any, fifo};
 use alloc::boxed::Box;
@@ -122,7 +123,21 @@ impl Tbf {
 }
 
 impl Discipline for Tbf {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.child.reads_segments()
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
         let mut buckets = [Some(&self.bucket), self.peak.as_ref()]
             .into_iter()
@@ -135,7 +150,8 @@ impl Discipline for Tbf {
             let why = (Reason::TooLong, state);
             return self.ledger.drop(now, packet, why, None, out);
         }
-        self.child.enqueue(now, packet, &mut self.ledger, out);
+        self.child
+            .enqueue(now, packet, segment, &mut self.ledger, out);
     }
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {

@@ -54,7 +54,7 @@ pub fn parse(words: &[&str]) -> Result<Config, TcError> {
         "pie" => Config::Pie(aqm::integral(&mut words)?),
         "dualpi2" => Config::DualPi2(dualpi2::dual(&mut words)?),
         "cake" => Config::Cake(cake::home(&mut words)?),
-        "drr" | "htb" | "policer" | "varying" => {
+        "drr" | "htb" | "policer" | "varying" | "docsis_pie" => {
             let reason = "a line of tc has no room for its parameters: write a table of a lab file";
             return Err(words.wrong(reason));
         }

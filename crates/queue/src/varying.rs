@@ -17,6 +17,7 @@ use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use node::{ConfigError, Rate, Time};
@@ -147,9 +148,24 @@ impl Varying {
 }
 
 impl Discipline for Varying {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+    fn enqueue(&mut self, now: Time, packet: Packet, out: &mut Decisions) {
+        self.enqueue_segment(now, packet, None, out);
+    }
+
+    fn reads_segments(&self) -> bool {
+        self.child.reads_segments()
+    }
+
+    fn enqueue_segment(
+        &mut self,
+        now: Time,
+        mut packet: Packet,
+        segment: Option<&Segment>,
+        out: &mut Decisions,
+    ) {
         self.ledger.offer(now, &mut packet);
-        self.child.enqueue(now, packet, &mut self.ledger, out);
+        self.child
+            .enqueue(now, packet, segment, &mut self.ledger, out);
         self.start(now, out);
     }
 

@@ -1,7 +1,12 @@
 //! In steady state no discipline allocates for a packet.
 
+use crate::acks::ipv4;
 use node::{Rate, Size, Time};
-use queue::{Config, Decisions, Ecn, Facts, Packet, cake, codel, dualpi2, fq_codel, pie, red, tbf};
+use queue::cake::AckFilter;
+use queue::{
+    Config, Decisions, Ecn, Facts, Packet, Segment, cake, codel, docsis_pie, dualpi2, fq_codel,
+    pie, red, tbf,
+};
 
 fn kinds() -> Vec<Config> {
     let rate = Rate::from_bits_per_second(2_000_000_000).unwrap();
@@ -10,6 +15,7 @@ fn kinds() -> Vec<Config> {
         Config::Codel(codel::Config::default()),
         Config::FqCodel(fq_codel::Config::default()),
         Config::Pie(pie::Config::default()),
+        Config::DocsisPie(docsis_pie::Config::new(rate)),
         Config::Red(red::Config::default()),
         Config::Tbf(tbf::Config::new(rate, Size::from_bytes(10_000))),
         Config::Drr(Default::default()),
@@ -17,6 +23,11 @@ fn kinds() -> Vec<Config> {
         Config::DualPi2(dualpi2::Config::default()),
         Config::Cake(cake::Config {
             bandwidth: Some(rate),
+            ..cake::Config::default()
+        }),
+        Config::Cake(cake::Config {
+            bandwidth: Some(rate),
+            ack_filter: AckFilter::On,
             ..cake::Config::default()
         }),
     ]
@@ -27,7 +38,12 @@ fn no_discipline_allocates_in_steady_state() {
     for config in kinds() {
         let mut queue = config.build(0).unwrap();
         let (mut out, mut now) = (Decisions::with_capacity(256), Time::ZERO);
+        let mut ack = [0; 20];
+        (ack[12], ack[13]) = (0x50, 0x10);
+        let mut frame = ipv4(&ack);
         let mut turn = |n: u32| {
+            frame[42..46].copy_from_slice(&n.to_be_bytes());
+            let segment = Segment::of(&frame);
             now += Time::from_us(8);
             let facts = Facts {
                 flow: n % 97,
@@ -35,7 +51,8 @@ fn no_discipline_allocates_in_steady_state() {
                 priority: (n % 16) as u8,
                 ..Facts::default()
             };
-            queue.enqueue(now, Packet::new(n, 1_000, facts), &mut out);
+            let packet = Packet::new(n, 1_000, facts);
+            queue.enqueue_segment(now, packet, segment.as_ref(), &mut out);
             // At times more arrives than leaves, at times less.
             for _ in 0..[0, 1, 2, 1][n as usize / 500 % 4] {
                 queue.dequeue(now, &mut out);

@@ -2,7 +2,7 @@
 
 use node::Time;
 use node::random::Random;
-use queue::{Decisions, Discipline, Ecn, Facts, Packet, State, Verdict};
+use queue::{Decisions, Discipline, Ecn, Facts, Packet, Segment, State, Verdict};
 use std::fmt::Write;
 
 /// A packet that arrives at a time.
@@ -10,6 +10,8 @@ use std::fmt::Write;
 pub struct Arrival {
     pub at: Time,
     pub packet: Packet,
+    /// TCP segment, where the sequence has some.
+    pub segment: Option<Segment>,
 }
 
 /// Arrivals and a line.
@@ -20,6 +22,8 @@ pub struct Sequence {
     pub byte: u64,
     /// Divisor of all times but the first, ps.
     pub grid: u64,
+    /// TCP segments of the arrivals, as bytes; empty where the sequence has none.
+    pub tcp: Vec<Option<Vec<u8>>>,
 }
 
 impl Sequence {
@@ -65,6 +69,7 @@ impl Sequence {
                 arrivals.push(Arrival {
                     at: Time::from_ps(at.next_multiple_of(grid * byte)),
                     packet: Packet::new(handle, len as u32, facts),
+                    segment: None,
                 });
                 at += random.below(byte);
             }
@@ -79,6 +84,7 @@ impl Sequence {
             arrivals,
             byte,
             grid: grid * byte,
+            tcp: Vec::new(),
         }
     }
 
@@ -90,16 +96,21 @@ impl Sequence {
     /// As JSON: lists of numbers.
     pub fn json(&self) -> String {
         let mut text = String::from("[");
-        for (n, Arrival { at, packet }) in self.arrivals.iter().enumerate() {
+        for (n, Arrival { at, packet, .. }) in self.arrivals.iter().enumerate() {
             let f = packet.facts;
             let comma = if n > 0 { "," } else { "" };
             let (at, ecn) = (at.as_ps(), f.ecn as u8);
             write!(
                 text,
-                "{comma}[{at},{},{},{},{},{},{ecn},{}]",
+                "{comma}[{at},{},{},{},{},{},{ecn},{}",
                 packet.len, f.flow, f.source, f.destination, f.dscp, f.priority
             )
             .unwrap();
+            if let Some(Some(tcp)) = self.tcp.get(n) {
+                let bytes: String = tcp.iter().map(|byte| format!("{byte:02x}")).collect();
+                write!(text, ",\"{bytes}\"").unwrap();
+            }
+            text.push(']');
         }
         text + "]"
     }
@@ -125,7 +136,8 @@ pub fn drive(
         let mut sent = None;
         if let Some(arrival) = arrivals.next_if(|next| poll.is_none_or(|poll| next.at <= poll)) {
             now = arrival.at;
-            queue.enqueue(now, arrival.packet, &mut out);
+            let segment = arrival.segment.as_ref();
+            queue.enqueue_segment(now, arrival.packet, segment, &mut out);
         } else if let Some(poll) = poll {
             now = poll;
             let before = queue.backlog();
@@ -192,6 +204,7 @@ fn numbers(state: &State) -> String {
             base, probability, ..
         } => vec![base.into(), probability.into()],
         State::Fattest { bytes } => vec![bytes.into()],
+        State::Superseded { own, later } => vec![own.into(), later.into()],
         State::Tokens { tokens, needed } => vec![tokens, needed],
     };
     format!("{numbers:?}").replace(' ', "")

@@ -50,7 +50,9 @@ fn wrong_values_are_refused_with_a_reason() {
             "ps, ns, us, ms, s",
         ),
         ("kind = \"tbf\"\nrate = \"1 Mb/s\"", "burst"),
+        ("kind = \"docsis_pie\"", "rate"),
         ("kind = \"cake\"\nisolation = \"none\"", "triple-isolate"),
+        ("kind = \"cake\"\nack_filter = \"yes\"", "aggressive"),
     ] {
         let error = read(text).unwrap_err();
         assert!(error.contains(reason), "{error}");
@@ -72,6 +74,10 @@ fn wrong_values_are_refused_with_a_reason() {
         ("kind = \"prio\"\nbands = []", "bands"),
         ("kind = \"tbf\"\nrate = \"1 Mb/s\"\nburst = 0", "burst"),
         ("kind = \"cake\"\nrtt = \"0 s\"", "rtt"),
+        (
+            "kind = \"docsis_pie\"\nrate = \"5 Mb/s\"\nmean_packet = 0",
+            "mean_packet",
+        ),
     ] {
         let error = read(text).unwrap().build(0).unwrap_err();
         assert_eq!(error.key, key, "{error}");

@@ -1,6 +1,7 @@
 //! Behaviour of the disciplines: against independent models and against theory, and properties that
 //! hold for every sequence.
 
+mod acks;
 mod allocation;
 mod drive;
 mod facts;

@@ -4,10 +4,13 @@
 use crate::drive::{Sequence, drive};
 use node::random::Random;
 use node::{Rate, Size, Time};
+use queue::cake::AckFilter;
 use queue::classify::By;
 use queue::{
-    Config, cake, codel, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+    Config, cake, codel, docsis_pie, drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red,
+    tbf, varying,
 };
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
@@ -75,15 +78,23 @@ fn option(value: Option<u64>) -> String {
 /// Compares a discipline with its model. `make` gives a configuration, and the same as JSON without
 /// its braces.
 fn compare(kind: &str, make: impl Fn(&mut Random, &Sequence) -> (Config, String)) {
-    let Some(mut models) = Models::start() else {
-        return;
-    };
+    compare_over(kind, |random| Sequence::random(random, PACKETS), make);
+}
+
+/// The same, over the sequences that `sequence` gives. Returns the number of drops and marks by reason.
+fn compare_over(
+    kind: &str,
+    sequence: impl Fn(&mut Random) -> Sequence,
+    make: impl Fn(&mut Random, &Sequence) -> (Config, String),
+) -> Option<BTreeMap<String, u64>> {
+    let mut models = Models::start()?;
+    let mut reasons = BTreeMap::new();
     let sequences = std::env::var("WIRE_QUEUE_SEQUENCES").ok();
     let sequences = sequences.map_or(SEQUENCES, |count| count.parse().expect("a number"));
     let (mut drops, mut marks) = (0, 0);
     for seed in 0..sequences {
         let mut random = Random::new(seed ^ 0x5EED << 32);
-        let sequence = Sequence::random(&mut random, PACKETS);
+        let sequence = sequence(&mut random);
         let (config, keys) = make(&mut random, &sequence);
         let mut queue = config.build(seed).expect("a good configuration");
         let ours = drive(&mut *queue, &sequence, |_, _, _| ());
@@ -99,11 +110,18 @@ fn compare(kind: &str, make: impl Fn(&mut Random, &Sequence) -> (Config, String)
             theirs.count(),
             "{kind} {seed}\n{json}"
         );
+        for reason in ours
+            .clone()
+            .filter_map(|token| token.split([':', '[']).nth(1))
+        {
+            *reasons.entry(reason.to_owned()).or_default() += 1;
+        }
         drops += ours.clone().filter(|token| token.starts_with('d')).count();
         marks += ours.filter(|token| token.starts_with('m')).count();
     }
-    println!("{kind}: {sequences} sequences, {drops} drops, {marks} marks");
+    println!("{kind}: {sequences} sequences, {drops} drops, {marks} marks, {reasons:?}");
     assert!(drops > 0, "the sequences test nothing");
+    Some(reasons)
 }
 
 fn maybe<T>(random: &mut Random, value: impl FnOnce(&mut Random) -> T) -> Option<T> {
@@ -241,6 +259,49 @@ fn pie_is_that_of_its_model() {
         );
         (Config::Pie(config), keys)
     });
+}
+
+#[test]
+fn docsis_pie_is_that_of_its_model() {
+    let sequence = |random: &mut Random| Sequence::random(random, 2 * PACKETS);
+    let reasons = compare_over("docsis_pie", sequence, |random, sequence| {
+        let time = sequence.packet_time();
+        let target = time + random.below(30 * time);
+        let tupdate = 1 + time / 4 + (random.below(2 * target) >> random.below(6));
+        // As for PIE.
+        let gain = 1 + ((500_000_000_000 / target).min(1_000) >> random.below(6));
+        let line = 8_000_000_000_000 / sequence.byte;
+        let times = [5, 30, 3, 40]
+            .map(|of| Time::from_ps(random.below(of * target + 1) >> random.below(4)));
+        let config = docsis_pie::Config {
+            rate: Rate::from_bits_per_second(line).unwrap(),
+            limit: Some(Size::from_bytes(1_000 + random.below(300_000))),
+            target: Time::from_ps(target),
+            tupdate: Time::from_ps(tupdate),
+            alpha: (4 * gain) as u32,
+            beta: (40 * gain) as u32,
+            max_burst: times[0],
+            burst_reset: times[1],
+            latency_low: times[2],
+            latency_high: times[3],
+            mean_packet: [1, 64, 1_024, 1_514][random.index(4)],
+        };
+        let times = times.map(Time::as_ps);
+        let keys = format!(
+            "\"rate\":{line},\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\
+             \"max_burst\":{},\"burst_reset\":{},\"latency_low\":{},\"latency_high\":{},\"mean_packet\":{}",
+            option(config.limit.map(Size::bytes)),
+            config.alpha,
+            config.beta,
+            times[0],
+            times[1],
+            times[2],
+            times[3],
+            config.mean_packet,
+        );
+        (Config::DocsisPie(config), keys)
+    });
+    assert!(reasons.is_none_or(|reasons| reasons["pie"] > 300));
 }
 
 #[test]
@@ -495,47 +556,68 @@ fn dualpi2_is_that_of_its_model() {
 
 #[test]
 fn cake_is_that_of_its_model() {
-    use cake::{Diffserv, Isolation};
     compare("cake", |random, sequence| {
-        let line = 8_000_000_000_000 / sequence.byte;
-        let bandwidth = (random.below(4) > 0).then(|| 1 + line / 2 + random.below(line));
-        let tins = [
-            (Diffserv::BestEffort, "besteffort"),
-            (Diffserv::Diffserv3, "diffserv3"),
-            (Diffserv::Diffserv4, "diffserv4"),
-        ][random.index(3)];
-        let isolation = [
-            (Isolation::FlowBlind, "flowblind"),
-            (Isolation::SrcHost, "srchost"),
-            (Isolation::DstHost, "dsthost"),
-            (Isolation::Hosts, "hosts"),
-            (Isolation::Flows, "flows"),
-            (Isolation::DualSrcHost, "dual-srchost"),
-            (Isolation::DualDstHost, "dual-dsthost"),
-            (Isolation::TripleIsolate, "triple-isolate"),
-        ][random.index(8)];
-        let rtt = 20 + random.below(60 * sequence.packet_time());
-        let memlimit = random.below(150_000);
-        let config = cake::Config {
-            bandwidth: bandwidth.and_then(Rate::from_bits_per_second),
-            diffserv: tins.0,
-            isolation: isolation.0,
-            rtt: Time::from_ps(rtt),
-            overhead: [0, -14, 44][random.index(3)],
-            mpu: [0, 84][random.index(2)],
-            memlimit: Some(Size::from_bytes(memlimit)),
-        };
-        let keys = format!(
-            "\"bandwidth\":{},\"diffserv\":\"{}\",\"isolation\":\"{}\",\"rtt\":{rtt},\"overhead\":{},\"mpu\":{},\
-             \"memlimit\":{memlimit}",
-            option(bandwidth),
-            tins.1,
-            isolation.1,
-            config.overhead,
-            config.mpu,
-        );
-        (Config::Cake(config), keys)
+        cake_config(random, sequence, (AckFilter::Off, "off"))
     });
+}
+
+#[test]
+fn cake_with_an_ack_filter_is_that_of_its_model() {
+    let sequence = |random: &mut Random| Sequence::random(random, PACKETS).with_segments(random);
+    let reasons = compare_over("cake", sequence, |random, sequence| {
+        let filters = [(AckFilter::On, "on"), (AckFilter::Aggressive, "aggressive")];
+        let filter = filters[random.index(2)];
+        cake_config(random, sequence, filter)
+    });
+    assert!(reasons.is_none_or(|reasons| reasons["ack_filter"] > 1_000));
+}
+
+fn cake_config(
+    random: &mut Random,
+    sequence: &Sequence,
+    filter: (AckFilter, &str),
+) -> (Config, String) {
+    use cake::{Diffserv, Isolation};
+    let line = 8_000_000_000_000 / sequence.byte;
+    let bandwidth = (random.below(4) > 0).then(|| 1 + line / 2 + random.below(line));
+    let tins = [
+        (Diffserv::BestEffort, "besteffort"),
+        (Diffserv::Diffserv3, "diffserv3"),
+        (Diffserv::Diffserv4, "diffserv4"),
+    ][random.index(3)];
+    let isolation = [
+        (Isolation::FlowBlind, "flowblind"),
+        (Isolation::SrcHost, "srchost"),
+        (Isolation::DstHost, "dsthost"),
+        (Isolation::Hosts, "hosts"),
+        (Isolation::Flows, "flows"),
+        (Isolation::DualSrcHost, "dual-srchost"),
+        (Isolation::DualDstHost, "dual-dsthost"),
+        (Isolation::TripleIsolate, "triple-isolate"),
+    ][random.index(8)];
+    let rtt = 20 + random.below(60 * sequence.packet_time());
+    let memlimit = random.below(150_000);
+    let config = cake::Config {
+        bandwidth: bandwidth.and_then(Rate::from_bits_per_second),
+        diffserv: tins.0,
+        isolation: isolation.0,
+        rtt: Time::from_ps(rtt),
+        overhead: [0, -14, 44][random.index(3)],
+        mpu: [0, 84][random.index(2)],
+        memlimit: Some(Size::from_bytes(memlimit)),
+        ack_filter: filter.0,
+    };
+    let keys = format!(
+        "\"bandwidth\":{},\"diffserv\":\"{}\",\"isolation\":\"{}\",\"rtt\":{rtt},\"overhead\":{},\"mpu\":{},\
+         \"memlimit\":{memlimit},\"ack_filter\":\"{}\"",
+        option(bandwidth),
+        tins.1,
+        isolation.1,
+        config.overhead,
+        config.mpu,
+        filter.1,
+    );
+    (Config::Cake(config), keys)
 }
 
 /// A class with classes in it to a depth, as JSON too. Counts its leaves.

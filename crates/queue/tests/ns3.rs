@@ -45,7 +45,7 @@ type End = (String, u64);
 
 fn theirs(program: &Path, disc: &str, sequence: &Sequence) -> Vec<End> {
     let mut input = format!("{disc}\n{}\n", sequence.byte);
-    for Arrival { at, packet } in &sequence.arrivals {
+    for Arrival { at, packet, .. } in &sequence.arrivals {
         let capable = u8::from(packet.facts.ecn.is_capable());
         writeln!(
             input,
@@ -82,7 +82,7 @@ fn ours(config: &Config, sequence: &Sequence, seed: u64) -> Vec<End> {
         let leaves = queue.next_time(free).map(|at| at.max(free));
         let next = arrivals.next_if(|next| leaves.is_none_or(|leaves| next.at < leaves));
         let (at, sent) = match (next, leaves) {
-            (Some(Arrival { at, packet }), _) => {
+            (Some(Arrival { at, packet, .. }), _) => {
                 queue.enqueue(*at, *packet, &mut decisions);
                 // An idle line takes it at once.
                 free = free.max(*at);
@@ -131,6 +131,7 @@ fn overload(random: &mut Random, count: usize, most: u64, lengths: &[u64]) -> Se
         arrivals.push(Arrival {
             at: Time::from_ps(at),
             packet,
+            segment: None,
         });
         at += random.below(2 * mean * byte * 100 / load);
     }
@@ -138,6 +139,7 @@ fn overload(random: &mut Random, count: usize, most: u64, lengths: &[u64]) -> Se
         arrivals,
         byte,
         grid: 1,
+        tcp: Vec::new(),
     }
 }
 

@@ -5,8 +5,8 @@ use node::random::Random;
 use node::{Rate, Size, Time};
 use queue::classify::By;
 use queue::{
-    Backlog, Config, Decisions, Discipline, Ecn, Facts, Packet, Verdict, cake, codel, drr, dualpi2,
-    fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
+    Backlog, Config, Decisions, Discipline, Ecn, Facts, Packet, Verdict, cake, codel, docsis_pie,
+    drr, dualpi2, fifo, fq_codel, htb, pie, policer, prio, red, tbf, varying,
 };
 use std::collections::BTreeMap;
 
@@ -59,9 +59,21 @@ fn all() -> Vec<Config> {
         }),
         Config::Codel(codel.clone()),
         Config::FqCodel(fq_codel.clone()),
-        Config::Pie(pie::Config {
-            limit: 60,
-            ..pie::Config::docsis(rate(50 * MEGABIT))
+        Config::DocsisPie(docsis_pie::Config {
+            limit: Some(Size::from_bytes(60_000)),
+            ..docsis_pie::Config::new(rate(50 * MEGABIT))
+        }),
+        Config::DocsisPie(docsis_pie::Config {
+            limit: Some(Size::from_bytes(200_000)),
+            target: Time::from_us(100),
+            tupdate: Time::from_us(100),
+            alpha: 2_000,
+            beta: 20_000,
+            max_burst: Time::from_us(400),
+            burst_reset: Time::from_us(500),
+            latency_low: Time::from_us(50),
+            latency_high: Time::from_ms(1),
+            ..docsis_pie::Config::new(rate(50 * MEGABIT))
         }),
         Config::Pie(pie::Config {
             target: Time::from_us(100),

@@ -1,6 +1,7 @@
 //! Disciplines in tc's words.
 
 use node::{Rate, Size, Time};
+use queue::cake::AckFilter;
 use queue::{Config, cake, codel, dualpi2, fifo, fq_codel, red, tbf, tc};
 
 fn rate(bits: u64) -> Rate {
@@ -100,6 +101,21 @@ fn lines_of_tc_are_read_as_tc_reads_them() {
         // 18 bytes to a packet from the IP header on are 4 to its frame.
         ("cake docsis split-gso", cake(4, 64)),
         ("cake overhead -4 mpu 64", cake(-18, 64)),
+        (
+            "cake ack-filter",
+            Config::Cake(cake::Config {
+                ack_filter: AckFilter::On,
+                ..cake::Config::default()
+            }),
+        ),
+        (
+            "cake ack-filter-aggressive",
+            Config::Cake(cake::Config {
+                ack_filter: AckFilter::Aggressive,
+                ..cake::Config::default()
+            }),
+        ),
+        ("cake ack-filter no-ack-filter raw", cake(0, 0)),
         ("cake overhead 8 raw ether-vlan", cake(4, 0)),
         // 26 packets above `min`, and 32 * (1 - (31/32)^55) is 26.4.
         (

@@ -4,9 +4,10 @@ use crate::cast::sink;
 use crate::disciplines::{all, on};
 use node::random::Random;
 use node::{Channel, Frame, Graph, Node, Out, Port, Probability, Properties, Rate, Time};
+use queue::cake::AckFilter;
 use queue::egress::QueueEvent;
 use queue::replay::{Fate, Offer, Replay};
-use queue::{Config, Verdict};
+use queue::{Config, Reason, Segment, Verdict};
 use sim::{Options, Sim};
 use std::sync::{Arc, Mutex};
 
@@ -20,6 +21,8 @@ struct Flows {
     at: Time,
     /// Mean pause between two bursts, ns.
     pause: u64,
+    /// Whether it sends pure TCP ACKs in place of UDP.
+    acks: bool,
 }
 
 impl Node for Flows {
@@ -37,14 +40,23 @@ impl Node for Flows {
         }
         for _ in 0..(1 + self.random.below(12)).min(self.left.into()) {
             let flow = self.random.below(5) as u8;
-            let len = 40 + self.random.below(1_400) as usize;
+            let len = match self.acks {
+                true => 40,
+                false => 40 + self.random.below(1_400) as usize,
+            };
             let mut frame = out.frame();
             frame.extend(&[0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 2, 8, 0, 0x45]);
             // DSCP and ECN.
             frame.extend(&[(flow << 5) | self.random.below(4) as u8]);
             frame.extend(&(len as u16).to_be_bytes());
-            frame.extend(&[0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, flow, 10, 0, 1, 1]);
+            let protocol = if self.acks { 6 } else { 17 };
+            frame.extend(&[0, 0, 0, 0, 64, protocol, 0, 0, 10, 0, 0, flow, 10, 0, 1, 1]);
             frame.extend(&[10, flow, 20, 20]);
+            if self.acks {
+                frame.extend(&[0; 4]);
+                frame.extend(&(10_000 - self.left).to_be_bytes());
+                frame.extend(&[0x50, 0x10]);
+            }
             frame.resize(14 + len);
             // Some are handed over before they are to leave.
             let ahead = Time::from_ns(self.random.below(2) * self.random.below(3_000));
@@ -64,6 +76,7 @@ impl Node for Flows {
 struct Seen {
     offers: Vec<Offer>,
     fates: Vec<Fate>,
+    segments: Vec<Option<Segment>>,
     /// Index of the offer of each handle.
     index: Vec<usize>,
 }
@@ -72,8 +85,14 @@ impl Seen {
     fn see(&mut self, event: &QueueEvent<'_>) {
         match *event {
             QueueEvent::Offered {
-                at, packet, when, ..
+                at,
+                packet,
+                segment,
+                when,
+                ..
             } => {
+                self.segments.resize(self.offers.len(), None);
+                self.segments.push(segment.copied());
                 let handle = packet.handle as usize;
                 self.index.resize(self.index.len().max(handle + 1), 0);
                 self.index[handle] = self.offers.len();
@@ -126,6 +145,10 @@ fn varied(config: &Config, seed: u64) -> Config {
 
 /// Runs a random sequence over a link with the discipline; the link goes down and up meanwhile.
 fn seen(config: &Config, seed: u64) -> (Channel, Seen) {
+    seen_of(config, seed, false)
+}
+
+fn seen_of(config: &Config, seed: u64, acks: bool) -> (Channel, Seen) {
     let mut random = Random::new(seed);
     let mut draw = |bound: u64| random.below(bound);
     let channel = Channel {
@@ -140,6 +163,7 @@ fn seen(config: &Config, seed: u64) -> (Channel, Seen) {
         at: Time::from_ns(draw(2_000)),
         pause: 300 + draw(9_000),
         random: Random::new(seed ^ 0xF10),
+        acks,
     };
     let mut graph = Graph::default();
     let a = graph.add("a", Box::new(flows));
@@ -192,6 +216,35 @@ fn a_replay_gives_each_packet_the_fate_that_it_had() {
         packets > 3_000 && dropped > 300 && marked > 100,
         "{packets} {dropped} {marked}"
     );
+}
+
+#[test]
+fn a_replay_with_an_ack_filter_gives_each_packet_the_fate_that_it_had() {
+    let (mut filtered, mut saved) = (0, 0);
+    for (seed, ack_filter) in (0..).zip([AckFilter::On, AckFilter::Aggressive].repeat(4)) {
+        let config = Config::Cake(queue::cake::Config {
+            bandwidth: Rate::from_bits_per_second(300_000_000),
+            ack_filter,
+            ..Default::default()
+        });
+        let (channel, seen) = seen_of(&config, seed, true);
+        let replay = Replay::new(&channel, SEED, &seen.offers).with_segments(&seen.segments);
+        for (index, fate) in seen.fates.iter().enumerate() {
+            if let Offer::Flush { .. } = seen.offers[index] {
+                continue;
+            }
+            assert_eq!(replay.fate(&config, index), Ok(*fate), "{seed} {index}");
+            if let Fate::Decided(verdict, Reason::AckFilter, _) = *fate {
+                filtered += 1;
+                if filtered % 50 == 0 {
+                    let (changes, _) = replay.changes(&config, index, verdict);
+                    let mut own = changes.iter().filter(|it| it.parameter == "ack_filter");
+                    saved += u32::from(own.next().is_some_and(|change| change.to == "off"));
+                }
+            }
+        }
+    }
+    assert!(filtered > 300 && saved > 5, "{filtered} {saved}");
 }
 
 #[test]
@@ -251,5 +304,9 @@ fn set(config: &mut Config, name: &str, to: &str) {
         Quantity::Rate(rate) => **rate = to.parse().unwrap(),
         Quantity::Factor(factor) => **factor = to.parse().unwrap(),
         Quantity::Switch(is_on) => **is_on = to.parse().unwrap(),
+        Quantity::AckFilter(filter) => {
+            let mut all = AckFilter::ALL.into_iter();
+            **filter = all.find(|filter| filter.name() == to).unwrap();
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! A tin of CAKE: fair queues, and a clock at the tin's rate.
 
+use super::ack_filter::Filter;
 use super::{Config, Isolation};
 use crate::classify::spread;
 use crate::codel::{Control, CountReuse, Law};
@@ -7,6 +8,7 @@ use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::ledger::Ledger;
 use crate::lists::{List, Listed, Store};
 use crate::packet::Packet;
+use crate::segment::Segment;
 use alloc::collections::VecDeque;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -84,6 +86,7 @@ pub struct Tin {
     /// Bulk flows of each source and each destination.
     bulk: [Vec<u32>; 2],
     store: Store,
+    filter: Option<Filter>,
     new: VecDeque<u32>,
     old: VecDeque<u32>,
     /// The queue that sent last.
@@ -114,6 +117,7 @@ impl Tin {
             flows: vec![Flow::default(); QUEUES],
             bulk: [vec![0; QUEUES], vec![0; QUEUES]],
             store: Store::default(),
+            filter: Filter::new(config.ack_filter),
             new: VecDeque::with_capacity(QUEUES),
             old: VecDeque::with_capacity(QUEUES),
             sender: 0,
@@ -176,14 +180,15 @@ impl Tin {
         }
     }
 
-    pub fn enqueue(&mut self, now: Time, packet: Packet) {
+    /// Takes a packet, and returns the index of its queue and its place in the store.
+    pub fn enqueue(&mut self, now: Time, packet: Packet) -> (u32, u32) {
         if let Some(clock) = self.clock.as_mut().filter(|_| self.backlog.is_empty()) {
             clock.catch_up(now);
         }
         self.backlog.add(packet.len);
         let index = self.flow_of(&packet);
-        self.store
-            .push(&mut self.flows[index as usize].list, packet);
+        let list = &mut self.flows[index as usize].list;
+        let place = self.store.push(list, packet);
         if !self.flows[index as usize].is_listed {
             let hosts = [packet.facts.source, packet.facts.destination];
             let hosts = hosts.map(|host| self.queue_of(host.into()) as u16);
@@ -193,6 +198,32 @@ impl Tin {
             flow.is_listed = true;
             flow.deficit = deficit;
             self.new.push_back(index);
+        }
+        (index, place)
+    }
+
+    /// Drops an ACK that the packet which [`enqueue`](Tin::enqueue) took makes unnecessary.
+    pub fn filter(
+        &mut self,
+        now: Time,
+        (index, place): (u32, u32),
+        segment: Option<&Segment>,
+        ledger: &mut Ledger,
+        out: &mut Decisions,
+    ) {
+        let Some(filter) = &mut self.filter else {
+            return;
+        };
+        filter.set(place, segment.copied());
+        let list = &mut self.flows[index as usize].list;
+        let Some(found) = filter.find(&self.store, list) else {
+            return;
+        };
+        if let Some(packet) = self.store.remove_after(list, found.before) {
+            self.backlog.remove(packet.len);
+            let [own, later] = found.numbers;
+            let why = (Reason::AckFilter, State::Superseded { own, later });
+            ledger.drop(now, packet, why, Some(index), out);
         }
     }
 

@@ -55,9 +55,12 @@ pub(super) fn home(words: &mut Words<'_>) -> Result<cake::Config, TcError> {
             }
             "mpu" => config.mpu = words.within(0, 256)?,
             "memlimit" => config.memlimit = Some(words.size()?),
+            "ack-filter" => config.ack_filter = cake::AckFilter::On,
+            "ack-filter-aggressive" => config.ack_filter = cake::AckFilter::Aggressive,
+            "no-ack-filter" => config.ack_filter = cake::AckFilter::Off,
             // Not done here anyway; packets that wait are segments already.
-            "noatm" | "nonat" | "nowash" | "no-ack-filter" | "egress" | "via-ethernet"
-            | "split-gso" | "no-split-gso" => {}
+            "noatm" | "nonat" | "nowash" | "egress" | "via-ethernet" | "split-gso"
+            | "no-split-gso" => {}
             _ => {
                 let known = [
                     "bandwidth",
@@ -79,6 +82,9 @@ pub(super) fn home(words: &mut Words<'_>) -> Result<cake::Config, TcError> {
                     "docsis",
                     "mpu",
                     "memlimit",
+                    "ack-filter",
+                    "ack-filter-aggressive",
+                    "no-ack-filter",
                 ];
                 return Err(words.unknown(&known, &LACKING));
             }
@@ -91,14 +97,12 @@ pub(super) fn home(words: &mut Words<'_>) -> Result<cake::Config, TcError> {
 }
 
 /// Words of tc's without an equal here; the names of lines over ATM and PTM among them.
-const LACKING: [&str; 22] = [
+const LACKING: [&str; 20] = [
     "autorate-ingress",
     "diffserv8",
     "precedence",
     "nat",
     "wash",
-    "ack-filter",
-    "ack-filter-aggressive",
     "ingress",
     "atm",
     "ptm",

@@ -4,6 +4,7 @@ Rates and clocks are exact fractions of picoseconds; a clock is rounded down whe
 """
 from fractions import Fraction
 
+from acks import unnecessary
 from codel import Control
 from model import Queue, size, spread
 
@@ -45,6 +46,7 @@ class Tin:
             "count_reuse": "delta",
         }
         self.isolation, self.perturbation, self.owner = config["isolation"], perturbation, owner
+        self.ack_filter = config["ack_filter"]
         self.flows = {}
         self.new, self.old = [], []
         self.time = Fraction(0)
@@ -86,6 +88,11 @@ class Tin:
             flow.hosts = (self.spread(packet.source), self.spread(packet.destination))
             flow.deficit = self.quantum_of(flow)
             self.new.append(flow)
+        if self.ack_filter != "off":
+            ack = unnecessary(flow.packets, self.ack_filter == "aggressive")
+            if ack is not None:
+                flow.packets.remove(ack[0])
+                self.owner.drop(ack[0], "ack_filter", *ack[1:])
 
     def dequeue(self, now, numbers):
         while self.new or self.old:

@@ -35,6 +35,7 @@ class Model(Queue):
             if self.drop_prob < ONE // bound:
                 divisor = other
         p = p * ONE // (16 * SECOND * divisor)
+        # 5.5: cap drop adjustment.
         if self.drop_prob >= ONE // 10 and p > ONE // 50:
             p = ONE // 50
         self.drop_prob = min(max(self.drop_prob + p, 0), ONE)
@@ -55,7 +56,7 @@ class Model(Queue):
             return False
         if size(self.packets) <= 2 * mean:
             return False
-        # 5.4: de-randomisation; 5.? by packet size
+        # 5.4: de-randomisation; by packet size as RFC 8034 section 4.6 has it
         p = self.drop_prob
         if self.config["bytemode"]:
             p = min(p * packet.len // mean, ONE * 85 // 100)

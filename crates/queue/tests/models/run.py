@@ -1,6 +1,6 @@
 """Runs independent models of queue disciplines, one sequence a line on stdin, one trace a line on stdout.
 
-A line is JSON: `config` with its `kind`; `arrivals` as lists of time, length, flow, source, destination, DSCP, ECN and priority;
+A line is JSON: `config` with its `kind`; `arrivals` as lists of time, length, flow, source, destination, DSCP, ECN, priority and perhaps the TCP segment;
 `byte`, the time of a byte on the line; `random`, numbers of 64 bits. All times are in picoseconds. The models are written from the
 RFCs and papers that they name, with exact integers.
 """

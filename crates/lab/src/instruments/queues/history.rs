@@ -7,7 +7,7 @@ use ::packet::vlan::untagged;
 use node::{Frame, Time};
 use queue::egress::QueueEvent;
 use queue::replay::Offer;
-use queue::{Decision, Packet};
+use queue::{Decision, Packet, Segment};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -34,6 +34,8 @@ pub(super) struct Share {
 #[derive(Clone, Debug, Default)]
 pub(super) struct History {
     pub offers: Vec<Offer>,
+    /// TCP segments of the offers, up to the last that has one.
+    pub segments: Vec<Option<Segment>>,
     /// Order of events in which the packet of each offer came and left; `u32::MAX` while it is in the queue.
     stays: Vec<(u32, u32)>,
     /// Events so far.
@@ -62,6 +64,7 @@ impl History {
                 at,
                 packet,
                 frame,
+                segment,
                 when,
             } => {
                 if self.offers.len() == MAX_PACKETS {
@@ -78,6 +81,10 @@ impl History {
                 let known = self.offer_of.len().max(handle + 1);
                 self.offer_of.resize(known, 0);
                 self.offer_of[handle] = self.offers.len();
+                if let Some(segment) = segment {
+                    self.segments.resize(self.offers.len(), None);
+                    self.segments.push(Some(*segment));
+                }
                 let (len, facts) = (packet.len, packet.facts);
                 let offer = Offer::Packet {
                     at,
@@ -214,6 +221,7 @@ mod tests {
                 at,
                 packet: &packet,
                 frame: &frame,
+                segment: None,
                 when: When::Now,
             });
             history.see(&QueueEvent::Sent {

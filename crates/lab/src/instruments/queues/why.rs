@@ -118,7 +118,8 @@ impl Explanation {
         let Decided { offer, decision } = *decided;
         let history = &queue.history;
         let (flow, _, offered) = history.packet(offer);
-        let replay = Replay::new(queue.channel, queue.seed, &history.offers);
+        let replay = Replay::new(queue.channel, queue.seed, &history.offers)
+            .with_segments(&history.segments);
         let is_same = replay.fate(queue.config, offer) == Ok(Fate::of(&decision));
         let changes = match is_same {
             true => {

@@ -9,3 +9,5 @@
 extern crate alloc;
 #[cfg(test)]
 extern crate std;
+
+pub mod nat;

@@ -18,7 +18,7 @@ const MAX_PROBES: usize = 1_024;
 pub(super) struct PortSet {
     words: Box<[u64]>,
     /// The port that was taken last.
-    last: u16,
+    last: Option<u16>,
 }
 
 /// Wishes for a port.
@@ -38,7 +38,7 @@ impl PortSet {
     pub fn new() -> PortSet {
         PortSet {
             words: vec![0; PORTS / 64].into(),
-            last: 0,
+            last: None,
         }
     }
 
@@ -83,12 +83,11 @@ impl PortSet {
     /// Where a search for a port starts.
     fn start(&self, wish: &Wish, random: &mut Random) -> u16 {
         let (start, end) = (*wish.range.start(), *wish.range.end());
-        match wish.choice {
-            Ports::Sequential if wish.range.contains(&self.last) && self.last < end => {
-                self.last + 1
-            }
-            Ports::Sequential => start,
-            Ports::Preserve | Ports::Random => {
+        let last = self.last.filter(|last| wish.range.contains(last));
+        match (wish.choice, last) {
+            (Ports::Sequential, Some(last)) if last < end => last + 1,
+            (Ports::Sequential, _) => start,
+            (Ports::Preserve | Ports::Random, _) => {
                 start + random.below(u64::from(end - start) + 1) as u16
             }
         }
@@ -111,7 +110,7 @@ impl PortSet {
             })
         })?;
         self.insert(found);
-        self.last = found;
+        self.last = Some(found);
         Some(found)
     }
 
@@ -139,7 +138,7 @@ impl PortSet {
             }
             free.find(|port| (port % 2 == 1) == odd).or(Some(any))
         })?;
-        self.last = found;
+        self.last = Some(found);
         Some(found)
     }
 }

@@ -67,7 +67,11 @@ impl Nat {
             Ok(Some(packet)) => {
                 let verdict = self.into(frame, &packet, true);
                 self.counters.hairpinned += u64::from(verdict == Verdict::Translated);
-                verdict
+                match verdict {
+                    // The source has changed already: the router could not answer it.
+                    Verdict::NotForNat => Verdict::Drop(UNSOLICITED),
+                    verdict => verdict,
+                }
             }
             // Translation has not changed its form.
             _ => Verdict::Drop(UNSOLICITED),

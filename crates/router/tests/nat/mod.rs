@@ -1,0 +1,10 @@
+//! Network address translation: against an independent model, against the questions of RFC 5780, and against Linux.
+
+mod allocation;
+mod discovery;
+#[cfg(feature = "serde")]
+mod keys;
+mod limits;
+mod model;
+mod packets;
+mod properties;

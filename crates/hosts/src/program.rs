@@ -11,6 +11,8 @@
 //! | `iperf3-server` | [`iperf3`] | takes what real iperf3 clients send |
 //! | `dns` | [`dns`] | asks for addresses |
 //! | `dns-server` | [`dns`] | knows addresses |
+//! | `punch` | [`punch`] | reaches another host through NATs |
+//! | `rendezvous` | [`punch`] | tells two such hosts each other's endpoints |
 //! | `ssh` | [`ssh`] | users at a shell: logins, keys and their echoes, commands |
 //! | `ssh-server` | [`ssh`] | echoes keys, and prints what commands print |
 //!
@@ -22,6 +24,7 @@ pub mod dns;
 pub mod http;
 pub mod iperf3;
 pub mod ping;
+pub mod punch;
 mod records;
 pub mod sink;
 pub mod ssh;
@@ -75,6 +78,10 @@ pub enum Config {
     Dns(dns::Config),
     /// See [`dns`].
     DnsServer(dns::ServerConfig),
+    /// See [`punch`].
+    Punch(punch::Config),
+    /// See [`punch`].
+    Rendezvous(punch::ServerConfig),
     /// See [`ssh`].
     Ssh(ssh::Config),
     /// See [`ssh`].
@@ -105,6 +112,9 @@ impl Config {
             let reason = "`min_rto` is a time from 1 us to 60 s";
             return Err(ConfigError::new("program", reason));
         }
+        if let Config::Punch(config) = self {
+            return config.check();
+        }
         let (run, to, size, header) = match self {
             Config::Udp(config) => ("udp", config.to.address, config.size, header::UDP_HEADER),
             Config::Ping(config) => ("ping", config.to.address, config.size, header::ECHO_HEADER),
@@ -134,6 +144,8 @@ impl Config {
             Config::Iperf3Server(config) => Box::new(iperf3::Server::new(config)),
             Config::Dns(config) => Box::new(dns::Client::new(config, client_port(me), seed)),
             Config::DnsServer(config) => Box::new(dns::Server::new(config)),
+            Config::Punch(config) => Box::new(punch::Punch::new(config, client_port(me))),
+            Config::Rendezvous(config) => Box::new(punch::Rendezvous::new(config)),
             Config::Ssh(config) => Box::new(ssh::Client::new(config, seed)),
             Config::SshServer(config) => Box::new(ssh::Server::new(config, seed)),
         }

@@ -8,6 +8,7 @@
 //! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
+//! | [`nat`] | network address translation |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -18,6 +19,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod fib;
+pub mod nat;
 pub mod prefix;
 pub mod route;
 pub mod router;

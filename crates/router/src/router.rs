@@ -3,16 +3,18 @@
 //! - **Ports:** one for each `port`.
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
-//!   and [`crate::rule`]. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
+//!   `external` are the addresses of the former if left out. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
 //!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP.
+//!   group, and of other protocols than IP and ARP. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
 //! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
 //! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
 
+mod border;
 mod config;
 mod fragment;
 mod multipath;
@@ -23,14 +25,17 @@ mod v6;
 
 pub use config::{Config, MAX_ADDRESSES, MAX_PORTS, Multipath, PortConfig};
 
+use crate::nat::Nat;
 use crate::route::Hop;
 use crate::rule::Key;
 use crate::tables::{Decision, Tables};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
 use ip::address::InterfaceAddress;
+use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
 use ip::icmp::Error;
 use ip::limit::{PeerLimit, RateLimit};
@@ -76,6 +81,8 @@ pub mod reason {
     pub const TOO_BIG: &str = "longer than the next link's MTU";
     /// A link-local address.
     pub const SCOPE: &str = "link-local address on another link";
+    /// A connection from the outside that no host inside has opened, too.
+    pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
     /// An error that was not sent.
@@ -143,6 +150,8 @@ struct Transit {
     hops: u8,
     /// Whether it may not be cut.
     whole: bool,
+    /// Whether NAT has changed it on its arrival.
+    translated: bool,
     /// Whether its frame was for many stations.
     to_group: bool,
     /// Its options.
@@ -165,6 +174,7 @@ pub struct Router {
     config: Config,
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
+    border: Option<Border>,
     limit: RateLimit,
     /// Errors about packets without a route, IPv4.
     route_limit: PeerLimit,
@@ -182,7 +192,11 @@ impl Router {
     ///
     /// # Errors
     /// When a value is out of its range, an address is there twice, or a next hop is not on a link.
-    pub fn new(config: Config) -> Result<Router, ConfigError> {
+    pub fn new(mut config: Config) -> Result<Router, ConfigError> {
+        let nat = match config::nat(&mut config)? {
+            Some(nat) => Some(Nat::new(nat, config.seed)?),
+            None => None,
+        };
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -190,7 +204,10 @@ impl Router {
                 let ports = config.port.iter().filter(|port| port.vrf == name);
                 let own = Interface::new(ip::Config {
                     mac: OWN_MAC,
-                    addresses: ports.flat_map(|port| port.address.clone()).collect(),
+                    addresses: ports
+                        .flat_map(|port| port.address.clone())
+                        .chain(config::external(&config, &name))
+                        .collect(),
                     // Packets are cut when they leave.
                     mtu: usize::from(u16::MAX),
                     port: OWN,
@@ -246,9 +263,21 @@ impl Router {
                 has_v6: port.has_v6(),
             }
         });
+        let ports: Vec<RouterPort> = ports.collect();
+        let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
+        let border = nat.map(|nat| Border {
+            nat,
+            vrf: outside
+                .iter()
+                .position(|outside| *outside)
+                .map_or(0, |port| ports[port].vrf),
+            outside,
+            reassembly: Reassembly::default(),
+        });
         Ok(Router {
-            ports: ports.collect(),
+            ports,
             vrfs,
+            border,
             limit: RateLimit::new(config.icmp_limit),
             route_limit: PeerLimit::new(ROUTE_ERROR_INTERVAL, ROUTE_ERROR_BURST),
             redirects: Redirects::default(),
@@ -344,7 +373,7 @@ impl Router {
     }
 
     /// Sends a packet on (RFC 1812 section 5.2.1, in the order of Linux's `ip_forward` and `ip6_forward`).
-    fn forward(&mut self, now: Time, transit: &Transit, hop: Hop, mut frame: Frame, out: &mut Out) {
+    fn forward(&mut self, now: Time, transit: &Transit, hop: Hop, frame: Frame, out: &mut Out) {
         if frame[0] & 1 == 1 {
             return out.drop(frame, reason::GROUP_FRAME);
         }
@@ -366,6 +395,10 @@ impl Router {
             let error = Error::TooBig(mtu as u32);
             return self.fail(now, transit, error, reason::TOO_BIG, frame, out);
         }
+        let leaving = self.leave_by_border(now, transit, port as u16, frame, out);
+        let Some(mut frame) = leaving else {
+            return;
+        };
         match transit.source.is_ipv4() {
             true => {
                 v4::count_hop(&mut frame);
@@ -443,6 +476,7 @@ impl Router {
             end: frame.len(),
             hops: 0,
             whole: false,
+            translated: false,
             to_group: false,
             recorded: Recorded::default(),
         };
@@ -543,6 +577,7 @@ impl Node for Router {
             }
             self.unresolved = unresolved;
         }
+        self.wake_border(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -555,13 +590,14 @@ impl Node for Router {
             .iter()
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
-        ports.chain(own).min()
+        let border = self.border.as_ref().and_then(Border::next_wake);
+        ports.chain(own).chain(border).min()
     }
 
     fn statistics(&self) -> Statistics {
         let own = self.vrfs.iter().map(|vrf| vrf.own.counters());
         let pings = own.map(|counters| counters.pings).sum();
-        Statistics::from([
+        let mut all = Statistics::from([
             ("forwarded", self.counters.forwarded),
             ("fragmented", self.counters.fragmented),
             ("delivered", self.counters.delivered),
@@ -569,7 +605,13 @@ impl Node for Router {
             ("errors", self.counters.errors),
             ("redirects", self.counters.redirects),
             ("ignored", self.counters.ignored),
-        ])
+        ]);
+        if let Some(border) = &self.border {
+            for (name, count) in border.nat.counters().named() {
+                all.counter(&format!("nat_{name}"), count);
+            }
+        }
+        all
     }
 
     fn tables(&self, now: Time) -> Vec<Table> {
@@ -597,6 +639,7 @@ impl Node for Router {
             name: String::from("neighbours"),
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
-        routes.chain([neighbours]).collect()
+        let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        routes.chain([neighbours]).chain(border).collect()
     }
 }

@@ -5,6 +5,7 @@ mod forwarding;
 mod hand;
 mod hostile;
 mod multipath;
+mod nat;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

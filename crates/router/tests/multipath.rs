@@ -29,7 +29,7 @@ fn datagram(random: &mut Random, hosts: u64, ports: u64) -> Vec<u8> {
 fn flows_keep_their_path_and_the_paths_get_their_shares() {
     for (multipath, hosts, ports) in [(Multipath::L3, 20_000, 1), (Multipath::L4, 1, 20_000)] {
         let (mut hand, mut random) = (hand(multipath, 3), Random::new(1));
-        let (mut paths, mut shares) = (BTreeMap::new(), [0; 4]);
+        let (mut paths, mut shares) = (BTreeMap::new(), [0_i32; 4]);
         for _ in 0..20_000 {
             let frame = datagram(&mut random, hosts, ports);
             let sent = hand.send(0, &frame);
@@ -58,7 +58,7 @@ fn by_addresses_all_flows_of_two_hosts_go_one_way() {
 fn packet_by_packet_each_path_gets_its_share_of_every_eight_packets() {
     let (mut hand, mut random) = (hand(Multipath::PerPacket, 0), Random::new(1));
     for _ in 0..50 {
-        let mut shares = [0; 4];
+        let mut shares = [0_i32; 4];
         for _ in 0..8 {
             shares[usize::from(hand.send(0, &datagram(&mut random, 1, 1))[0].0)] += 1;
         }

@@ -8,7 +8,7 @@ use hosts::pinger::Pinger;
 use hosts::program::Config as Program;
 
 /// The programs by the names of `run`.
-const PROGRAMS: [&str; 11] = [
+const PROGRAMS: [&str; 13] = [
     "ping",
     "bulk",
     "udp",
@@ -18,6 +18,8 @@ const PROGRAMS: [&str; 11] = [
     "iperf3-server",
     "dns",
     "dns-server",
+    "punch",
+    "rendezvous",
     "ssh",
     "ssh-server",
 ];
@@ -36,7 +38,7 @@ pub(super) fn kinds() -> Vec<Kind> {
     vec![
         Kind {
             is_host: true,
-            hosts: &["gateway", "program.to"],
+            hosts: &["gateway", "program.to", "program.server"],
             ..host
         },
         Kind {
@@ -127,6 +129,8 @@ fn program(section: &Value) -> Result<Program, Fault> {
         "iperf3-server" => Program::Iperf3Server(section.read()?),
         "dns" => Program::Dns(section.read()?),
         "dns-server" => Program::DnsServer(section.read()?),
+        "punch" => Program::Punch(section.read()?),
+        "rendezvous" => Program::Rendezvous(section.read()?),
         "ssh" => Program::Ssh(section.read()?),
         "ssh-server" => Program::SshServer(section.read()?),
         _ => {

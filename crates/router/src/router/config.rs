@@ -1,5 +1,6 @@
 //! Configuration of a router.
 
+use crate::nat;
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
 use crate::rule::Rule;
@@ -8,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use ip::address::InterfaceAddress;
 use node::ConfigError;
 use packet::ethernet::Mac;
@@ -36,6 +37,8 @@ pub struct Config {
     /// Rules that choose other tables than `main`.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub rule: Vec<Rule>,
+    /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
+    pub nat: Option<nat::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors and redirects is [limited](ip::limit).
@@ -50,6 +53,7 @@ impl Default for Config {
             port: Vec::new(),
             route: Vec::new(),
             rule: Vec::new(),
+            nat: None,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -91,6 +95,8 @@ pub struct PortConfig {
     pub mtu: usize,
     /// Its VRF; ports without one are in one, too.
     pub vrf: Option<String>,
+    /// Whether it is on the outside of the router's NAT.
+    pub outside: bool,
     /// Whether senders on the link are told of a better next hop on the same link (`send_redirects`).
     pub redirects: bool,
 }
@@ -102,6 +108,7 @@ impl Default for PortConfig {
             mac: None,
             mtu: 1500,
             vrf: None,
+            outside: false,
             redirects: true,
         }
     }
@@ -157,6 +164,67 @@ pub(super) fn link_local(mac: [u8; 6]) -> InterfaceAddress {
     }
 }
 
+/// The NAT's configuration, whose external addresses are those of the ports outside if it has none.
+pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigError> {
+    let outside = || config.port.iter().filter(|port| port.outside);
+    let Some(mut nat) = config.nat.clone() else {
+        return match outside().next() {
+            None => Ok(None),
+            Some(_) => {
+                let reason = "a port is `outside`, and there is no `nat`: add [node.NAME.nat]";
+                Err(ConfigError::new("port", reason))
+            }
+        };
+    };
+    let Some(first) = outside().next() else {
+        let reason = "no port is on the outside: add `outside = true` to one";
+        return Err(ConfigError::new("nat", reason));
+    };
+    if outside().any(|port| port.vrf != first.vrf) {
+        return Err(ConfigError::new(
+            "nat",
+            "its ports outside are in several VRFs",
+        ));
+    }
+    if nat.external.is_empty() {
+        let addresses = outside().flat_map(|port| &port.address);
+        let v4 = addresses.filter_map(|own| match own.address {
+            IpAddr::V4(address) => Some(address.into()),
+            IpAddr::V6(_) => None,
+        });
+        nat.external = v4.collect();
+    }
+    config.nat = Some(nat.clone());
+    Ok(Some(nat))
+}
+
+/// External addresses of a VRF that no port has.
+pub(super) fn external(config: &Config, vrf: &Option<String>) -> Vec<InterfaceAddress> {
+    let outside = config.port.iter().find(|port| port.outside);
+    let Some(nat) = config
+        .nat
+        .as_ref()
+        .filter(|_| outside.is_some_and(|port| port.vrf == *vrf))
+    else {
+        return Vec::new();
+    };
+    let all = nat.external.iter().flat_map(|range| {
+        let numbers = range.first.to_bits()..=range.last.to_bits();
+        numbers.map(Ipv4Addr::from_bits)
+    });
+    let own = |address: &IpAddr| {
+        let mut all = config.port.iter().flat_map(|port| &port.address);
+        all.any(|own| own.address == *address)
+    };
+    let others = all.map(IpAddr::V4).filter(|address| !own(address));
+    others
+        .map(|address| InterfaceAddress {
+            address,
+            prefix: 32,
+        })
+        .collect()
+}
+
 /// The VRFs of a configuration, by name, with their tables.
 pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, ConfigError> {
     if config.port.is_empty() || config.port.len() > MAX_PORTS {
@@ -192,6 +260,11 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
                 table: crate::route::MAIN,
                 vrf: port.vrf.clone(),
             });
+        }
+    }
+    for (vrf, tables) in &mut vrfs {
+        for address in external(config, vrf) {
+            tables.add_address(address);
         }
     }
     for rule in &config.rule {

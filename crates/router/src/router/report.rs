@@ -30,6 +30,7 @@ impl Router {
         if error.is_limited() && !self.limit.allows(now, transit.source) {
             return out.drop(report, reason::LIMIT);
         }
+        self.report_by_border(now, transit, &mut report);
         self.counters.errors += 1;
         self.transmit(now, hop, transit.source, false, report, out);
     }
@@ -103,7 +104,13 @@ impl Router {
             Some(4) => v4::transit(&frame, NONE, vrf),
             _ => v6::transit(&frame, NONE, vrf),
         };
-        match transit {
+        let Some(transit) = transit else {
+            return out.drop(frame, reason::NEIGHBOUR);
+        };
+        let Some(frame) = self.unresolved_at_border(now, &transit, frame, out) else {
+            return;
+        };
+        match Some(transit) {
             // The router's own packets have no sender to tell.
             Some(transit) if !self.vrfs[vrf].tables.is_own(transit.source) => {
                 self.fail(now, &transit, Error::Address, reason::NEIGHBOUR, frame, out);

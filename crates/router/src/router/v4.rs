@@ -22,6 +22,7 @@ pub(super) fn transit(frame: &[u8], from: u16, vrf: usize) -> Option<Transit> {
         end: ETHERNET + usize::from(ip.total_length()),
         hops: frame[ETHERNET + 8],
         whole: fragment::is_forbidden(frame),
+        translated: false,
         to_group: frame[0] & 1 == 1,
         recorded: Recorded::default(),
     })
@@ -48,7 +49,7 @@ impl Router {
         }
         let (source, destination) = (ip.source(), ip.destination());
         let has_options = ip.header_length() > 20;
-        let Some(mut transit) = transit(&frame, from, vrf) else {
+        let Some(transit) = transit(&frame, from, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
         // Without what the link has put after it.
@@ -65,8 +66,13 @@ impl Router {
         if self.vrfs[vrf].tables.is_local(source.into()) {
             return out.drop(frame, reason::SOURCE);
         }
-        let is_own = self.vrfs[vrf].tables.is_own(destination.into());
-        if !is_own && self.vrfs[vrf].tables.is_local(destination.into()) {
+        let Some((transit, mut frame)) = self.arrive_at_border(now, transit, frame, out) else {
+            return;
+        };
+        let mut transit = transit;
+        let destination = transit.destination;
+        let is_own = self.vrfs[vrf].tables.is_own(destination);
+        if !is_own && self.vrfs[vrf].tables.is_local(destination) {
             return self.ignore(frame, out);
         }
         // Of its own packets the router's interface looks at them.

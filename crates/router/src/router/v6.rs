@@ -25,6 +25,7 @@ pub(super) fn transit(frame: &[u8], from: u16, vrf: usize) -> Option<Transit> {
         hops: ip.hop_limit(),
         // Routers do not cut packets of IPv6 (RFC 8200 section 5).
         whole: true,
+        translated: false,
         to_group: frame[0] & 1 == 1,
         recorded: Recorded::default(),
     })

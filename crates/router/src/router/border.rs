@@ -1,0 +1,180 @@
+//! Network address translation between the router's inside and its outside.
+//!
+//! A packet that arrives on the outside for an external address is translated before it is routed, one from the inside when it
+//! is about to leave on the outside, as in Linux. Fragments are reassembled first (RFC 4787 REQ-14). Reports about translated
+//! packets are translated, too.
+
+use super::{NONE, OWN_MAC, Router, Transit, reason, v4};
+use crate::nat::{Nat, Verdict};
+use alloc::vec::Vec;
+use core::net::IpAddr;
+use ip::fragments::{Fragment, Reassembly};
+use ip::icmp::Error;
+use node::{Frame, Out, Time};
+
+/// The border, and the NAT on it.
+#[derive(Debug)]
+pub(super) struct Border {
+    pub nat: Nat,
+    /// Whether each port is on the outside.
+    pub outside: Vec<bool>,
+    /// The VRF of the ports on the outside.
+    pub vrf: usize,
+    pub reassembly: Reassembly,
+}
+
+impl Border {
+    fn is_outside(&self, port: u16) -> bool {
+        self.outside
+            .get(usize::from(port))
+            .is_some_and(|outside| *outside)
+    }
+
+    /// When [`Router::wake_border`] has something to do.
+    pub fn next_wake(&self) -> Option<Time> {
+        [self.nat.next_wake(), self.reassembly.next_wake()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+}
+
+impl Router {
+    /// Translates a packet that has arrived, if it is for an external address; gives it unless it waits for other fragments
+    /// or is dropped.
+    pub(super) fn arrive_at_border(
+        &mut self,
+        now: Time,
+        transit: Transit,
+        mut frame: Frame,
+        out: &mut Out,
+    ) -> Option<(Transit, Frame)> {
+        let Some(border) = &mut self.border else {
+            return Some((transit, frame));
+        };
+        if transit.vrf != border.vrf {
+            return Some((transit, frame));
+        }
+        let (from, vrf) = (transit.from, transit.vrf);
+        let mut transit = transit;
+        if let Some(fragment) = Fragment::read(&frame) {
+            frame = border.reassembly.take(now, fragment, frame, out)?;
+            transit = v4::transit(&frame, from, vrf)?;
+        }
+        let IpAddr::V4(destination) = transit.destination else {
+            return Some((transit, frame));
+        };
+        if !border.nat.is_external(destination) {
+            return Some((transit, frame));
+        }
+        let verdict = match border.is_outside(from) {
+            true => border.nat.inbound(now, &mut frame),
+            false => border.nat.hairpin(now, &mut frame),
+        };
+        match verdict {
+            Verdict::NotForNat => Some((transit, frame)),
+            Verdict::Translated => {
+                let mut transit = v4::transit(&frame, from, vrf)?;
+                transit.translated = true;
+                Some((transit, frame))
+            }
+            Verdict::Drop(why) => {
+                out.drop(frame, why);
+                None
+            }
+            Verdict::Prohibit(why) => {
+                self.fail(now, &transit, Error::Prohibited, why, frame, out);
+                None
+            }
+        }
+    }
+
+    /// Translates a packet that is about to leave by `port`; gives it unless it is dropped.
+    pub(super) fn leave_by_border(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        port: u16,
+        mut frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let crosses = |border: &&mut Border| {
+            border.is_outside(port) && !border.is_outside(transit.from) && transit.source.is_ipv4()
+        };
+        let Some(border) = self.border.as_mut().filter(crosses) else {
+            return Some(frame);
+        };
+        match border.nat.outbound(now, &mut frame) {
+            Verdict::Translated | Verdict::NotForNat => return Some(frame),
+            Verdict::Drop(why) => out.drop(frame, why),
+            Verdict::Prohibit(why) => self.fail(now, transit, Error::Prohibited, why, frame, out),
+        }
+        None
+    }
+
+    /// Translates a report about a packet that had been translated on its arrival.
+    pub(super) fn report_by_border(&mut self, now: Time, transit: &Transit, report: &mut Frame) {
+        if let Some(border) = self.border.as_mut().filter(|_| transit.translated) {
+            // A report that has no session of its own leaves as it is.
+            let _ = border.nat.outbound(now, report);
+        }
+    }
+
+    /// Reports a packet that has left the inside, and whose next hop has not answered, to its sender; gives the frame back if it is
+    /// another.
+    pub(super) fn unresolved_at_border(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let (Some(border), IpAddr::V4(source)) = (&mut self.border, transit.source) else {
+            return Some(frame);
+        };
+        if !border.nat.is_external(source) || transit.vrf != border.vrf {
+            return Some(frame);
+        }
+        let mut report = out.copy(&frame);
+        out.drop(frame, reason::NEIGHBOUR);
+        let written = Error::Address.write(
+            now,
+            &mut report,
+            transit.end,
+            source.into(),
+            OWN_MAC,
+            |_| false,
+        );
+        let translated = written && border.nat.inbound(now, &mut report) == Verdict::Translated;
+        match translated && self.limit.allows(now, source.into()) {
+            true => {
+                self.counters.errors += 1;
+                self.originate(now, transit.vrf, NONE, report, out);
+            }
+            false => out.done(report),
+        }
+        None
+    }
+
+    /// Ends sessions, gives up fragments, and answers connections that nobody inside has asked for.
+    pub(super) fn wake_border(&mut self, now: Time, out: &mut Out) {
+        let Some(border) = &mut self.border else {
+            return;
+        };
+        border.reassembly.wake(now, out, |_, _| {});
+        border.nat.expire(now);
+        let vrf = border.vrf;
+        while let Some(syn) = self
+            .border
+            .as_mut()
+            .and_then(|border| border.nat.poll_unanswered(now))
+        {
+            match v4::transit(&syn, NONE, vrf) {
+                Some(transit) => {
+                    self.fail(now, &transit, Error::Port, reason::UNSOLICITED, syn, out)
+                }
+                None => out.done(syn),
+            }
+        }
+    }
+}

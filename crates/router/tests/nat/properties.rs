@@ -1,0 +1,567 @@
+//! Random configurations and packets: the NAT does what the model does, and every translated packet is the one that would have
+//! been built with the new endpoints, byte by byte.
+
+use super::model::{Answer, Model};
+use super::packets::*;
+use core::net::Ipv4Addr;
+use node::random::Random;
+use node::{Frame, Time};
+use router::nat::config::*;
+use router::nat::{Config, Nat, Verdict};
+
+fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
+    of[random.index(of.len())]
+}
+
+const BEHAVIOURS: [Behaviour; 3] = [
+    Behaviour::EndpointIndependent,
+    Behaviour::AddressDependent,
+    Behaviour::AddressAndPortDependent,
+];
+const INSIDE_PORTS: [u16; 7] = [80, 600, 1_030, 5_000, 5_001, 5_002, 5_003];
+const PROTOCOLS: [u8; 5] = [47, 50, 33, 136, 132];
+
+fn config(random: &mut Random) -> Config {
+    if random.below(8) == 0 {
+        return Config {
+            external: vec![Ipv4Addr::new(192, 0, 2, 1).into()],
+            ..Config::linux()
+        };
+    }
+    let yes = |random: &mut Random| random.below(2) == 0;
+    let seconds = |random: &mut Random| Time::from_secs(1 + random.below(40));
+    let last = pick(random, &[1, 1, 2, 3]);
+    let first_port = pick(random, &[1_024, 5_000, 65_520]);
+    let length = 1 + random.below(15) as u16;
+    let filtering = pick(random, &BEHAVIOURS);
+    let overload = filtering == BEHAVIOURS[2] && yes(random);
+    let pooling = pick(random, &[Pooling::Paired, Pooling::Arbitrary]);
+    let may_block = !overload && pooling == Pooling::Paired && yes(random);
+    let forward = match random.below(3) {
+        0 => vec![],
+        _ => vec![
+            Forward {
+                protocol: Transport::Tcp,
+                external: "192.0.2.1:80".parse().unwrap(),
+                inside: "10.0.0.2:80".parse().unwrap(),
+            },
+            Forward {
+                protocol: Transport::Udp,
+                external: format!("192.0.2.1:{first_port}").parse().unwrap(),
+                inside: "10.0.0.3:5000".parse().unwrap(),
+            },
+        ],
+    };
+    Config {
+        external: vec![AddressRange {
+            first: [192, 0, 2, 1].into(),
+            last: [192, 0, 2, last].into(),
+        }],
+        mapping: pick(random, &BEHAVIOURS),
+        filtering,
+        ports: pick(random, &[Ports::Preserve, Ports::Sequential, Ports::Random]),
+        overload,
+        reuse: yes(random),
+        port_range: PortRange::new(first_port, first_port + length).unwrap(),
+        low_ports: pick(
+            random,
+            &[LowPorts::SameRange, LowPorts::Linux, LowPorts::Any],
+        ),
+        parity: yes(random),
+        contiguity: yes(random),
+        pooling,
+        hairpin: yes(random),
+        refresh: pick(random, &[Refresh::Outbound, Refresh::Both]),
+        unsolicited: pick(
+            random,
+            &[Unsolicited::Drop, Unsolicited::Hold, Unsolicited::Local],
+        ),
+        pickup: yes(random),
+        udp: seconds(random),
+        udp_well_known: seconds(random),
+        udp_unreplied: yes(random).then(|| seconds(random)),
+        tcp_established: seconds(random) * 4,
+        tcp_transitory: seconds(random),
+        icmp: seconds(random),
+        other: seconds(random),
+        short_timeouts: true,
+        port_blocks: may_block.then(|| PortBlocks {
+            size: 1 + random.below(u64::from(length).min(4)) as u16,
+            per_host: 1 + random.below(3) as u16,
+        }),
+        sessions: pick(random, &[3, 20, 1_000]),
+        sessions_per_host: pick(random, &[2, 10, 1_000]),
+        forward,
+    }
+}
+
+/// A world with a few inside hosts and a few remote ones.
+struct Generator {
+    random: Random,
+}
+
+impl Generator {
+    fn inside(&mut self) -> End {
+        let host = Ipv4Addr::new(10, 0, 0, pick(&mut self.random, &[2, 3, 4]));
+        (host, pick(&mut self.random, &INSIDE_PORTS))
+    }
+
+    fn remote(&mut self) -> End {
+        let host = Ipv4Addr::new(198, 51, 100, pick(&mut self.random, &[7, 8]));
+        (host, pick(&mut self.random, &[53, 5_000]))
+    }
+
+    fn flags(&mut self) -> u8 {
+        let likely = [SYN, SYN, SYN | ACK, ACK, ACK, FIN | ACK, RST, RST | ACK];
+        match self.random.below(10) {
+            0 => self.random.below(64) as u8,
+            _ => pick(&mut self.random, &likely),
+        }
+    }
+
+    /// A packet between two ends, of a protocol.
+    fn packet(&mut self, protocol: u8, source: End, destination: End, outbound: bool) -> Packet {
+        let body = match protocol {
+            TCP => Body::Tcp(self.flags()),
+            UDP => Body::Udp(self.random.below(4) > 0),
+            ICMP if self.random.below(12) == 0 => Body::Message(pick(&mut self.random, &[9, 40])),
+            ICMP => {
+                let types = [8, 8, 13, 15, 17].map(|kind: u8| kind);
+                let kind = pick(&mut self.random, &types);
+                let answer = if kind == 8 { 0 } else { kind + 1 };
+                let odd = self.random.below(10) == 0;
+                Body::Query(if outbound != odd { kind } else { answer })
+            }
+            other => Body::Other(other),
+        };
+        let mut packet = Packet::new(source, destination, body);
+        // The identifier of a query is at the end that has sent it, and others have none.
+        match packet.body {
+            Body::Query(kind) if is_request(kind) => {
+                packet.source.1 |= packet.destination.1;
+                packet.destination.1 = 0;
+            }
+            Body::Query(_) => {
+                packet.destination.1 |= packet.source.1;
+                packet.source.1 = 0;
+            }
+            Body::Message(_) | Body::Other(_) => {
+                packet.source.1 = 0;
+                packet.destination.1 = 0;
+            }
+            _ => {}
+        }
+        packet.data = (0..self.random.below(40)).map(|n| n as u8 ^ 0x5A).collect();
+        packet.has_options = self.random.below(5) == 0;
+        packet.padding = pick(&mut self.random, &[0, 0, 3, 10]);
+        packet
+    }
+
+    fn protocol(&mut self) -> u8 {
+        match self.random.below(10) {
+            0..4 => UDP,
+            4..7 => TCP,
+            7..9 => ICMP,
+            _ => pick(&mut self.random, &PROTOCOLS),
+        }
+    }
+
+    /// An error of a router or host about a packet.
+    fn error(&mut self, from: Ipv4Addr, about: Packet) -> Packet {
+        let mut about = about;
+        about.padding = 0;
+        if matches!(about.body, Body::Message(_)) {
+            about.body = Body::Udp(true);
+        }
+        let header = if about.has_options { 24 } else { 20 };
+        let mut length = header + 8 + self.random.index(40);
+        // Half of TCP's checksum cannot be corrected.
+        length += usize::from(length == header + 17);
+        let to = (about.source.0, 0);
+        let kind = pick(&mut self.random, &[3, 4, 11, 12]);
+        let body = Body::Error(kind, Box::new(about), length);
+        let mut packet = Packet::new((from, 0), to, body);
+        packet.has_options = self.random.below(5) == 0;
+        packet
+    }
+
+    /// An external endpoint: one in use or a guess.
+    fn external(&mut self, model: &Model, protocol: u8) -> End {
+        let mut known = model.targets();
+        known.retain(|(known, _)| *known == protocol);
+        if known.is_empty() || self.random.below(6) == 0 {
+            let port = 1_024 + self.random.below(12) as u16;
+            return (Ipv4Addr::new(192, 0, 2, 1), port);
+        }
+        known[self.random.index(known.len())].1
+    }
+}
+
+struct Bench {
+    nat: Nat,
+    model: Model,
+    now: Time,
+    made: usize,
+}
+
+impl Bench {
+    /// Gives both a packet, and compares.
+    fn check(
+        &mut self,
+        packet: &Packet,
+        run: impl Fn(&mut Nat, Time, &mut Frame) -> Verdict,
+        expect: impl Fn(&mut Model, &Packet) -> Answer,
+    ) -> Answer {
+        let before = packet.frame();
+        let mut frame = before.clone();
+        let verdict = run(&mut self.nat, self.now, &mut frame);
+        let mut answer = expect(&mut self.model, packet);
+        if let Answer::New(allowed) = &answer {
+            assert_eq!(verdict, Verdict::Translated, "one of {allowed:?} is free");
+            let external = self.source_of(packet, &frame);
+            assert!(allowed.contains(&external), "{external:?} of {allowed:?}");
+            self.made += 1;
+            answer = self.model.adopt(packet, external);
+        }
+        self.judge(verdict, &answer, &before, &frame);
+        answer
+    }
+
+    fn judge(&self, verdict: Verdict, answer: &Answer, before: &Frame, frame: &Frame) {
+        match (verdict, answer) {
+            (Verdict::Translated, Answer::Packet(expected)) => {
+                assert_eq!(frame[..], expected.frame()[..], "{expected:?}");
+            }
+            (Verdict::NotForNat, Answer::NotForNat) | (Verdict::Prohibit(_), Answer::Prohibit) => {
+                assert_eq!(frame, before);
+            }
+            (Verdict::Drop(_), Answer::Drop) => {}
+            _ => panic!("{verdict:?} instead of {answer:?}"),
+        }
+    }
+
+    fn source_of(&self, packet: &Packet, frame: &Frame) -> End {
+        let (source, _) = ends(frame);
+        let payload = 14 + usize::from(frame[14] & 15) * 4;
+        match packet.protocol() {
+            TCP | UDP => source,
+            ICMP => {
+                let id = u16::from_be_bytes([frame[payload + 4], frame[payload + 5]]);
+                (source.0, id)
+            }
+            _ => (source.0, 0),
+        }
+    }
+
+    fn advance(&mut self, by: Time) {
+        self.now += by;
+        let wake = self.nat.next_wake();
+        let sessions = self.model.mappings.iter().flat_map(|m| &m.sessions);
+        let ends = sessions.map(|session| session.expires);
+        let first = ends.chain(self.model.held.iter().map(|held| held.0)).min();
+        assert!(wake <= first || first.is_none(), "{wake:?} {first:?}");
+        assert!(wake.is_some() || first.is_none());
+        self.model.advance(self.now);
+        while let Some(frame) = self.nat.poll_unanswered(self.now) {
+            let (until, _, _, packet) = self.model.held.remove(0);
+            assert!(until <= self.now && frame[..] == packet.frame()[..]);
+        }
+        let mut held = self.model.held.iter();
+        assert!(held.all(|held| held.0 > self.now));
+    }
+
+    /// The tables of both have the same content.
+    fn compare(&self) {
+        let rows = self.nat.rows(self.now);
+        let mut own: Vec<_> = rows
+            .iter()
+            .filter_map(|row| {
+                let end = |socket: core::net::SocketAddrV4| (*socket.ip(), socket.port());
+                let remote = end(row.remote?);
+                let ends = (end(row.inside), end(row.external), remote);
+                Some((row.protocol, ends, row.left))
+            })
+            .collect();
+        let mappings = self.model.mappings.iter();
+        let mut model: Vec<_> = mappings
+            .flat_map(|m| {
+                let sessions = m.sessions.iter();
+                sessions.map(|session| {
+                    let ends = (m.inside, m.external, session.remote);
+                    (m.protocol, ends, session.expires - self.now)
+                })
+            })
+            .collect();
+        own.sort();
+        model.sort();
+        assert_eq!(own, model);
+        let [mappings, sessions, hosts] = self.nat.sizes();
+        assert_eq!((mappings, sessions), (self.model.mappings.len(), own.len()));
+        assert!(sessions <= self.model.config.sessions && hosts <= mappings);
+        self.endpoints_are_unique();
+        self.blocks_are_exclusive();
+    }
+
+    /// No two inside endpoints share an external one, unless overloading allows it.
+    fn endpoints_are_unique(&self) {
+        if self.model.config.overload {
+            return;
+        }
+        let mappings = self.model.mappings.iter();
+        let with_ids = mappings.filter(|m| [TCP, UDP, ICMP].contains(&m.protocol));
+        let mut all: Vec<_> = with_ids.map(|m| (m.protocol, m.external)).collect();
+        let count = all.len();
+        all.sort();
+        all.dedup();
+        assert_eq!(all.len(), count);
+    }
+
+    /// Blocks of ports belong to one host each, and have its mappings.
+    fn blocks_are_exclusive(&self) {
+        let Some(blocks) = self.model.config.port_blocks else {
+            return;
+        };
+        let rows = self.nat.blocks();
+        for (index, row) in rows.iter().enumerate() {
+            assert!(
+                rows[..index]
+                    .iter()
+                    .all(|other| { (other.external, &other.ports) != (row.external, &row.ports) })
+            );
+            let own = rows.iter().filter(|other| other.inside == row.inside);
+            assert!(own.count() <= blocks.per_host.into());
+        }
+        for mapping in &self.model.mappings {
+            let mut own = rows.iter().filter(|row| row.inside == mapping.inside.0);
+            let has = own.any(|row| row.ports.contains(&mapping.external.1));
+            assert!(has || ![TCP, UDP, ICMP].contains(&mapping.protocol));
+        }
+    }
+
+    fn outbound(&mut self, packet: &Packet) -> Answer {
+        self.check(packet, Nat::outbound, Model::outbound)
+    }
+
+    fn inbound(&mut self, packet: &Packet) -> Answer {
+        self.check(packet, Nat::inbound, |model, packet| {
+            model.inbound(packet, false)
+        })
+    }
+
+    fn hairpin(&mut self, packet: &Packet) {
+        let before = packet.frame();
+        let mut frame = before.clone();
+        let verdict = self.nat.hairpin(self.now, &mut frame);
+        if let Some(answer) = self.model.hairpin_is_refused(packet) {
+            return self.judge(verdict, &answer, &before, &frame);
+        }
+        let mut answer = self.model.outbound(packet);
+        if let Answer::New(allowed) = &answer {
+            // The chosen endpoint is in the table whether or not the second half succeeded.
+            let rows = self.nat.rows(self.now);
+            let row = rows.iter().find(|row| {
+                let (inside, remote) = (packet.source, packet.destination);
+                let of = |socket: core::net::SocketAddrV4| (*socket.ip(), socket.port());
+                (row.protocol, of(row.inside)) == (packet.protocol(), inside)
+                    && row.remote.map(of) == Some(remote)
+            });
+            let external = row.expect("a new session").external;
+            let external = (*external.ip(), external.port());
+            assert!(allowed.contains(&external), "{external:?} of {allowed:?}");
+            self.made += 1;
+            answer = self.model.adopt(packet, external);
+        }
+        let answer = match answer {
+            Answer::Packet(outside) => match self.model.inbound(&outside, true) {
+                Answer::NotForNat => Answer::Drop,
+                answer => answer,
+            },
+            refused => refused,
+        };
+        self.judge(verdict, &answer, &before, &frame);
+    }
+}
+
+fn step(bench: &mut Bench, generator: &mut Generator) -> usize {
+    let protocol = generator.protocol();
+    let mut translated = 0;
+    let by = match generator.random.below(60) {
+        0..48 => Time::from_us(generator.random.below(3)),
+        48..56 => Time::from_ms(generator.random.below(9_000)),
+        56..59 => Time::from_secs(generator.random.below(60)),
+        _ => Time::from_secs(generator.random.below(200)),
+    };
+    bench.advance(by);
+    match generator.random.below(20) {
+        0..8 => {
+            let (inside, remote) = (generator.inside(), generator.remote());
+            let packet = generator.packet(protocol, inside, remote, true);
+            if let Answer::Packet(outside) = bench.outbound(&packet) {
+                translated += 1;
+                if generator.random.below(2) == 0 {
+                    // The answer comes back to the endpoint that has sent.
+                    let reply = Packet {
+                        source: outside.destination,
+                        destination: outside.source,
+                        body: match outside.body {
+                            Body::Query(8) => Body::Query(0),
+                            Body::Query(kind) => Body::Query(kind + 1),
+                            body => body,
+                        },
+                        ..*outside
+                    };
+                    let Answer::Packet(back) = bench.inbound(&reply) else {
+                        panic!("the answer to {packet:?} is not let in");
+                    };
+                    assert_eq!(back.destination, packet.source);
+                    assert_eq!(back.source, packet.destination);
+                }
+            }
+        }
+        8..13 => {
+            let (remote, external) = (
+                generator.remote(),
+                generator.external(&bench.model, protocol),
+            );
+            let packet = generator.packet(protocol, remote, external, false);
+            translated += usize::from(matches!(bench.inbound(&packet), Answer::Packet(_)));
+        }
+        13..15 => {
+            let (external, remote) = (
+                generator.external(&bench.model, protocol),
+                generator.remote(),
+            );
+            let about = generator.packet(protocol, external, remote, true);
+            let packet = generator.error(Ipv4Addr::new(203, 0, 113, 9), about);
+            translated += usize::from(matches!(bench.inbound(&packet), Answer::Packet(_)));
+        }
+        15..17 => {
+            let (inside, remote) = (generator.inside(), generator.remote());
+            let about = generator.packet(protocol, remote, inside, false);
+            let packet = generator.error(Ipv4Addr::new(10, 0, 0, 1), about);
+            translated += usize::from(matches!(bench.outbound(&packet), Answer::Packet(_)));
+        }
+        17..19 => {
+            let (inside, external) = (
+                generator.inside(),
+                generator.external(&bench.model, protocol),
+            );
+            let mut packet = generator.packet(protocol, inside, external, true);
+            if generator.random.below(5) == 0 {
+                let about = generator.packet(protocol, external, inside, false);
+                packet = generator.error(inside.0, about);
+            }
+            bench.hairpin(&packet);
+        }
+        _ => broken(bench, generator, protocol),
+    }
+    bench.compare();
+    translated
+}
+
+/// A packet that no NAT translates, and that changes nothing.
+fn broken(bench: &mut Bench, generator: &mut Generator, protocol: u8) {
+    let (inside, remote) = (generator.inside(), generator.remote());
+    let good = generator.packet(protocol, inside, remote, true).frame();
+    let mut frame = good.clone();
+    let expected = match generator.random.below(5) {
+        0 => {
+            frame[12] = 0x86;
+            Verdict::NotForNat
+        }
+        1 => {
+            frame.resize(generator.random.index(14));
+            Verdict::NotForNat
+        }
+        2 => {
+            frame.resize(14 + generator.random.index(20));
+            Verdict::Drop("malformed packet")
+        }
+        3 => {
+            frame[20] |= 0x20;
+            Verdict::Drop("fragment at the NAT")
+        }
+        _ => {
+            frame[14] = 0x40 | generator.random.below(5) as u8;
+            Verdict::Drop("malformed packet")
+        }
+    };
+    let before = frame.clone();
+    for run in [Nat::outbound, Nat::inbound, Nat::hairpin] {
+        assert_eq!(run(&mut bench.nat, bench.now, &mut frame), expected);
+        assert_eq!(frame, before);
+    }
+}
+
+/// Configurations, with 250 packets each.
+const SEEDS: u64 = 1_000;
+
+#[test]
+fn every_packet_is_treated_as_the_model_has_it() {
+    let mut totals = [0; 3];
+    for seed in 0..SEEDS {
+        let mut random = Random::new(seed);
+        let config = config(&mut random);
+        let mut bench = Bench {
+            nat: Nat::new(config.clone(), seed).unwrap(),
+            model: Model::new(config),
+            now: Time::ZERO,
+            made: 0,
+        };
+        let mut generator = Generator { random };
+        for number in 0..250 {
+            let run = || step(&mut bench, &mut generator);
+            match std::panic::catch_unwind(std::panic::AssertUnwindSafe(run)) {
+                Ok(translated) => totals[0] += translated,
+                Err(panic) => {
+                    println!("seed {seed} step {number}: {:#?}", bench.model.config);
+                    std::panic::resume_unwind(panic);
+                }
+            }
+        }
+        totals[1] += bench.made;
+        totals[2] += bench.nat.counters().hairpinned as usize;
+    }
+    println!("{totals:?} packets translated, mappings made, packets hairpinned");
+    assert!(
+        totals[0] > 90_000 && totals[1] > 30_000 && totals[2] > 2_000,
+        "{totals:?}"
+    );
+}
+
+/// Random bytes over good packets: no panic, and memory stays within its bounds.
+#[test]
+fn garbage_does_no_harm() {
+    let mut random = Random::new(5);
+    let mut nat = Nat::new(
+        Config {
+            external: vec![Ipv4Addr::new(192, 0, 2, 1).into()],
+            sessions: 50,
+            ..Config::default()
+        },
+        1,
+    )
+    .unwrap();
+    let mut generator = Generator {
+        random: Random::new(6),
+    };
+    for number in 0..100_000 {
+        let protocol = generator.protocol();
+        let (inside, remote) = (generator.inside(), generator.remote());
+        let mut packet = generator.packet(protocol, inside, remote, true);
+        if number % 3 == 0 {
+            packet = generator.error(inside.0, packet);
+        }
+        let mut frame = packet.frame();
+        for _ in 0..random.below(4) {
+            let at = random.index(frame.len());
+            frame[at] = random.bits() as u8;
+        }
+        if random.below(3) == 0 {
+            frame.resize(random.index(frame.len() + 30));
+        }
+        let run = pick(&mut random, &[Nat::outbound, Nat::inbound, Nat::hairpin]);
+        run(&mut nat, Time::from_ms(number), &mut frame);
+        assert!(nat.sizes()[1] <= 50);
+    }
+}

@@ -169,6 +169,9 @@ pub struct Config {
     /// endpoints differ (RFC 4787 section 4.2.1, which forbids it in REQ-3). Needs `filtering`
     /// address-and-port-dependent. Default: no.
     pub overload: bool,
+    /// Whether a new mapping gets the external endpoint that the inside endpoint got last, where that is free. With `overload`
+    /// an inside endpoint then looks the same to all remote hosts as long as that is possible. Default: no.
+    pub reuse: bool,
     /// External ports. Default: 1024-65535.
     pub port_range: PortRange,
     /// External ports for inside ports below 1024. Default: same-range.
@@ -224,6 +227,7 @@ impl Default for Config {
             filtering: Behaviour::AddressDependent,
             ports: Ports::Random,
             overload: false,
+            reuse: false,
             port_range: PortRange::default(),
             low_ports: LowPorts::SameRange,
             parity: true,
@@ -252,13 +256,14 @@ impl Default for Config {
 impl Config {
     /// Behaviour of Linux's masquerade (`nft ... masquerade`), with its default timeouts.
     ///
-    /// Each connection has a mapping of its own and keeps its port unless another connection to the
-    /// same remote endpoint has it. As most hosts' ports differ, mapping looks endpoint-independent to RFC
-    /// 5780, while two inside hosts with equal ports break that. Differences from the kernel:
+    /// Each connection has a mapping of its own. It gets the external port of the inside endpoint's latest connection, or else
+    /// its own port, and only where another connection to the same remote endpoint has that, a random one. Mapping
+    /// looks endpoint-independent to RFC 5780; two inside hosts with equal ports can break that. Differences from the kernel:
     ///
     /// - its table also holds the connections of the router itself and those of forwarded hosts, whose ports are not taken;
     /// - a UDP session has the timeout of replied ones from its first reply, not only 2 s after its beginning;
-    /// - TCP connections have two timeouts, not ten, and windows are not checked;
+    /// - TCP connections have two timeouts, not ten, and neither windows nor orders of flags are checked; one whose only
+    ///   answer is a RST is not forgotten at once;
     /// - all kinds of ICMP queries share their identifiers;
     /// - where the kernel draws a port at random, it tries up to 128 and gives up.
     pub fn linux() -> Config {
@@ -267,6 +272,7 @@ impl Config {
             filtering: Behaviour::AddressAndPortDependent,
             ports: Ports::Preserve,
             overload: true,
+            reuse: true,
             low_ports: LowPorts::Linux,
             parity: false,
             hairpin: false,

@@ -164,13 +164,13 @@ impl Pool {
         self.hosts.len()
     }
 
-    /// Takes an external endpoint for a new mapping; `next_to` is the port before one that the mapping would like.
+    /// Takes an external endpoint for a new mapping, one of `wishes` if it can be.
     /// With `overload`, and for protocols without ports, `is_free` decides whether an endpoint is free.
     pub fn take(
         &mut self,
         number: u8,
         inside: Endpoint,
-        next_to: Option<Endpoint>,
+        wishes: [Option<Endpoint>; 2],
         is_free: impl Fn(Endpoint) -> bool,
     ) -> Option<Endpoint> {
         let count = self.addresses.len();
@@ -184,7 +184,7 @@ impl Pool {
         };
         let (index, id) = (0..tries).find_map(|step| {
             let index = (start + step) % count;
-            let id = self.take_at(index, number, inside, next_to, &is_free)?;
+            let id = self.take_at(index, number, inside, wishes, &is_free)?;
             Some((index, id))
         })?;
         let host = self.hosts.entry(inside.address).or_default();
@@ -201,7 +201,7 @@ impl Pool {
         index: usize,
         number: u8,
         inside: Endpoint,
-        next_to: Option<Endpoint>,
+        wishes: [Option<Endpoint>; 2],
         is_free: impl Fn(Endpoint) -> bool,
     ) -> Option<u16> {
         let address = self.addresses[index].address;
@@ -213,10 +213,13 @@ impl Pool {
         let is_kept = range.contains(&inside.id)
             || (self.low_ports == LowPorts::Linux && self.blocks.is_none());
         let preserved = (self.ports == Ports::Preserve && is_kept).then_some(inside.id);
-        let next_to = next_to.filter(|endpoint| endpoint.address == address);
-        let next_to = next_to.and_then(|endpoint| endpoint.id.checked_add(1));
+        let [latest, next] = wishes.map(|wish| {
+            let here = wish.filter(|endpoint| endpoint.address == address);
+            here.map(|endpoint| endpoint.id)
+        });
+        let next = next.filter(|port| range.contains(port));
         let mut wish = Wish {
-            first: [next_to.filter(|port| range.contains(port)), preserved],
+            first: [latest, next, preserved],
             range,
             odd: (self.parity && number == protocol::UDP).then_some(inside.id % 2 == 1),
             choice: self.ports,

@@ -27,7 +27,7 @@ pub(super) struct Wish {
     /// Ports from which one is taken.
     pub range: RangeInclusive<u16>,
     /// Ports to try first.
-    pub first: [Option<u16>; 2],
+    pub first: [Option<u16>; 3],
     /// Whether an even or an odd port is preferred.
     pub odd: Option<bool>,
     /// Choice of the others.
@@ -157,7 +157,7 @@ mod tests {
                     let count = u32::from(range.end() - range.start()) + 1;
                     let wish = Wish {
                         range: range.clone(),
-                        first: [None, Some(*range.end())],
+                        first: [None, None, Some(*range.end())],
                         odd,
                         choice,
                     };
@@ -188,7 +188,7 @@ mod tests {
         let mut ports = PortSet::new();
         let wish = Wish {
             range: 10..=13,
-            first: [None; 2],
+            first: [None; 3],
             odd: None,
             choice: Ports::Sequential,
         };

@@ -7,7 +7,7 @@ use super::config::{Behaviour, Config};
 use super::endpoint::{Endpoint, Tuple};
 use super::index::{NONE, Slab, TupleIndex};
 use super::tcp::State;
-use super::timers::{Class, Timed, Timer, Timers};
+use super::timers::{Timed, Timer, Timers};
 use node::Time;
 use packet::ipv4::protocol;
 
@@ -21,12 +21,18 @@ pub(super) struct Mapping {
     scope: Endpoint,
     /// The session that was made last.
     newest: u32,
+    /// Mappings of the same inside endpoint, where mappings follow each other.
+    older: u32,
+    newer: u32,
 }
 
 /// A mapping and a remote endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Session {
     pub mapping: u32,
+    /// Copies of the mapping's fields: an inbound packet needs no more of it.
+    pub protocol: u8,
+    pub inside: Endpoint,
     pub remote: Endpoint,
     /// State of a TCP connection.
     pub tcp: Option<State>,
@@ -57,6 +63,8 @@ pub(super) struct Sessions {
     filtering: Behaviour,
     /// Mappings by inside endpoint and scope.
     by_inside: TupleIndex,
+    /// The mapping that an inside endpoint got last; only where `reuse` asks for it.
+    by_source: Option<TupleIndex>,
     /// Sessions by external and remote endpoint.
     by_remote: TupleIndex,
     /// Filters by external endpoint and that part of the remote one which matters.
@@ -65,10 +73,38 @@ pub(super) struct Sessions {
     pub sessions: Slab<Session>,
     filters: Slab<Filter>,
     timers: Timers,
-    /// Whether UDP sessions without a reply have a timeout of their own.
-    has_unreplied: bool,
-    /// No session expires before.
-    first: Time,
+    timeouts: Timeouts,
+}
+
+/// Timeouts of sessions.
+#[derive(Clone, Copy, Debug)]
+struct Timeouts {
+    udp: Time,
+    udp_well_known: Time,
+    udp_unreplied: Option<Time>,
+    tcp_established: Time,
+    tcp_transitory: Time,
+    icmp: Time,
+    other: Time,
+}
+
+impl Timeouts {
+    fn of(&self, session: &Session) -> Time {
+        match (session.protocol, session.tcp) {
+            (_, Some(state)) if state.is_established() => self.tcp_established,
+            (_, Some(_)) => self.tcp_transitory,
+            (protocol::UDP, None) => {
+                let all = match session.remote.id {
+                    ..1_024 => self.udp_well_known,
+                    _ => self.udp,
+                };
+                let unreplied = self.udp_unreplied.filter(|_| !session.is_replied);
+                unreplied.unwrap_or(all)
+            }
+            (protocol::ICMP, None) => self.icmp,
+            _ => self.other,
+        }
+    }
 }
 
 /// The part of a remote endpoint that matters to a behaviour. Protocols without ports or identifiers
@@ -90,14 +126,22 @@ impl Sessions {
             mapping: config.mapping,
             filtering: config.filtering,
             by_inside: index(),
+            by_source: config.reuse.then(&mut index),
             by_remote: index(),
             by_filter: index(),
             mappings: Slab::new(),
             sessions: Slab::new(),
             filters: Slab::new(),
-            timers: Timers::new(config),
-            has_unreplied: config.udp_unreplied.is_some(),
-            first: Time::MAX,
+            timers: Timers::default(),
+            timeouts: Timeouts {
+                udp: config.udp,
+                udp_well_known: config.udp_well_known,
+                udp_unreplied: config.udp_unreplied,
+                tcp_established: config.tcp_established,
+                tcp_transitory: config.tcp_transitory,
+                icmp: config.icmp,
+                other: config.other,
+            },
         }
     }
 
@@ -117,6 +161,21 @@ impl Sessions {
     /// The session between an external and a remote endpoint.
     pub fn session(&self, number: u8, external: Endpoint, remote: Endpoint) -> Option<u32> {
         self.by_remote.get(Tuple::new(number, external, remote))
+    }
+
+    /// The session of a mapping and a remote endpoint, or that of another mapping with the same external endpoint.
+    pub fn session_of(&self, mapping: u32, remote: Endpoint) -> Option<u32> {
+        let Mapping {
+            protocol,
+            external,
+            newest,
+            ..
+        } = self.mappings[mapping];
+        // Most mappings have one session.
+        if newest != NONE && self.sessions[newest].remote == remote {
+            return Some(newest);
+        }
+        self.session(protocol, external, remote)
     }
 
     /// The mapping at an external endpoint to which filtering lets a remote one send that has no session.
@@ -142,10 +201,48 @@ impl Sessions {
             external,
             scope,
             newest: NONE,
+            older: NONE,
+            newer: NONE,
         });
         self.by_inside
             .insert(Tuple::new(number, inside, scope), mapping);
+        if let Some(index) = &mut self.by_source {
+            let key = Tuple::new(number, inside, Endpoint::ANY);
+            if let Some(older) = index.get(key) {
+                self.mappings[older].newer = mapping;
+                self.mappings[mapping].older = older;
+                index.remove(key);
+            }
+            index.insert(key, mapping);
+        }
         mapping
+    }
+
+    /// The mapping that an inside endpoint got last, for any remote endpoint.
+    pub fn latest(&self, number: u8, inside: Endpoint) -> Option<u32> {
+        let key = Tuple::new(number, inside, Endpoint::ANY);
+        self.by_source.as_ref()?.get(key)
+    }
+
+    fn remove_mapping(&mut self, number: u32) {
+        let mapping = self.mappings[number];
+        let key = Tuple::new(mapping.protocol, mapping.inside, mapping.scope);
+        self.by_inside.remove(key);
+        if let Some(index) = &mut self.by_source {
+            if mapping.older != NONE {
+                self.mappings[mapping.older].newer = mapping.newer;
+            }
+            if mapping.newer != NONE {
+                self.mappings[mapping.newer].older = mapping.older;
+            } else {
+                let key = Tuple::new(mapping.protocol, mapping.inside, Endpoint::ANY);
+                index.remove(key);
+                if mapping.older != NONE {
+                    index.insert(key, mapping.older);
+                }
+            }
+        }
+        self.mappings.remove(number);
     }
 
     /// Adds a session that is not there yet, and starts its timer.
@@ -158,20 +255,23 @@ impl Sessions {
     ) -> u32 {
         let Mapping {
             protocol,
+            inside,
             external,
             newest,
             ..
         } = self.mappings[mapping];
         let mut session = Session {
             mapping,
+            protocol,
+            inside,
             remote,
             tcp,
             is_replied: false,
-            timer: Timer::new(Class::Other),
+            timer: Timer::default(),
             older: newest,
             newer: NONE,
         };
-        session.timer.class = self.class(protocol, &session);
+        session.timer.expires = now + self.timeouts.of(&session);
         let number = self.sessions.insert(session);
         if newest != NONE {
             self.sessions[newest].newer = number;
@@ -190,17 +290,18 @@ impl Sessions {
                 self.by_filter.insert(filter, number);
             }
         }
-        self.timers.start(now, &mut self.sessions, number);
-        self.first = self.first.min(self.sessions[number].timer.expires);
+        self.timers.start(&mut self.sessions, number);
         number
     }
 
     /// Restarts a session's timer.
     pub fn restart(&mut self, now: Time, number: u32) {
-        let session = &self.sessions[number];
-        let class = self.class(self.mappings[session.mapping].protocol, session);
-        self.timers.restart(now, &mut self.sessions, number, class);
-        self.first = self.first.min(self.sessions[number].timer.expires);
+        let session = &mut self.sessions[number];
+        let before = session.timer.expires;
+        session.timer.expires = now + self.timeouts.of(session);
+        if session.timer.expires < before {
+            self.timers.change(&mut self.sessions, number);
+        }
     }
 
     /// The session of a mapping that was made last.
@@ -210,17 +311,7 @@ impl Sessions {
 
     /// Removes the next session whose time is over; returns it, and whether its mapping ended with it.
     pub fn expire(&mut self, now: Time) -> Option<(Mapping, bool)> {
-        if now < self.first {
-            return None;
-        }
-        let (expires, number) = match self.timers.first(&mut self.sessions) {
-            Some((expires, number)) if expires <= now => (expires, number),
-            later => {
-                self.first = later.map_or(Time::MAX, |(expires, _)| expires);
-                return None;
-            }
-        };
-        self.first = expires;
+        let number = self.timers.expired(now, &mut self.sessions)?;
         Some(self.remove(number))
     }
 
@@ -248,41 +339,21 @@ impl Sessions {
         self.sessions.remove(number);
         let is_last = self.mappings[session.mapping].newest == NONE;
         if is_last {
-            let key = Tuple::new(mapping.protocol, mapping.inside, mapping.scope);
-            self.by_inside.remove(key);
-            self.mappings.remove(session.mapping);
+            self.remove_mapping(session.mapping);
         }
         (mapping, is_last)
     }
 
     /// Time at which the next session may expire; [`Time::MAX`] when there is none.
     pub fn first(&self) -> Time {
-        self.first
+        self.timers.first()
     }
 
     /// All sessions with their mappings.
     pub fn iter(&self) -> impl Iterator<Item = (&Mapping, &Session)> {
-        let numbers = self
-            .timers
-            .numbers(&self.sessions, |session| &session.timer);
-        numbers.map(|number| {
+        self.timers.numbers().map(|number| {
             let session = &self.sessions[number];
             (&self.mappings[session.mapping], session)
         })
-    }
-
-    /// The class of a session's timeout.
-    fn class(&self, number: u8, session: &Session) -> Class {
-        match (number, session.tcp) {
-            (_, Some(state)) if state.is_established() => Class::TcpEstablished,
-            (_, Some(_)) => Class::TcpTransitory,
-            (protocol::UDP, None) if self.has_unreplied && !session.is_replied => {
-                Class::UdpUnreplied
-            }
-            (protocol::UDP, None) if session.remote.id < 1_024 => Class::UdpWellKnown,
-            (protocol::UDP, None) => Class::Udp,
-            (protocol::ICMP, None) => Class::Icmp,
-            _ => Class::Other,
-        }
     }
 }

@@ -119,7 +119,7 @@ impl Nat {
         let mapping = self.sessions.mapping(number, inside, remote);
         if let Some(mapping) = mapping {
             let external = self.sessions.mappings[mapping].external;
-            if let Some(session) = self.sessions.session(number, external, remote) {
+            if let Some(session) = self.sessions.session_of(mapping, remote) {
                 if self.sessions.sessions[session].mapping != mapping {
                     self.counters.no_port += 1;
                     return Err(Verdict::Prohibit(SHARED));
@@ -158,16 +158,19 @@ impl Nat {
     fn take_port(&mut self, packet: &Packet) -> Result<Endpoint, Verdict> {
         let (number, inside, remote) = (packet.protocol, packet.source, packet.destination);
         let sessions = &self.sessions;
+        let external = |mapping: u32| sessions.mappings[mapping].external;
+        let latest = sessions.latest(number, inside).map(external);
         // RTCP's port is the odd one after RTP's (RFC 4787 section 4.2.3).
         let wants_next = self.config.contiguity && packet.kind == Kind::Udp && inside.id % 2 == 1;
-        let before = wants_next.then(|| Endpoint {
-            id: inside.id - 1,
-            ..inside
-        });
+        let id = inside.id.wrapping_sub(1);
+        let before = wants_next.then_some(Endpoint { id, ..inside });
         let before = before.and_then(|before| sessions.mapping(number, before, remote));
-        let before = before.map(|before| sessions.mappings[before].external);
+        let next = before.map(external).and_then(|before| {
+            let id = before.id.checked_add(1)?;
+            Some(Endpoint { id, ..before })
+        });
         let is_free = |external| sessions.session(number, external, remote).is_none();
-        let taken = self.pool.take(number, inside, before, is_free);
+        let taken = self.pool.take(number, inside, [latest, next], is_free);
         taken.ok_or_else(|| {
             self.counters.no_port += 1;
             Verdict::Prohibit(NO_PORT)
@@ -209,8 +212,7 @@ impl Nat {
         let (number, remote, external) = (packet.protocol, packet.source, packet.destination);
         let inside = if let Some(session) = self.sessions.session(number, external, remote) {
             self.seen(session, packet.kind, Way::In);
-            let mapping = self.sessions.sessions[session].mapping;
-            self.sessions.mappings[mapping].inside
+            self.sessions.sessions[session].inside
         } else if let Some(inside) = self.forwards.inside(number, external) {
             inside
         } else if let Some(mapping) = self.sessions.admitted(number, external, remote) {
@@ -277,10 +279,7 @@ impl Nat {
         }
         let session = self.sessions.session(number, external, remote);
         let inside = match session {
-            Some(session) => {
-                let mapping = self.sessions.sessions[session].mapping;
-                Some(self.sessions.mappings[mapping].inside)
-            }
+            Some(session) => Some(self.sessions.sessions[session].inside),
             None => self.forwards.inside(number, external),
         };
         let Some(inside) = inside.filter(|_| !quote.is_reply) else {

@@ -16,6 +16,7 @@ fn every_key_is_read_and_an_unknown_one_refused() {
         filtering = "address-and-port-dependent"
         ports = "sequential"
         overload = true
+        reuse = true
         port_range = "2000-3000"
         low_ports = "any"
         parity = false
@@ -48,6 +49,7 @@ fn every_key_is_read_and_an_unknown_one_refused() {
         filtering: Behaviour::AddressAndPortDependent,
         ports: Ports::Sequential,
         overload: true,
+        reuse: true,
         port_range: PortRange::new(2_000, 3_000).unwrap(),
         low_ports: LowPorts::Any,
         parity: false,

@@ -2,6 +2,7 @@
 
 mod allocation;
 mod discovery;
+mod kernel;
 #[cfg(feature = "serde")]
 mod keys;
 mod limits;

@@ -396,6 +396,14 @@ impl Model {
             .map(|index| self.mappings[index].external)
             .filter(|before| before.0 == address)
             .and_then(|before| before.1.checked_add(1));
+        let mut own = self.mappings.iter().rev();
+        let latest = own.find(|m| (m.protocol, m.inside) == (protocol, inside));
+        let latest = latest.map(|latest| latest.external);
+        if let Some((_, port)) = latest.filter(|latest| config.reuse && latest.0 == address)
+            && is_free(port)
+        {
+            return vec![(address, port)];
+        }
         let kept = (config.ports == Ports::Preserve).then_some(inside.1);
         let is_kept = |port: &u16| {
             ports.contains(port)

@@ -98,7 +98,7 @@ impl Packet {
         match &self.body {
             Body::Tcp(flags) => {
                 payload.extend(ports);
-                payload.extend([0, 0, 0, 1, 0, 0, 0, 2, 0x50, *flags, 0x20, 0, 0, 0, 0, 0]);
+                payload.extend([0, 0, 0, 2, 0, 0, 0, 2, 0x50, *flags, 0x20, 0, 0, 0, 0, 0]);
                 at = Some(16);
             }
             Body::Udp(with) => {

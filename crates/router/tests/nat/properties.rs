@@ -61,6 +61,7 @@ fn config(random: &mut Random) -> Config {
         filtering,
         ports: pick(random, &[Ports::Preserve, Ports::Sequential, Ports::Random]),
         overload,
+        reuse: yes(random),
         port_range: PortRange::new(first_port, first_port + length).unwrap(),
         low_ports: pick(
             random,

@@ -42,6 +42,7 @@ keys!(
     filtering: Behaviour,
     ports: Ports,
     overload: bool,
+    reuse: bool,
     port_range: PortRange,
     low_ports: LowPorts,
     parity: bool,

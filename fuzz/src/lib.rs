@@ -29,6 +29,7 @@ mod layers;
 mod line;
 mod middlebox;
 mod mount;
+mod nat;
 mod nodes_alone;
 mod ntp_header;
 mod openflow_messages;
@@ -83,6 +84,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("line", line::target),
     ("middlebox", middlebox::target),
     ("mount", mount::target),
+    ("nat", nat::target),
     ("nodes", nodes_alone::target),
     ("ntp", ntp_header::target),
     ("openflow", openflow_messages::target),

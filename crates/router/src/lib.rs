@@ -11,3 +11,4 @@ extern crate alloc;
 extern crate std;
 
 pub mod nat;
+pub mod siit;

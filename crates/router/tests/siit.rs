@@ -327,6 +327,20 @@ fn errors_of_ipv6_become_those_of_the_tables() {
 }
 
 #[test]
+fn a_protocol_of_the_other_version_is_dropped() {
+    let mut siit = siit();
+    for number in [0, 43, 44, 58, 60] {
+        let mut frame = Packet::new((HOST, 0), (SERVER, 0), Body::Other(number)).frame();
+        assert!(
+            matches!(siit.to_v6(&mut frame), Verdict::Drop(_)),
+            "{number}"
+        );
+    }
+    let mut frame = v6(server_v6(), host_v6(), 1, &[8, 0, 0, 0, 0, 0, 0, 0]);
+    assert!(matches!(siit.to_v4(&mut frame), Verdict::Drop(_)));
+}
+
+#[test]
 fn garbage_does_no_harm() {
     let (mut siit, mut random) = (siit(), Random::new(9));
     for number in 0..60_000 {
@@ -350,5 +364,37 @@ fn garbage_does_no_harm() {
             0 => siit.to_v4(&mut frame),
             _ => siit.to_v6(&mut frame),
         };
+    }
+}
+
+#[cfg(feature = "serde")]
+#[test]
+fn keys_are_read_and_unknown_ones_refused() {
+    let text =
+        "prefix = \"2001:db8::/32\"\npairs = [[\"192.0.0.1\", \"2001:db8::46\"]]\nmtu_v6 = 1400";
+    let config: Config = toml::from_str(text).unwrap();
+    let expected = Config {
+        prefix: "2001:db8::/32".parse().unwrap(),
+        pairs: vec![(HOST, host_v6())],
+        mtu_v6: 1_400,
+        ..Config::default()
+    };
+    assert_eq!(config, expected);
+    assert!(toml::from_str::<Config>("prefixes = 1").is_err());
+    for config in [
+        Config {
+            mtu_v6: 1_279,
+            ..Config::default()
+        },
+        Config {
+            mtu_v4: 67,
+            ..Config::default()
+        },
+        Config {
+            pairs: vec![(HOST, host_v6()), (HOST, server_v6())],
+            ..Config::default()
+        },
+    ] {
+        assert!(Siit::new(config).is_err());
     }
 }

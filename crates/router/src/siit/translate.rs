@@ -28,6 +28,7 @@ const NO_MESSAGE: &str = "ICMP message that the other version does not have";
 const SOURCE_ROUTE: &str = "source route";
 const FRAGMENTED: &str = "fragment that needs the whole packet";
 const BAD_CHECKSUM: &str = "ICMP error with a wrong checksum";
+const FOREIGN: &str = "protocol that the other version alone has";
 const NESTED: &str = "ICMP error about an ICMP error";
 
 /// A packet's place in a frame.
@@ -70,6 +71,10 @@ fn correct(frame: &mut [u8], at: usize, number: u8, old: &[u8], new: &[u8]) {
         return;
     };
     let before = u16::from_be_bytes([field[0], field[1]]);
+    // No checksum stays none: IPv6 has that for tunnels (RFC 6935).
+    if number == protocol::UDP && before == 0 {
+        return;
+    }
     let is_udp = matches!(number, protocol::UDP | protocol::UDP_LITE);
     let after = match update_bytes(before, old, new) {
         0 if is_udp => 0xFFFF,
@@ -181,6 +186,17 @@ impl Siit {
         frame.resize(payload + present);
         let is_later = fragment.is_some_and(|fragment| fragment.offset > 0);
         let mut next = number;
+        // IPv6 would take these for its own headers.
+        if matches!(
+            number,
+            protocol::HOP_BY_HOP
+                | protocol::ROUTING
+                | protocol::FRAGMENT
+                | protocol::DESTINATION
+                | protocol::ICMPV6
+        ) {
+            return Err(FOREIGN);
+        }
         if number == protocol::ICMP {
             if fragment.is_some() {
                 return Err(FRAGMENTED);
@@ -321,6 +337,9 @@ impl Siit {
         let fragment = extensions.fragment;
         let is_later = fragment.is_some_and(|fragment| fragment.offset > 0);
         let mut next = number;
+        if number == protocol::ICMP {
+            return Err(FOREIGN);
+        }
         if number == protocol::ICMPV6 {
             if fragment.is_some() {
                 return Err(FRAGMENTED);

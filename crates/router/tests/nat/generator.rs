@@ -156,6 +156,10 @@ impl Generator {
             }
             _ => {}
         }
+        // The identifier 0 looks like the port of a protocol that has none.
+        if protocol == ICMP && self.random.below(8) == 0 {
+            (packet.source.1, packet.destination.1) = (0, 0);
+        }
         packet.data = (0..self.random.below(40)).map(|n| n as u8 ^ 0x5A).collect();
         packet.has_options = self.random.below(5) == 0;
         packet.padding = pick(&mut self.random, &[0, 0, 3, 10]);
@@ -182,7 +186,10 @@ impl Generator {
         let mut length = header + 8 + self.random.index(40);
         // Half of TCP's checksum cannot be corrected.
         length += usize::from(length == header + 17);
-        let to = (about.source.0, 0);
+        let mut to = (about.source.0, 0);
+        if self.random.below(8) == 0 {
+            to.0 = Ipv4Addr::new(192, 0, 2, 2);
+        }
         let kind = pick(&mut self.random, &[3, 4, 11, 12]);
         let body = Body::Error(kind, Box::new(about), length);
         let mut packet = Packet::new((from, 0), to, body);

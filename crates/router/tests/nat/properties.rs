@@ -7,6 +7,7 @@ use super::packets::*;
 use core::net::Ipv4Addr;
 use node::random::Random;
 use node::{Frame, Time};
+use router::nat::config::Ports;
 use router::nat::{Config, Nat, Verdict};
 
 struct Bench {
@@ -376,4 +377,30 @@ fn garbage_does_no_harm() {
         run(&mut nat, Time::from_ms(number), &mut frame);
         assert!(nat.sizes()[1] <= 50);
     }
+}
+
+/// Of all datagrams with two bytes some become one whose checksum is 0, which would mean none.
+#[test]
+fn a_udp_checksum_of_zero_is_sent_as_ones() {
+    let config = Config {
+        external: vec![Ipv4Addr::new(192, 0, 2, 1).into()],
+        ports: Ports::Preserve,
+        ..Config::default()
+    };
+    let mut nat = Nat::new(config, 1).unwrap();
+    let ends = [
+        (Ipv4Addr::new(10, 0, 0, 2), 5_000),
+        (Ipv4Addr::new(198, 51, 100, 7), 53),
+    ];
+    let mut ones = 0;
+    for word in 0..=u16::MAX {
+        let mut packet = Packet::udp(ends[0], ends[1]);
+        packet.data = word.to_be_bytes().into();
+        let mut frame = packet.frame();
+        assert_eq!(nat.outbound(Time::ZERO, &mut frame), Verdict::Translated);
+        packet.source.0 = Ipv4Addr::new(192, 0, 2, 1);
+        assert_eq!(frame[..], packet.frame()[..]);
+        ones += usize::from(frame[40..42] == [0xFF, 0xFF]);
+    }
+    assert!(ones > 0);
 }

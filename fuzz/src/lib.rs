@@ -51,6 +51,7 @@ mod relay_compress;
 mod relay_encapsulation;
 mod relays;
 mod repair;
+mod siit;
 mod snmp;
 mod stf;
 mod udpstp_messages;
@@ -106,6 +107,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relay_encapsulation", relay_encapsulation::target),
     ("relays", relays::target),
     ("repair", repair::target),
+    ("siit", siit::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
     ("udpstp", udpstp_messages::target),

@@ -1,5 +1,6 @@
-//! A NAT whose kind the first four bytes choose, and packets in both directions, each with four bytes for its length, its time, the way
-//! it goes and the parts of it that are made good. Checksums that are right stay right.
+//! A NAT whose kind the first four bytes choose, and packets in both directions, each with four
+//! bytes for its length, its time, the way it goes and the parts of it that are made good.
+//! Checksums that are right stay right.
 
 use ip::header;
 use node::{Frame, Time};

@@ -1,4 +1,5 @@
-//! Cost of a packet of an existing session, outbound and inbound, as a ratio to a copy of its frame's headers.
+//! Cost of a packet of an existing session, outbound and inbound, as a ratio to a copy of its
+//! frame's headers.
 //!
 //! `cargo bench -p wireline-router --bench nat`
 
@@ -77,7 +78,8 @@ fn main() {
         }
         let mut random = Random::new(1);
         let order: Vec<usize> = (0..PACKETS).map(|_| random.index(sessions)).collect();
-        // A translated frame gets its headers back before its next use, which the cost of a copy is subtracted for.
+        // A translated frame gets its headers back before its next use, which the cost of a copy is
+        // subtracted for.
         let mut costs = [0.0; 3];
         for (cost, way) in costs.iter_mut().zip([None, Some(0), Some(1)]) {
             let mut now = Time::ZERO;

@@ -9,6 +9,7 @@
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
 //! | [`nat`] | network address translation |
+//! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -24,4 +25,5 @@ pub mod prefix;
 pub mod route;
 pub mod router;
 pub mod rule;
+pub mod siit;
 pub mod tables;

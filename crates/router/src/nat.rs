@@ -1,8 +1,9 @@
-//! Network address and port translation of IPv4 (RFC 3022, RFC 4787, RFC 5382, RFC 5508, RFC 6888, RFC 7857).
+//! Network address and port translation of IPv4 (RFC 3022, RFC 4787, RFC 5382, RFC 5508, RFC 6888,
+//! RFC 7857).
 //!
-//! A [`Nat`] is a state machine that a router calls for each packet that crosses between its inside and its outside; it
-//! rewrites the packet or says why not. How it behaves is data: [`Config`] has the words of RFC 4787, so that
-//! each kind of NAT that hosts meet can be put on their path.
+//! A [`Nat`] is a state machine that a router calls for each packet that crosses between its inside
+//! and its outside; it rewrites the packet or says why not. How it behaves is data: [`Config`] has
+//! the words of RFC 4787, so that each kind of NAT that hosts meet can be put on their path.
 //!
 //! | kind | keys |
 //! |---|---|
@@ -13,21 +14,23 @@
 //! | Linux's masquerade | [`Config::linux`] |
 //! | carrier-grade | `port_blocks`, `sessions_per_host` |
 //!
-//! - **State:** a mapping binds an inside endpoint to an external one, a session is a mapping and a remote
-//!   endpoint. Only outbound packets make either, of TCP only a SYN. A mapping ends with its last session. Static
-//!   mappings (`forward`) need no sessions.
-//! - **Filtering:** a remote endpoint may send to a mapping if a session with it, or with its address, or any session exists.
-//!   An inbound packet without a session of its own changes no state, but it restarts the timer of the mapping's newest
-//!   session with `refresh` both.
+//! - **State:** a mapping binds an inside endpoint to an external one, a session is a mapping and a
+//!   remote endpoint. Only outbound packets make either, of TCP only a SYN. A mapping ends with its
+//!   last session. Static mappings (`forward`) need no sessions.
+//! - **Filtering:** a remote endpoint may send to a mapping if a session with it, or with its
+//!   address, or any session exists. An inbound packet without a session of its own changes no
+//!   state, but it restarts the timer of the mapping's newest session with `refresh` both.
 //! - **TCP:** RFC 7857 section 2, without sequence numbers.
-//! - **ICMP:** queries have sessions by identifier. Errors are translated both ways together with the packet that they quote if a
-//!   session has sent or admits it, and change no timer (RFC 5508 REQ-3 to REQ-6).
+//! - **ICMP:** queries have sessions by identifier. Errors are translated both ways together with
+//!   the packet that they quote if a session has sent or admits it, and change no timer (RFC 5508
+//!   REQ-3 to REQ-6).
 //! - **Other protocols:** by address, one inside host for each external and remote address.
-//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held. Nothing that arrives on the
-//!   outside makes a mapping or a session. At a limit nothing is removed to make room (RFC 6888 REQ-8).
+//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held. Nothing that
+//!   arrives on the outside makes a mapping or a session. At a limit nothing is removed to make
+//!   room (RFC 6888 REQ-11).
 //!
-//! Not done: helpers for FTP and SIP, port control protocols, fragments (the router reassembles), the pause
-//! before a port is used again (RFC 6888 REQ-9).
+//! Not done: helpers for FTP and SIP, port control protocols, fragments (the router reassembles),
+//! the pause before a port is used again (RFC 6888 REQ-8).
 //!
 //! ```
 //! use node::{Frame, Time};
@@ -76,14 +79,15 @@ use state::Sessions;
 pub enum Verdict {
     /// The frame is rewritten; forward it.
     Translated,
-    /// The frame is as it was. An inbound packet is for the router itself; an outbound one is forwarded untranslated, as
-    /// Linux does with packets that its connection tracking finds invalid.
+    /// The frame is as it was. An inbound packet is for the router itself; an outbound one is
+    /// forwarded untranslated, as Linux does with packets that its connection tracking finds
+    /// invalid.
     NotForNat,
     /// Drop the packet, for this reason. The frame may have changed.
     Drop(&'static str),
-    /// Drop the packet, which is as it was, for this reason, and answer with the ICMP error "destination unreachable",
-    /// code 13, administratively prohibited (RFC 5508 REQ-8); RFC 6888 REQ-8 has code 1 for
-    /// carrier-grade NATs.
+    /// Drop the packet, which is as it was, for this reason, and answer with the ICMP error
+    /// "destination unreachable", code 13, administratively prohibited (RFC 5508 REQ-8); RFC 6888
+    /// REQ-11 has code 1 for carrier-grade NATs.
     Prohibit(&'static str),
 }
 
@@ -102,7 +106,8 @@ pub struct Nat {
 }
 
 impl Nat {
-    /// A NAT without mappings other than static ones. Ports are random by `seed`, and the hash tables keyed.
+    /// A NAT without mappings other than static ones. Ports are random by `seed`, and the hash
+    /// tables keyed.
     ///
     /// # Errors
     /// When a value is out of its range, or keys contradict each other.
@@ -128,7 +133,8 @@ impl Nat {
     }
 
     /// Ends the sessions whose time is over at `now`. Every other call does that first; a router
-    /// needs this one at [`next_wake`](Nat::next_wake), so that idle sessions do not stay in tables.
+    /// needs this one at [`next_wake`](Nat::next_wake), so that idle sessions do not stay in
+    /// tables.
     pub fn expire(&mut self, now: Time) {
         self.now = self.now.max(now);
         while let Some((mapping, is_last)) = self.sessions.expire(self.now) {
@@ -140,8 +146,9 @@ impl Nat {
         }
     }
 
-    /// The next inbound SYN, as it arrived 6 s or longer ago, for which no outbound SYN came: the router should answer
-    /// with the ICMP error "port unreachable" (RFC 5382 REQ-4). Only with `unsolicited` hold.
+    /// The next inbound SYN, as it arrived 6 s or longer ago, for which no outbound SYN came: the
+    /// router should answer with the ICMP error "port unreachable" (RFC 5382 REQ-4). Only with
+    /// `unsolicited` hold.
     pub fn poll_unanswered(&mut self, now: Time) -> Option<Frame> {
         self.expire(now);
         let frame = self.held.poll(self.now);
@@ -195,7 +202,8 @@ impl Nat {
         rows.collect()
     }
 
-    /// [`rows`](Nat::rows) and [`blocks`](Nat::blocks) as tables `nat` and, with `port_blocks`, `nat blocks`.
+    /// [`rows`](Nat::rows) and [`blocks`](Nat::blocks) as tables `nat` and, with `port_blocks`,
+    /// `nat blocks`.
     pub fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
         let mut tables = alloc::vec![report::table("nat", self.rows(now))];
         if self.config.port_blocks.is_some() {

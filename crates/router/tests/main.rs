@@ -6,6 +6,7 @@ mod hand;
 mod hostile;
 mod multipath;
 mod nat;
+mod siit;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

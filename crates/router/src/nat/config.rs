@@ -58,8 +58,8 @@ pub enum Ports {
 pub enum LowPorts {
     /// 1 to 1023 (RFC 4787 REQ-3a).
     SameRange,
-    /// Linux's: 1 to 511 for inside ports below 512, 600 to 1023 for the others below 1024. Any port may be
-    /// preserved.
+    /// Linux's: 1 to 511 for inside ports below 512, 600 to 1023 for the others below 1024. Any
+    /// port may be preserved.
     Linux,
     /// `port_range`, as for all others.
     Any,
@@ -110,7 +110,7 @@ pub enum Unsolicited {
     Local,
 }
 
-/// Blocks of ports: a host has whole blocks for itself (RFC 6888 REQ-13, RFC 7422).
+/// Blocks of ports: a host has whole blocks for itself (RFC 6888 REQ-14, RFC 7422).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[cfg_attr(
     feature = "serde",
@@ -159,49 +159,54 @@ pub struct Forward {
 pub struct Config {
     /// External addresses, 1 to 1024, such as `192.0.2.1` and `192.0.2.8-192.0.2.15`. No default.
     pub external: Vec<AddressRange>,
-    /// Which remote endpoints share a mapping. Default: all (RFC 4787 REQ-1).
+    /// Remote endpoints that share a mapping. Default: all (RFC 4787 REQ-1).
     pub mapping: Behaviour,
-    /// Which remote endpoints may send to a mapping. Default: address-dependent (RFC 4787 REQ-8).
+    /// Remote endpoints that may send to a mapping. Default: address-dependent (RFC 4787 REQ-8).
     pub filtering: Behaviour,
     /// Choice of external ports. Default: random.
     pub ports: Ports,
-    /// Whether mappings of several inside endpoints may share an external endpoint as long as their remote
-    /// endpoints differ (RFC 4787 section 4.2.1, which forbids it in REQ-3). Needs `filtering`
-    /// address-and-port-dependent. Default: no.
+    /// Whether mappings of several inside endpoints may share an external endpoint as long as their
+    /// remote endpoints differ (RFC 4787 section 4.2.1, which forbids it in REQ-3). Needs
+    /// `filtering` address-and-port-dependent. Default: no.
     pub overload: bool,
-    /// Whether a new mapping gets the external endpoint that the inside endpoint got last, where that is free. With `overload`
-    /// an inside endpoint then looks the same to all remote hosts as long as that is possible. Default: no.
+    /// Whether a new mapping gets the external endpoint that the inside endpoint got last, where
+    /// that is free. With `overload` an inside endpoint then looks the same to all remote hosts as
+    /// long as that is possible. Default: no.
     pub reuse: bool,
     /// External ports. Default: 1024-65535.
     pub port_range: PortRange,
     /// External ports for inside ports below 1024. Default: same-range.
     pub low_ports: LowPorts,
-    /// Whether the external port of UDP is even for an even inside port and odd for an odd one, as long as there is
-    /// such a port (RFC 4787 REQ-4). Default: yes.
+    /// Whether the external port of UDP is even for an even inside port and odd for an odd one, as
+    /// long as there is such a port (RFC 4787 REQ-4). Default: yes.
     pub parity: bool,
-    /// Whether the mapping of an odd UDP port gets the external port after that of the port before, where
-    /// that is free (RFC 4787 section 4.2.3). Default: no.
+    /// Whether the mapping of an odd UDP port gets the external port after that of the port before,
+    /// where that is free (RFC 4787 section 4.2.3). Default: no.
     pub contiguity: bool,
     /// Choice of the external address. Default: paired.
     pub pooling: Pooling,
-    /// Whether inside hosts reach each other at external addresses, each with its external endpoint as source
-    /// (RFC 4787 REQ-9). Default: yes.
+    /// Whether inside hosts reach each other at external addresses, each with its external endpoint
+    /// as source (RFC 4787 REQ-9). Default: yes.
     pub hairpin: bool,
     /// Packets that restart timers. Default: outbound.
     pub refresh: Refresh,
     /// Treatment of other inbound packets. Default: hold.
     pub unsolicited: Unsolicited,
-    /// Whether an outbound ACK without a session begins one, as part of a connection from before a restart. Default: no.
+    /// Whether an outbound ACK without a session begins one, as part of a connection from before a
+    /// restart. Default: no.
     pub pickup: bool,
     /// Timeout of a UDP session, at least 2 min (RFC 4787 REQ-5). Default: 5 min.
     pub udp: Time,
     /// Timeout of a UDP session to a port below 1024 (RFC 4787 REQ-5a). Default: 5 min.
     pub udp_well_known: Time,
-    /// Timeout of a UDP session until the first inbound packet; `None`, the default, for that of others.
+    /// Timeout of a UDP session until the first inbound packet; `None`, the default, for that of
+    /// others.
     pub udp_unreplied: Option<Time>,
-    /// Timeout of an established TCP connection, at least 2 h 4 min (RFC 5382 REQ-5). Default: 2 h 4 min.
+    /// Timeout of an established TCP connection, at least 2 h 4 min (RFC 5382 REQ-5). Default: 2 h
+    /// 4 min.
     pub tcp_established: Time,
-    /// Timeout of a TCP connection that opens, closes, or was reset, at least 4 min (RFC 5382 REQ-5). Default: 4 min.
+    /// Timeout of a TCP connection that opens, closes, or was reset, at least 4 min (RFC 5382
+    /// REQ-5). Default: 4 min.
     pub tcp_transitory: Time,
     /// Timeout of a session of ICMP queries, at least 60 s (RFC 5508 REQ-2). Default: 60 s.
     pub icmp: Time,
@@ -213,7 +218,7 @@ pub struct Config {
     pub port_blocks: Option<PortBlocks>,
     /// Maximum number of sessions, 1 to 4,194,304. Default: 65,536.
     pub sessions: usize,
-    /// Maximum number of sessions of an inside host, at least 1 (RFC 6888 REQ-4). Default: 8,192.
+    /// Maximum number of sessions of an inside host, at least 1 (RFC 6888 REQ-5). Default: 8,192.
     pub sessions_per_host: usize,
     /// Static mappings. Default: none.
     pub forward: Vec<Forward>,
@@ -256,14 +261,17 @@ impl Default for Config {
 impl Config {
     /// Behaviour of Linux's masquerade (`nft ... masquerade`), with its default timeouts.
     ///
-    /// Each connection has a mapping of its own. It gets the external port of the inside endpoint's latest connection, or else
-    /// its own port, and only where another connection to the same remote endpoint has that, a random one. Mapping
-    /// looks endpoint-independent to RFC 5780; two inside hosts with equal ports can break that. Differences from the kernel:
+    /// Each connection has a mapping of its own. It gets the external port of the inside endpoint's
+    /// latest connection, or else its own port, and only where another connection to the same
+    /// remote endpoint has that, a random one. Mapping looks endpoint-independent to RFC 5780; two
+    /// inside hosts with equal ports can break that. Differences from the kernel:
     ///
-    /// - its table also holds the connections of the router itself and those of forwarded hosts, whose ports are not taken;
-    /// - a UDP session has the timeout of replied ones from its first reply, not only 2 s after its beginning;
-    /// - TCP connections have two timeouts, not ten, and neither windows nor orders of flags are checked; one whose only
-    ///   answer is a RST is not forgotten at once;
+    /// - its table also holds the connections of the router itself and those of forwarded hosts,
+    ///   whose ports are not taken;
+    /// - a UDP session has the timeout of replied ones from its first reply, not only 2 s after its
+    ///   beginning;
+    /// - TCP connections have two timeouts, not ten, and neither windows nor orders of flags are
+    ///   checked; one whose only answer is a RST is not forgotten at once;
     /// - all kinds of ICMP queries share their identifiers;
     /// - where the kernel draws a port at random, it tries up to 128 and gives up.
     pub fn linux() -> Config {

@@ -2,7 +2,8 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 
-/// An address, and a TCP or UDP port or the identifier of an ICMP query; 0 for protocols without either.
+/// An address, and a TCP or UDP port or the identifier of an ICMP query; 0 for protocols without
+/// either.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Endpoint {
     pub address: Ipv4Addr,

@@ -92,7 +92,8 @@ fn query(kind: u8) -> Option<bool> {
     }
 }
 
-/// Port or identifier of each end. Those of an ICMP query have the identifier at the end that is the inside host's.
+/// Port or identifier of each end. Those of an ICMP query have the identifier at the end that is
+/// the inside host's.
 fn ids(number: u8, payload: &[u8], is_outbound_query: bool) -> [u16; 2] {
     match number {
         protocol::TCP | protocol::UDP => [u16_at(payload, 0), u16_at(payload, 2)],
@@ -160,8 +161,8 @@ impl Packet {
         rewrite(frame, self.protocol, self.at, end, new, is_query);
     }
 
-    /// Replaces an endpoint of the packet that an error quotes, and an address of the error (RFC 5508
-    /// REQ-4 and REQ-5), and corrects all checksums.
+    /// Replaces an endpoint of the packet that an error quotes, and an address of the error (RFC
+    /// 5508 REQ-4 and REQ-5), and corrects all checksums.
     pub fn rewrite_error(
         &self,
         frame: &mut [u8],
@@ -169,8 +170,8 @@ impl Packet {
         (inner, new): (End, Endpoint),
         (outer, address): (End, Ipv4Addr),
     ) {
-        // The checksum of the error covers all that changes in the quoted packet: its IP header, and of its payload
-        // what is there of ports and checksum.
+        // The checksum of the error covers all that changes in the quoted packet: its IP header,
+        // and of its payload what is there of ports and checksum.
         let from = quote.at.ip;
         let until = quote.at.end.min(quote.at.payload + TCP_HEADER);
         let until = from + ((until - from) & !1);
@@ -266,12 +267,14 @@ fn rewrite(frame: &mut [u8], number: u8, at: Offsets, end: End, new: Endpoint, w
     fresh[..4].copy_from_slice(&new.address.octets());
     address.copy_from_slice(&fresh[..4]);
     update(frame, at.ip + 10, at.payload, &old[..4], &fresh[..4], false);
-    // Where the port or identifier is, and the checksum that covers it, with the address or without.
+    // Where the port or identifier is, and the checksum that covers it, with the address or
+    // without.
     let (id, checksum, covers_address) = match number {
         protocol::TCP => (port, at.payload + 16, true),
         protocol::UDP => (port, at.payload + 6, true),
         protocol::ICMP if with_id => (at.payload + 4, at.payload + 2, false),
-        // These have checksums over the addresses, too (RFC 4340 section 9.1, RFC 3828 section 3.1).
+        // These have checksums over the addresses, too (RFC 4340 section 9.1, RFC 3828 section
+        // 3.1).
         protocol::DCCP | protocol::UDP_LITE => {
             let is_udp = number == protocol::UDP_LITE;
             update(

@@ -1,4 +1,5 @@
-//! Unsolicited inbound SYNs, until it is clear whether they belong to a simultaneous open (RFC 5382 REQ-4).
+//! Unsolicited inbound SYNs, until it is clear whether they belong to a simultaneous open (RFC 5382
+//! REQ-4).
 
 use super::endpoint::Endpoint;
 use alloc::collections::VecDeque;

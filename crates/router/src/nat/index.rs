@@ -9,8 +9,8 @@ use siphasher::sip::SipHasher13;
 /// No entry.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// Numbers of entries by key. The hash is keyed, so that peers cannot choose tuples that collide, and the table is never
-/// walked, so that nothing depends on the order in it.
+/// Numbers of entries by key. The hash is keyed, so that peers cannot choose tuples that collide,
+/// and the table is never walked, so that nothing depends on the order in it.
 #[derive(Debug)]
 pub(super) struct TupleIndex {
     entries: HashTable<(Tuple, u32)>,

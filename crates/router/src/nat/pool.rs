@@ -164,8 +164,8 @@ impl Pool {
         self.hosts.len()
     }
 
-    /// Takes an external endpoint for a new mapping, one of `wishes` if it can be.
-    /// With `overload`, and for protocols without ports, `is_free` decides whether an endpoint is free.
+    /// Takes an external endpoint for a new mapping, one of `wishes` if it can be. With `overload`,
+    /// and for protocols without ports, `is_free` decides whether an endpoint is free.
     pub fn take(
         &mut self,
         number: u8,
@@ -300,7 +300,8 @@ impl Pool {
         }
     }
 
-    /// Counts a session that has ended, and frees its mapping's external endpoint where the mapping has ended, too.
+    /// Counts a session that has ended, and frees its mapping's external endpoint where the mapping
+    /// has ended, too.
     pub fn remove_session(
         &mut self,
         number: u8,

@@ -114,8 +114,8 @@ impl PortSet {
         Some(found)
     }
 
-    /// Chooses a port that is in no set but must pass `is_free`; `None` when there is none, or none among 1024 that
-    /// were tried.
+    /// Chooses a port that is in no set but must pass `is_free`; `None` when there is none, or none
+    /// among 1024 that were tried.
     pub fn choose(
         &mut self,
         wish: &Wish,

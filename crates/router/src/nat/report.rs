@@ -77,8 +77,8 @@ impl Counters {
     }
 }
 
-/// A session, or a static mapping, as a line of a table. Ports are 0 where a protocol has none; ICMP's inside and external
-/// ports are identifiers.
+/// A session, or a static mapping, as a line of a table. Ports are 0 where a protocol has none;
+/// ICMP's inside and external ports are identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
     /// Number of the protocol.
@@ -89,7 +89,8 @@ pub struct Row {
     pub external: SocketAddrV4,
     /// Remote endpoint; `None` for a static mapping.
     pub remote: Option<SocketAddrV4>,
-    /// State of a TCP connection; `static` for a static mapping; of others `replied` or `unreplied`.
+    /// State of a TCP connection; `static` for a static mapping; of others `replied` or
+    /// `unreplied`.
     pub state: &'static str,
     /// Time until the session ends if no packet comes; [`Time::MAX`] for a static mapping.
     pub left: Time,

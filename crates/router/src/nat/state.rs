@@ -1,7 +1,8 @@
 //! Mappings and sessions.
 //!
-//! A mapping binds an inside endpoint to an external one, for all remote endpoints or some. A session is a mapping and one
-//! remote endpoint. Only packets of inside hosts make either; a mapping lives as long as one of its sessions.
+//! A mapping binds an inside endpoint to an external one, for all remote endpoints or some. A
+//! session is a mapping and one remote endpoint. Only packets of inside hosts make either; a
+//! mapping lives as long as one of its sessions.
 
 use super::config::{Behaviour, Config};
 use super::endpoint::{Endpoint, Tuple};
@@ -107,8 +108,8 @@ impl Timeouts {
     }
 }
 
-/// The part of a remote endpoint that matters to a behaviour. Protocols without ports or identifiers
-/// are told apart by the remote address in any case.
+/// The part of a remote endpoint that matters to a behaviour. Protocols without ports or
+/// identifiers are told apart by the remote address in any case.
 fn part(behaviour: Behaviour, number: u8, remote: Endpoint) -> Endpoint {
     let has_id = matches!(number, protocol::TCP | protocol::UDP | protocol::ICMP);
     match behaviour {
@@ -163,7 +164,8 @@ impl Sessions {
         self.by_remote.get(Tuple::new(number, external, remote))
     }
 
-    /// The session of a mapping and a remote endpoint, or that of another mapping with the same external endpoint.
+    /// The session of a mapping and a remote endpoint, or that of another mapping with the same
+    /// external endpoint.
     pub fn session_of(&self, mapping: u32, remote: Endpoint) -> Option<u32> {
         let Mapping {
             protocol,
@@ -178,7 +180,8 @@ impl Sessions {
         self.session(protocol, external, remote)
     }
 
-    /// The mapping at an external endpoint to which filtering lets a remote one send that has no session.
+    /// The mapping at an external endpoint to which filtering lets a remote one send that has no
+    /// session.
     pub fn admitted(&self, number: u8, external: Endpoint, remote: Endpoint) -> Option<u32> {
         let filter = self
             .by_filter
@@ -309,7 +312,8 @@ impl Sessions {
         self.mappings[mapping].newest
     }
 
-    /// Removes the next session whose time is over; returns it, and whether its mapping ended with it.
+    /// Removes the next session whose time is over; returns it, and whether its mapping ended with
+    /// it.
     pub fn expire(&mut self, now: Time) -> Option<(Mapping, bool)> {
         let number = self.timers.expired(now, &mut self.sessions)?;
         Some(self.remove(number))

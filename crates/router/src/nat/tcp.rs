@@ -1,7 +1,7 @@
 //! State of a TCP connection as its NAT sees it (RFC 7857 section 2, RFC 6146 section 3.5.2.2).
 //!
-//! Sequence numbers are not looked at: a RST that a third party forges shortens a session's life to the
-//! transitory timeout, and the next packet of the connection undoes that.
+//! Sequence numbers are not looked at: a RST that a third party forges shortens a session's life to
+//! the transitory timeout, and the next packet of the connection undoes that.
 
 /// Flags of a TCP header.
 pub(super) const FIN: u8 = 1;
@@ -40,7 +40,8 @@ impl State {
     pub fn begin(flags: u8, pickup: bool) -> Option<State> {
         match flags & (SYN | ACK | RST | FIN) {
             SYN => Some(State::Opening),
-            // The answer to a SYN that filtering let through. Linux knows that connection by its SYN.
+            // The answer to a SYN that filtering let through. Linux knows that connection by its
+            // SYN.
             flags if flags == SYN | ACK && !pickup => Some(State::Answered),
             ACK if pickup => Some(State::Established),
             _ => None,

@@ -1,8 +1,8 @@
 //! Order in which sessions time out.
 //!
-//! A packet that restarts a session's timer changes nothing but the session: its place in the queue, an indexed heap, is
-//! corrected when the earlier time has come. So most packets touch no other session, and every session still ends at
-//! its exact time.
+//! A packet that restarts a session's timer changes nothing but the session: its place in the
+//! queue, an indexed heap, is corrected when the earlier time has come. So most packets touch no
+//! other session, and every session still ends at its exact time.
 
 use super::index::Slab;
 use alloc::vec::Vec;
@@ -55,7 +55,7 @@ impl Timers {
                 return None;
             }
             let expires = entries[number].timer().expires;
-            if expires <= now {
+            if expires == queued {
                 return Some(number);
             }
             self.queue[0].0 = expires;

@@ -18,8 +18,8 @@ const OVER_HOST_LIMIT: &str = "too many NAT sessions of one host";
 const NO_HAIRPIN: &str = "hairpinning is off";
 
 impl Nat {
-    /// Translates a packet from the inside to the outside: its source address, and its port or ICMP identifier.
-    /// The frame has an Ethernet header and a whole IPv4 packet.
+    /// Translates a packet from the inside to the outside: its source address, and its port or ICMP
+    /// identifier. The frame has an Ethernet header and a whole IPv4 packet.
     pub fn outbound(&mut self, now: Time, frame: &mut Frame) -> Verdict {
         self.expire(now);
         match Packet::read(frame) {
@@ -29,8 +29,8 @@ impl Nat {
         }
     }
 
-    /// Translates a packet that arrived on the outside for an external address: its destination address, and its port or
-    /// ICMP identifier.
+    /// Translates a packet that arrived on the outside for an external address: its destination
+    /// address, and its port or ICMP identifier.
     pub fn inbound(&mut self, now: Time, frame: &mut Frame) -> Verdict {
         self.expire(now);
         match Packet::read(frame) {
@@ -40,9 +40,10 @@ impl Nat {
         }
     }
 
-    /// Translates a packet from the inside to an external address: its source as [`outbound`](Nat::outbound) does, and then
-    /// its destination as [`inbound`](Nat::inbound) does, filtering included (RFC 4787 REQ-9, RFC 5508 REQ-7). A query
-    /// of ICMP is for the router.
+    /// Translates a packet from the inside to an external address: its source as
+    /// [`outbound`](Nat::outbound) does, and then its destination as [`inbound`](Nat::inbound)
+    /// does, filtering included (RFC 4787 REQ-9, RFC 5508 REQ-7). A query of ICMP is for the
+    /// router.
     pub fn hairpin(&mut self, now: Time, frame: &mut Frame) -> Verdict {
         self.expire(now);
         let packet = match Packet::read(frame) {
@@ -108,8 +109,8 @@ impl Nat {
         Verdict::Translated
     }
 
-    /// The external endpoint of an outbound packet, whose session is found or made. `begins` is `None` for a packet that
-    /// must not begin one.
+    /// The external endpoint of an outbound packet, whose session is found or made. `begins` is
+    /// `None` for a packet that must not begin one.
     fn session_out(
         &mut self,
         packet: &Packet,

@@ -1,5 +1,5 @@
-//! Questions of RFC 5780 (section 4), with which a host finds out what kind of NAT is on its path: each of the nine pairs
-//! of kinds answers as it is configured.
+//! Questions of RFC 5780 (section 4), with which a host finds out what kind of NAT is on its path:
+//! each of the nine pairs of kinds answers as it is configured.
 
 use super::packets::*;
 use core::net::Ipv4Addr;
@@ -94,7 +94,8 @@ fn filtering_of(path: &mut Path) -> Behaviour {
     }
 }
 
-/// Section 4.5: whether a packet to the client's own mapped endpoint comes back, from its external source.
+/// Section 4.5: whether a packet to the client's own mapped endpoint comes back, from its external
+/// source.
 fn hairpins(path: &mut Path) -> bool {
     let (client, other) = ((CLIENT.0, 7_000), (CLIENT.0, 7_001));
     let mapped = path.mapped(client, (PRIMARY, PORTS[0]));
@@ -113,7 +114,8 @@ fn hairpins(path: &mut Path) -> bool {
     }
 }
 
-/// Section 4.6: the lifetime of a mapping, in seconds, by a search over packets that come after a pause.
+/// Section 4.6: the lifetime of a mapping, in seconds, by a search over packets that come after a
+/// pause.
 fn lifetime_of(path: &mut Path) -> u64 {
     let server = (PRIMARY, PORTS[0]);
     let (mut short, mut long) = (0, 20_000);

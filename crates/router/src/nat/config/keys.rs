@@ -66,8 +66,8 @@ keys!(
     forward: Vec<Forward>,
 );
 
-/// The keys of [`Config`], and `kind`: `rfc`, the default, or `linux` for [`Config::linux`], whose values those that are
-/// given replace.
+/// The keys of [`Config`], and `kind`: `rfc`, the default, or `linux` for [`Config::linux`], whose
+/// values those that are given replace.
 impl<'de> Deserialize<'de> for Config {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Config, D::Error> {
         Keys::deserialize(input).map(Config::from)

@@ -1,7 +1,8 @@
 //! The NAT with Linux's keys and the kernel's masquerade, packet by packet.
 //!
-//! The kernel's runs in a network namespace of its own. TCP packets are those that both ends of a connection could send: the
-//! kernel passes on others without translation, by a table of states that the NAT does not have.
+//! The kernel's runs in a network namespace of its own. TCP packets are those that both ends of a
+//! connection could send: the kernel passes on others without translation, by a table of states
+//! that the NAT does not have.
 
 use super::packets::*;
 use core::net::Ipv4Addr;
@@ -14,8 +15,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 const EXTERNAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
 const INSIDE_PORTS: [u16; 6] = [500, 800, 1_030, 5_000, 5_001, 40_000];
-/// Timeouts are long, so that none is over during the test. Nothing is delivered to the router itself: that
-/// would take ports.
+/// Timeouts are long, so that none is over during the test. Nothing is delivered to the router
+/// itself: that would take ports.
 const SETUP: &str = r#"
 set -e
 ip link set lo up
@@ -175,7 +176,8 @@ impl Comparison {
         (protocol, (inside, own), (remote, to))
     }
 
-    /// A packet of a flow, from the inside or from the outside. For the one, addresses are those on the inside.
+    /// A packet of a flow, from the inside or from the outside. For the one, addresses are those on
+    /// the inside.
     fn packet(&mut self, flow: Flow, is_out: bool) -> Option<Packet> {
         let (protocol, inside, remote) = flow;
         let body = match protocol {
@@ -256,7 +258,8 @@ impl Comparison {
                     let class = |port| (port < 512, port < 1_024);
                     let is_id = flow.0 == ICMP;
                     assert!(is_id || class(ports[0]) == class(ports[1]), "{context}");
-                    // Chance may give one of both a port that another inside endpoint has, too: then they part.
+                    // Chance may give one of both a port that another inside endpoint has, too:
+                    // then they part.
                     let mut others = self.ports.iter().filter(|(of, _)| of.0 == flow.0);
                     let parts = others.any(|(of, theirs)| {
                         of.1 != flow.1 && (theirs[0] == ports[0]) != (theirs[1] == ports[1])
@@ -296,7 +299,8 @@ impl Comparison {
         let (protocol, inside, remote) = flow;
         let external = |port| (EXTERNAL, port);
         if self.random.below(4) == 0 {
-            // An error about a packet of the flow. The host or router on its way quotes it as it sees it.
+            // An error about a packet of the flow. The host or router on its way quotes it as it
+            // sees it.
             let is_reply_lost = is_out;
             let body = match (protocol, is_reply_lost) {
                 (TCP, _) => Body::Tcp(ACK),

@@ -39,11 +39,18 @@ wire lab kernel.toml --check >/dev/null
 command -v nft >/dev/null || { echo "nft is not installed" >&2; exit 77; }
 echo
 all="linux linux-random linux-firewall"
+mkdir -p out
+for a in $all; do
+    for b in $all; do
+        wire lab kernel.toml --world live --set "node.na.run=nft -f $a.nft; sleep 4" --set "node.nb.run=nft -f $b.nft; sleep 4" --json >out/$a-$b.json &
+    done
+    wait
+done
 matrix "Linux's NAT" $all
 for a in $all; do
     printf '%-15s' $a
     for b in $all; do
-        wire lab kernel.toml --world live --set "node.na.run=nft -f $a.nft; sleep 6" --set "node.nb.run=nft -f $b.nft; sleep 6" --json | verdict
+        verdict <out/$a-$b.json
     done
     echo
 done

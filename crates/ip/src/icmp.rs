@@ -332,6 +332,19 @@ pub fn echo_reply(frame: &[u8], packet: &Packet) -> Option<(u16, u16)> {
     (message[0] == reply).then_some((identifier, sequence))
 }
 
+/// Whether the IP packet in a frame, without extension headers, is an error whose rate Linux limits.
+pub fn is_limited_error(frame: &[u8]) -> bool {
+    let Some(packet) = header::read(frame) else {
+        return false;
+    };
+    match (packet.protocol, frame.get(packet.payload..packet.end)) {
+        // All but those that path MTU discovery needs.
+        (ICMP, Some([3, code, ..])) => *code != 4,
+        (ICMP, Some([11 | 12, ..])) | (ICMPV6, Some([1 | 3 | 4, ..])) => true,
+        _ => false,
+    }
+}
+
 /// An error that a host or router has sent, and the part of the packet at fault that it quotes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Report {

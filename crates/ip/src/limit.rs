@@ -13,6 +13,8 @@ const BURST: u64 = 50;
 /// Errors to one receiver.
 const PEER_INTERVAL: Time = Time::from_secs(1);
 const PEER_BURST: u64 = 6;
+/// Of those about packets without a route (`error_cost` and `error_burst`).
+const ROUTE_BURST: u64 = 5;
 /// Maximum number of receivers with a bucket. More cannot be short of tokens at a time: in the 6 s in which a bucket
 /// fills, the limit for all lets 6,050 errors through.
 const MAX_PEERS: usize = 6_144;
@@ -40,49 +42,11 @@ impl Bucket {
     }
 }
 
-/// A bucket for each of many peers.
-#[derive(Debug)]
-pub struct PeerLimit {
-    interval: Time,
-    burst: u64,
-    peers: BTreeMap<IpAddr, Bucket>,
-}
-
-impl PeerLimit {
-    /// Full buckets of `burst` tokens, of which one comes back after each `interval`.
-    pub fn new(interval: Time, burst: u64) -> PeerLimit {
-        PeerLimit {
-            interval,
-            burst,
-            peers: BTreeMap::new(),
-        }
-    }
-
-    /// Takes a token of `peer`, if there is one. The clock of `now` begins at least as late as an empty bucket needs to fill.
-    fn take(&mut self, now: Time, peer: IpAddr) -> bool {
-        let full = Bucket::full(now, self.interval, self.burst);
-        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
-            self.peers.retain(|_, bucket| bucket.empty > full);
-            // Without room a new peer waits.
-            if self.peers.len() >= MAX_PEERS {
-                return false;
-            }
-        }
-        let bucket = self.peers.entry(peer).or_insert(Bucket { empty: full });
-        bucket.take(now, self.interval, self.burst)
-    }
-
-    /// Takes a token of `peer`, if there is one.
-    pub fn allows(&mut self, now: Time, peer: IpAddr) -> bool {
-        self.take(now + self.interval * self.burst, peer)
-    }
-}
-
 /// The buckets of an interface.
 #[derive(Debug)]
 pub struct RateLimit {
     all: Bucket,
-    peers: PeerLimit,
+    peers: BTreeMap<IpAddr, Bucket>,
     /// Whether there is any limit.
     limited: bool,
     /// Added to all times, so that a clock that begins at zero finds full buckets.
@@ -101,7 +65,7 @@ impl RateLimit {
         RateLimit {
             limited,
             all: Bucket { empty: Time::ZERO },
-            peers: PeerLimit::new(PEER_INTERVAL, PEER_BURST),
+            peers: BTreeMap::new(),
             start: PEER_INTERVAL * PEER_BURST,
         }
     }
@@ -116,12 +80,44 @@ impl RateLimit {
         if !self.all.take(now, INTERVAL, BURST) {
             return false;
         }
-        self.peers.take(now, peer)
+        self.take(now, peer, PEER_BURST)
+    }
+
+    /// Whether an error about a packet without a route may be sent to `peer` at `now`, as far as a limit goes that comes before
+    /// [`allows`](RateLimit::allows) and shares its tokens (Linux's `ip_error`, which has no setting).
+    pub fn allows_route_error(&mut self, now: Time, peer: IpAddr) -> bool {
+        self.take(now + self.start, peer, ROUTE_BURST)
+    }
+
+    /// Takes all tokens of `peer` away, as Linux does with the first redirect to it.
+    pub fn empty(&mut self, now: Time, peer: IpAddr) {
+        let empty = now + self.start;
+        if self.make_room(empty, peer) {
+            self.peers.insert(peer, Bucket { empty });
+        }
+    }
+
+    fn take(&mut self, now: Time, peer: IpAddr, burst: u64) -> bool {
+        if !self.make_room(now, peer) {
+            return false;
+        }
+        let full = Bucket::full(now, PEER_INTERVAL, PEER_BURST);
+        let bucket = self.peers.entry(peer).or_insert(Bucket { empty: full });
+        bucket.take(now, PEER_INTERVAL, burst)
+    }
+
+    /// Whether there is room for the bucket of `peer`.
+    fn make_room(&mut self, now: Time, peer: IpAddr) -> bool {
+        if self.peers.len() >= MAX_PEERS && !self.peers.contains_key(&peer) {
+            let full = Bucket::full(now, PEER_INTERVAL, PEER_BURST);
+            self.peers.retain(|_, bucket| bucket.empty > full);
+        }
+        self.peers.len() < MAX_PEERS || self.peers.contains_key(&peer)
     }
 
     /// Number of receivers with a bucket.
     pub fn peers(&self) -> usize {
-        self.peers.peers.len()
+        self.peers.len()
     }
 }
 

@@ -37,8 +37,8 @@ use core::net::{IpAddr, Ipv6Addr};
 use ip::address::InterfaceAddress;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
-use ip::icmp::Error;
-use ip::limit::{PeerLimit, RateLimit};
+use ip::icmp::{self, Error};
+use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
 use ip::options::Recorded;
 use ip::{Interface, Received, discovery};
@@ -95,10 +95,6 @@ const OWN: Port = Port(u16::MAX);
 const NONE: u16 = u16::MAX;
 /// MAC address of the interface that has all addresses of a VRF; never on a link.
 const OWN_MAC: [u8; 6] = [2, 0, 0, 0, 0, 0];
-/// Errors to one sender about packets without a route, IPv4: one in an interval, after a burst (Linux's `error_cost` and
-/// `error_burst`).
-const ROUTE_ERROR_INTERVAL: Time = Time::from_secs(1);
-const ROUTE_ERROR_BURST: u64 = 5;
 /// Groups of all routers on a node, on a link and of a site (RFC 4291 section 2.7.1).
 const ALL_ROUTERS: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xFF01, 0, 0, 0, 0, 0, 0, 2),
@@ -176,8 +172,6 @@ pub struct Router {
     vrfs: Vec<Vrf>,
     border: Option<Border>,
     limit: RateLimit,
-    /// Errors about packets without a route, IPv4.
-    route_limit: PeerLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
     turn: u32,
@@ -212,7 +206,8 @@ impl Router {
                     mtu: usize::from(u16::MAX),
                     port: OWN,
                     udp_echo: false,
-                    limits_errors: config.icmp_limit,
+                    // The router has one limit for all errors.
+                    limits_errors: false,
                     seed: config.seed,
                     ..ip::Config::default()
                 });
@@ -279,7 +274,6 @@ impl Router {
             vrfs,
             border,
             limit: RateLimit::new(config.icmp_limit),
-            route_limit: PeerLimit::new(ROUTE_ERROR_INTERVAL, ROUTE_ERROR_BURST),
             redirects: Redirects::default(),
             turn: 0,
             counters: Counters::default(),
@@ -365,8 +359,7 @@ impl Router {
             }
             Decision::Unreachable => (Error::NoRoute, reason::UNREACHABLE),
         };
-        // Linux has no key for this limit.
-        if transit.source.is_ipv4() && !self.route_limit.allows(now, transit.source) {
+        if transit.source.is_ipv4() && !self.limit.allows_route_error(now, transit.source) {
             return out.drop(frame, why);
         }
         self.fail(now, transit, error, why, frame, out);
@@ -454,12 +447,23 @@ impl Router {
         sends.extend(out.sends());
         for departure in sends.drain(..) {
             match (departure.port, departure.when) {
-                (OWN, _) => self.originate(now, vrf, link, departure.frame, out),
+                (OWN, _) => self.answer(now, vrf, link, departure.frame, out),
                 (port, When::Now) => out.send(port, departure.frame),
                 (port, When::At(at)) => out.send_at(port, at, departure.frame),
             }
         }
         self.sends = sends;
+    }
+
+    /// Sends an answer of the router itself; an error only if the limit allows it.
+    fn answer(&mut self, now: Time, vrf: usize, link: u16, frame: Frame, out: &mut Out) {
+        let to = ends(&frame)
+            .map(|(_, to)| to)
+            .filter(|_| icmp::is_limited_error(&frame));
+        if to.is_some_and(|to| !self.limit.allows(now, to)) {
+            return out.drop(frame, reason::LIMIT);
+        }
+        self.originate(now, vrf, link, frame, out);
     }
 
     /// Sends a packet of the router itself, which has its addresses already.

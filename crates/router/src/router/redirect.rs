@@ -49,6 +49,11 @@ impl Redirects {
         }
         allowed
     }
+
+    /// Number of redirects to a sender.
+    fn count(&self, sender: IpAddr) -> u32 {
+        self.senders.get(&sender).map_or(0, |(count, _)| *count)
+    }
 }
 
 impl Router {
@@ -82,6 +87,9 @@ impl Router {
         };
         if !is_on_link || !self.redirects.allows(now, transit.source) {
             return;
+        }
+        if self.redirects.count(transit.source) == 1 {
+            self.limit.empty(now, transit.source);
         }
         let on_link = Hop { via: None, ..hop };
         let from = self.source(transit, on_link);

@@ -51,6 +51,7 @@ mod relay_compress;
 mod relay_encapsulation;
 mod relays;
 mod repair;
+mod router;
 mod siit;
 mod snmp;
 mod stf;
@@ -107,6 +108,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relay_encapsulation", relay_encapsulation::target),
     ("relays", relays::target),
     ("repair", repair::target),
+    ("router", router::target),
+    ("routes", router::words),
     ("siit", siit::target),
     ("snmp", snmp::target),
     ("stf", stf::target),

@@ -100,10 +100,10 @@ impl FromStr for Prefix {
 }
 
 impl fmt::Display for Prefix {
-    /// As `ip route` does: without the length of one address.
+    /// As `ip route` does: without the length of one address, and `default` for all, in the alternate form in numbers.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match (self.address, self.length) {
-            (address, 0) if address.is_unspecified() => f.write_str("default"),
+            (address, 0) if address.is_unspecified() && !f.alternate() => f.write_str("default"),
             (IpAddr::V4(address), 32) => write!(f, "{address}"),
             (IpAddr::V6(address), 128) => write!(f, "{address}"),
             (address, length) => write!(f, "{address}/{length}"),

@@ -267,7 +267,11 @@ impl fmt::Display for Route {
         };
         // A default route of IPv6 is known by its next hop, if it has one.
         let six = self.to == all && !hops.iter().any(|hop| hop.via.is_some());
-        write!(f, "{}{kind}{}", if six { "-6 " } else { "" }, self.to)?;
+        let via = hops.iter().find_map(|hop| hop.via);
+        match self.to == Prefix::all(true) && via.is_some_and(|via| via.is_ipv6()) {
+            true => write!(f, "{kind}{:#}", self.to)?,
+            false => write!(f, "{}{kind}{}", if six { "-6 " } else { "" }, self.to)?,
+        }
         match hops {
             [hop] => write!(f, "{hop}")?,
             hops => {
@@ -318,6 +322,7 @@ mod tests {
             "default via 10.0.0.1",
             "default via fd00::1",
             "-6 default dev 3",
+            "0.0.0.0/0 via fd00::1 dev 2",
             "-6 blackhole default",
             "192.0.2.0/24 via fd00::1 dev 1 onlink metric 20 table 100 vrf red",
             "192.0.2.1 dev 2",

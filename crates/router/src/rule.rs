@@ -231,11 +231,11 @@ impl fmt::Display for Rule {
         }
         f.write_str(if *not { "not from " } else { "from " })?;
         match from {
-            Some(from) => write!(f, "{from}")?,
+            Some(from) => write!(f, "{from:#}")?,
             None => f.write_str("all")?,
         }
         if let Some(to) = to {
-            write!(f, " to {to}")?;
+            write!(f, " to {to:#}")?;
         }
         if let Some(tos) = tos {
             write!(f, " tos {tos:#04x}")?;
@@ -287,6 +287,7 @@ mod tests {
             "from 10.1.0.0/16 lookup 100",
             "from all to 10.1.0.0/16 tos 0x10 iif 2 ipproto tcp sport 53 dport 1024-2047 priority 7 vrf red prohibit",
             "not from 10.0.0.1 ipproto 89 blackhole",
+            "from ::/0 to fd00::/8 lookup 5",
             "-6 from all unreachable",
             "from fd00::/16 lookup main",
         ] {

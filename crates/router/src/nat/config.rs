@@ -157,7 +157,8 @@ pub struct Forward {
 /// Configuration of a NAT. The texts of enumerations are their names in kebab-case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    /// External addresses, 1 to 1024, such as `192.0.2.1` and `192.0.2.8-192.0.2.15`. No default.
+    /// External addresses, 1 to 1024, such as `192.0.2.1` and `192.0.2.8-192.0.2.15`. A new mapping
+    /// tries up to 64 of them. No default.
     pub external: Vec<AddressRange>,
     /// Remote endpoints that share a mapping. Default: all (RFC 4787 REQ-1).
     pub mapping: Behaviour,

@@ -15,6 +15,10 @@ use node::ConfigError;
 use node::random::Random;
 use packet::ipv4::protocol;
 
+/// Maximum number of external addresses that are tried for a mapping, from a random one on. It bounds
+/// the cost of a packet when most of a large pool is in use.
+const MAX_TRIED_ADDRESSES: usize = 64;
+
 /// A block of ports that a host has.
 #[derive(Clone, Copy, Debug)]
 struct Block {
@@ -180,7 +184,7 @@ impl Pool {
             .and_then(|host| host.address);
         let (start, tries) = match paired {
             Some(index) => (index, 1),
-            None => (self.random.index(count), count),
+            None => (self.random.index(count), count.min(MAX_TRIED_ADDRESSES)),
         };
         let (index, id) = (0..tries).find_map(|step| {
             let index = (start + step) % count;

@@ -277,7 +277,7 @@ fn broken(bench: &mut Bench, generator: &mut Generator, protocol: u8) {
     let (inside, remote) = (generator.inside(), generator.remote());
     let good = generator.packet(protocol, inside, remote, true).frame();
     let mut frame = good.clone();
-    let expected = match generator.random.below(5) {
+    let expected = match generator.random.below(7) {
         0 => {
             frame[12] = 0x86;
             Verdict::NotForNat
@@ -293,6 +293,19 @@ fn broken(bench: &mut Bench, generator: &mut Generator, protocol: u8) {
         3 => {
             frame[20] |= 0x20;
             Verdict::Drop("fragment at the NAT")
+        }
+        kind @ (4 | 5) => {
+            // An error with a wrong checksum of its own, or of the quoted header (RFC 5508 REQ-3).
+            let about = Packet::udp(remote, inside);
+            let error = Body::Error(3, Box::new(about), 28);
+            frame = Packet::new(inside, (remote.0, 0), error).frame();
+            frame[if kind == 4 { 36 } else { 52 }] ^= 1;
+            if kind == 5 {
+                frame[36..38].fill(0);
+                let sum = ::packet::checksum::checksum(&frame[34..]);
+                frame[36..38].copy_from_slice(&sum.to_be_bytes());
+            }
+            Verdict::Drop("ICMP error with a wrong checksum")
         }
         _ => {
             frame[14] = 0x40 | generator.random.below(5) as u8;

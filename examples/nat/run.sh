@@ -25,7 +25,7 @@ matrix() {
     printf ' %15s' "$@"
     echo
 }
-all="full-cone restricted port-restricted symmetric linux-firewall linux-random"
+all="full-cone restricted port-restricted symmetric linux linux-firewall linux-random"
 matrix simulated $all
 for a in $all; do
     printf '%-15s' $a

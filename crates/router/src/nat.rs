@@ -25,7 +25,8 @@
 //!   the packet that they quote if a session has sent or admits it, and change no timer (RFC 5508
 //!   REQ-3 to REQ-6).
 //! - **Other protocols:** by address, one inside host for each external and remote address.
-//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held. Nothing that
+//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held, and 4,096 datagrams for the
+//!   router itself remembered. Nothing that
 //!   arrives on the outside makes a mapping or a session. At a limit nothing is removed to make
 //!   room (RFC 6888 REQ-11).
 //!
@@ -58,6 +59,7 @@ mod pool;
 mod ports;
 mod report;
 mod state;
+mod strangers;
 mod tcp;
 mod timers;
 mod translate;
@@ -73,6 +75,7 @@ use node::random::Random;
 use node::{ConfigError, Frame, Time};
 use pool::Pool;
 use state::Sessions;
+use strangers::Strangers;
 
 /// Result of a packet's translation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,6 +105,7 @@ pub struct Nat {
     pool: Pool,
     forwards: Forwards,
     held: HeldSyns,
+    strangers: Strangers,
     counters: Counters,
 }
 
@@ -122,6 +126,7 @@ impl Nat {
             sessions,
             forwards,
             held: HeldSyns::default(),
+            strangers: Strangers::default(),
             counters: Counters::default(),
             config,
         })

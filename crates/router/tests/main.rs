@@ -1,6 +1,7 @@
 //! Behaviour of routers, by hand-made frames. What Linux does is compared in `crates/live/tests/kernel_and_router.rs`.
 
 mod allocation;
+mod border;
 mod forwarding;
 mod hand;
 mod hostile;

@@ -193,6 +193,9 @@ pub struct Config {
     pub refresh: Refresh,
     /// Treatment of other inbound packets. Default: hold.
     pub unsolicited: Unsolicited,
+    /// Whether a datagram for the router itself occupies its external port towards its sender for `udp_unreplied`, as in Linux
+    /// without a firewall; with `unsolicited` local and `overload`. Default: no.
+    pub unsolicited_occupies: bool,
     /// Whether an outbound ACK without a session begins one, as part of a connection from before a
     /// restart. Default: no.
     pub pickup: bool,
@@ -242,6 +245,7 @@ impl Default for Config {
             hairpin: true,
             refresh: Refresh::Outbound,
             unsolicited: Unsolicited::Hold,
+            unsolicited_occupies: false,
             pickup: false,
             udp: Time::from_secs(300),
             udp_well_known: Time::from_secs(300),
@@ -287,6 +291,7 @@ impl Config {
             hairpin: false,
             refresh: Refresh::Both,
             unsolicited: Unsolicited::Local,
+            unsolicited_occupies: true,
             pickup: true,
             udp: Time::from_secs(120),
             udp_well_known: Time::from_secs(120),

@@ -6,6 +6,7 @@ use super::headers::{End, Kind, Packet, Quote};
 use super::tcp::{ACK, FIN, RST, SYN, State, Way};
 use super::{Nat, Verdict};
 use node::{Frame, Time};
+use packet::ipv4::protocol;
 
 /// Reasons why a packet is dropped.
 const NOT_FIRST: &str = "outbound packet that must not begin a session";
@@ -170,7 +171,11 @@ impl Nat {
             let id = before.id.checked_add(1)?;
             Some(Endpoint { id, ..before })
         });
-        let is_free = |external| sessions.session(number, external, remote).is_none();
+        let (now, strangers) = (self.now, &self.strangers);
+        let is_free = |external| {
+            let is_strange = number == protocol::UDP && strangers.contains(now, external, remote);
+            !is_strange && sessions.session(number, external, remote).is_none()
+        };
         let taken = self.pool.take(number, inside, [latest, next], is_free);
         taken.ok_or_else(|| {
             self.counters.no_port += 1;
@@ -237,7 +242,14 @@ impl Nat {
             return Verdict::Drop(UNSOLICITED);
         }
         match (self.config.unsolicited, packet.kind) {
-            (Unsolicited::Local, _) => return Verdict::NotForNat,
+            (Unsolicited::Local, kind) => {
+                if kind == Kind::Udp && self.config.unsolicited_occupies {
+                    let until = self.now + self.config.udp_unreplied.unwrap_or(self.config.udp);
+                    let (external, remote) = (packet.destination, packet.source);
+                    self.strangers.note(self.now, external, remote, until);
+                }
+                return Verdict::NotForNat;
+            }
             (Unsolicited::Hold, Kind::Tcp(flags)) if flags & (SYN | ACK | RST | FIN) == SYN => {
                 let (external, remote) = (packet.destination, packet.source);
                 let is_held = self.held.hold(self.now, external, remote, frame);

@@ -75,6 +75,7 @@ pub fn config(random: &mut Random) -> Config {
             random,
             &[Unsolicited::Drop, Unsolicited::Hold, Unsolicited::Local],
         ),
+        unsolicited_occupies: yes(random),
         pickup: yes(random),
         udp: seconds(random),
         udp_well_known: seconds(random),

@@ -25,6 +25,7 @@ fn every_key_is_read_and_an_unknown_one_refused() {
         hairpin = false
         refresh = "both"
         unsolicited = "drop"
+        unsolicited_occupies = true
         pickup = true
         udp = "2 min"
         udp_well_known = "10 s"
@@ -58,6 +59,7 @@ fn every_key_is_read_and_an_unknown_one_refused() {
         hairpin: false,
         refresh: Refresh::Both,
         unsolicited: Unsolicited::Drop,
+        unsolicited_occupies: true,
         pickup: true,
         udp: Time::from_secs(120),
         udp_well_known: Time::from_secs(10),

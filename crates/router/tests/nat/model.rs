@@ -55,6 +55,8 @@ pub struct Model {
     addresses: Vec<Ipv4Addr>,
     pub mappings: Vec<Mapping>,
     pub held: Vec<(Time, End, End, Packet)>,
+    /// Datagrams for the router itself: external and remote endpoint, and the end of each.
+    pub strangers: Vec<(End, End, Time)>,
     /// Last port of each address and protocol, for sequential ports.
     last: Vec<(Ipv4Addr, u8, u16)>,
     pub now: Time,
@@ -79,6 +81,7 @@ impl Model {
             config,
             mappings: vec![],
             held: vec![],
+            strangers: vec![],
             last: vec![],
             now: Time::ZERO,
         }
@@ -340,6 +343,15 @@ impl Model {
         {
             let until = self.now + Time::from_secs(6);
             self.held.push((until, external, remote, packet.clone()));
+        }
+        if self.config.unsolicited == Unsolicited::Local
+            && self.config.unsolicited_occupies
+            && protocol == UDP
+        {
+            let until = self.now + self.config.udp_unreplied.unwrap_or(self.config.udp);
+            self.strangers
+                .retain(|known| (known.0, known.1) != (external, remote));
+            self.strangers.push((external, remote, until));
         }
         self.refused()
     }

@@ -51,6 +51,7 @@ keys!(
     hairpin: bool,
     refresh: Refresh,
     unsolicited: Unsolicited,
+    unsolicited_occupies: bool,
     pickup: bool,
     udp: Time,
     udp_well_known: Time,

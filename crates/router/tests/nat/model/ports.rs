@@ -41,6 +41,12 @@ impl Model {
                 in_use[usize::from(forward.external.port())] = true;
             }
         }
+        for (external, far, until) in &self.strangers {
+            let counts = protocol == UDP && config.overload && *until > self.now;
+            if counts && (external.0, *far) == (address, remote) {
+                in_use[usize::from(external.1)] = true;
+            }
+        }
         let is_free = |port: u16| !in_use[usize::from(port)];
         if ![TCP, UDP, ICMP].contains(&protocol) {
             return Vec::from_iter(is_free(0).then_some((address, 0)));

@@ -1,6 +1,6 @@
 //! Longest prefix match: a table of prefixes of either IP version, and the value of the longest that contains an address.
 //!
-//! The routes are kept in order, and for lookups in a [`trie::Trie`] whose nodes cover six bits each and are found by counting
+//! The routes are kept in order, and for lookups in a trie whose nodes cover six bits each and are found by counting
 //! bits (Asai and Ohara, "Poptrie", SIGCOMM 2015). A change rebuilds the part of the trie below the prefix.
 //!
 //! ```

@@ -57,12 +57,12 @@ impl Kernels {
         namespaces.iter().for_each(|one| run(one, settings));
         let to = 2 * BRANCHES + 1;
         let mut hops = [String::new(), String::new()];
-        for branch in 1..=BRANCHES {
+        for (branch, router) in namespaces.iter().enumerate().skip(1).take(BRANCHES) {
             let (up, down) = (branch, BRANCHES + branch);
             hops[0] += &format!(" nexthop via 10.82.{up}.2");
             hops[1] += &format!(" nexthop via fd82:{up}::2");
             run(
-                &namespaces[branch],
+                router,
                 &format!(
                     "ip route add 10.82.{to}.0/24 via 10.82.{down}.2; ip route add 10.82.0.0/24 via 10.82.{up}.1; \
                      ip -6 route add fd82:{to}::/64 via fd82:{down}::2; ip -6 route add fd82:0::/64 via fd82:{up}::1"

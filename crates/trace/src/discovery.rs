@@ -299,7 +299,10 @@ impl Discovery {
         let Some(hop) = self.graph.hop(ttl) else {
             return Some(0);
         };
-        (0..MAX_FLOWS).find(|flow| hop.outcome(*flow) == Outcome::Unknown)
+        let states = hop.outcomes();
+        let unused = states.iter().position(|state| *state == Outcome::Unknown);
+        let flow = unused.unwrap_or(states.len()) as Flow;
+        (flow < MAX_FLOWS).then_some(flow)
     }
 }
 

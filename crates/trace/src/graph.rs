@@ -56,6 +56,11 @@ impl Hop {
         all.map(|(flow, outcome)| (flow as Flow, *outcome))
     }
 
+    /// States of the flows that have been used, by number.
+    pub(crate) fn outcomes(&self) -> &[Outcome] {
+        &self.outcomes
+    }
+
     pub(crate) fn set(&mut self, flow: Flow, outcome: Outcome) {
         let flow = usize::from(flow);
         if self.outcomes.len() <= flow {

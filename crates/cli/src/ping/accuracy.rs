@@ -5,7 +5,7 @@ use live::port::pace::Watch;
 use node::Time;
 use packet::word::Tick;
 
-/// What the stamps at both ends of a round trip are worth.
+/// Accuracy of the stamps at both ends of a round trip.
 pub struct Accuracy {
     tick: Tick,
     pub arrival: Stamps,
@@ -25,7 +25,7 @@ impl Accuracy {
         }
     }
 
-    /// What departures are: the worse of those that there were.
+    /// Source of the departures' stamps: the worst that there was.
     pub fn departure(&self) -> &'static str {
         match self.stamped == self.marks {
             true => Stamps::Kernel.name(),

@@ -16,7 +16,7 @@ const STUCK_NS: u64 = 2_000_000_000;
 
 /// A node that sends one probe at a time.
 pub trait Prober: Node {
-    /// What it says of an answer at once.
+    /// Report of one answer.
     type Answer;
     /// Number of probes sent.
     fn sent(&self) -> u64;

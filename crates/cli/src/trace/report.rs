@@ -101,10 +101,8 @@ impl Report {
             }
         }
         let mut line = format!("{} probes", node.sent());
-        for (count, text) in [(node.ignored(), "answers to other probes")] {
-            if count > 0 {
-                line += &format!(", {count} {text}");
-            }
+        if node.ignored() > 0 {
+            line += &format!(", {} answers to other probes", node.ignored());
         }
         if !node.is_reached() {
             line += ", the target did not answer";

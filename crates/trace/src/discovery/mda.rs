@@ -65,9 +65,9 @@ impl Discovery {
         let hop = self.graph.hop(ttl)?;
         let above = self.graph.hop(ttl.checked_sub(1)?)?;
         let mut leads = [false; MAX_WIDTH];
-        for ((_, parent), (_, child)) in above.flows().zip(hop.flows()) {
+        for (parent, child) in above.outcomes().iter().zip(hop.outcomes()) {
             if let (Outcome::Reached(parent), Outcome::Reached(child)) = (parent, child) {
-                leads[usize::from(parent)] |= usize::from(child) == vertex;
+                leads[usize::from(*parent)] |= usize::from(*child) == vertex;
             }
         }
         let mut flows = above.flows().filter_map(|(flow, outcome)| match outcome {

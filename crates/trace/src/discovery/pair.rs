@@ -1,7 +1,7 @@
 //! Knowledge about two hops in a row, counted over all flows.
 
 use super::Discovery;
-use crate::graph::{Flow, Outcome};
+use crate::graph::{Flow, Hop, Outcome};
 use alloc::vec::Vec;
 
 /// Flows of a vertex of the upper hop.
@@ -75,18 +75,26 @@ impl Discovery {
         let width = lower.map_or(0, |hop| hop.vertices.len());
         pair.children.resize(width, Child::default());
         pair.links.resize(width * pair.parents.len(), false);
-        let count = |hop: &crate::graph::Hop| hop.flows().count();
-        let flows = upper.map_or(0, count).max(lower.map_or(0, count));
-        for flow in 0..flows as Flow {
-            let above = upper.map_or(Outcome::Reached(0), |hop| hop.outcome(flow));
-            let below = lower.map_or(Outcome::Unknown, |hop| hop.outcome(flow));
-            pair.count(flow, above, below);
+        let states = |hop: Option<&Hop>| hop.map_or(Vec::new(), |hop| hop.outcomes().to_vec());
+        let (mut above, mut below) = (states(upper), states(lower));
+        let flows = above.len().max(below.len());
+        let all = match upper {
+            Some(_) => Outcome::Unknown,
+            None => Outcome::Reached(0),
+        };
+        above.resize(flows, all);
+        below.resize(flows, Outcome::Unknown);
+        for (flow, (above, below)) in above.iter().zip(&below).enumerate() {
+            if (*above, *below) != (Outcome::Unknown, Outcome::Unknown) {
+                pair.count(flow as Flow, *above, *below);
+            }
         }
         pair
     }
 }
 
 impl Pair {
+    #[inline]
     fn count(&mut self, flow: Flow, above: Outcome, below: Outcome) {
         self.pending_above += u32::from(above == Outcome::Pending);
         let ended = match above {

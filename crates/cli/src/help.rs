@@ -20,6 +20,7 @@ const GROUPS: [(&str, &[&str]); 7] = [
         "Measuring",
         &[
             "ping",
+            "trace",
             "probe",
             "middlebox",
             "sync",

@@ -81,6 +81,7 @@ mod sync;
 mod tap;
 mod time;
 mod token;
+mod trace;
 mod undump;
 
 use ::lab::Registry;
@@ -121,6 +122,7 @@ commands! {
     "tap" => Tap(tap::Tap),
     "delay" => Delay(delay::Delay),
     "ping" => Ping(ping::Ping),
+    "trace" => Trace(trace::Trace),
     "probe" => Probe(probe::Probe),
     "middlebox" => Middlebox(middlebox::MiddleboxCommand),
     "sync" => Sync(sync::Sync),
@@ -146,7 +148,7 @@ commands! {
 
 /// Name of the argument by which nodes get real-time priority, and commands that run nodes.
 const REAL_TIME: &str = "real_time";
-const RUN_NODES: [&str; 9] = [
+const RUN_NODES: [&str; 10] = [
     "delay",
     "lab",
     "middlebox",
@@ -156,6 +158,7 @@ const RUN_NODES: [&str; 9] = [
     "probe",
     "run",
     "sync",
+    "trace",
 ];
 
 /// A subcommand with the arguments that several have.
@@ -202,6 +205,7 @@ impl Command {
             Command::Tap(command) => command.run(),
             Command::Delay(command) => command.run(),
             Command::Ping(command) => command.run(),
+            Command::Trace(command) => command.run(),
             Command::Probe(command) => command.run(),
             Command::Middlebox(command) => command.run(),
             Command::Sync(command) => command.run(registry),

@@ -1,31 +1,26 @@
 //! `wire ping`: round trips from a port, by the port's own timer and stamps.
 
+pub mod accuracy;
 mod report;
 pub mod route;
+pub mod session;
 
 use crate::Verdict;
 use crate::confine;
 use crate::ports::spec;
 use crate::time::tick;
-use ::capture::clock::now_ns;
-use ::capture::signal::stop_requested;
-use anyhow::{Context, bail};
+use anyhow::Context;
 use live::port::pace::{Pacer, Watch};
-use live::port::{self, Options, PortSpec, Receive};
+use live::port::{self, Options, PortSpec};
 use node::Size;
-use node::{Node, Out, Port, Time};
+use node::{Out, Time};
 use nodes::ping::{Answer, Config, Method, Ping as Pinger};
 use packet::ethernet::Mac;
-use packet::word::{Departure, Tick, Timer};
+use packet::word::Tick;
 use report::Report;
+use session::{Clock, Prober, Session};
 use std::net::IpAddr;
 use std::path::PathBuf;
-use std::time::Duration;
-
-/// Maximum interval between two passes of the loop.
-const POLL_INTERVAL: Time = Time::from_ms(50);
-/// A departure that takes longer than this has not been.
-const STUCK_NS: u64 = 2_000_000_000;
 
 /// Ask a host whether it is there, and measure how long the answer takes
 ///
@@ -95,7 +90,14 @@ impl Ping {
             ..Options::default()
         };
         let mut port = port::open(&self.port, &options)?;
-        let route = route::find(&self, &port.info)?;
+        let wanted = route::Wanted {
+            port: &self.port,
+            target: self.target,
+            source: self.source,
+            mac: self.mac,
+            via: self.via,
+        };
+        let route = route::find(&wanted, &port.info)?;
         let config = Config {
             target: self.target,
             source: route.source,
@@ -129,7 +131,12 @@ impl Ping {
             out: Out::default(),
             clock: Clock::new(self.tick),
         };
-        let trouble = session.run(&mut *port.rx, &mut report);
+        let trouble = session.run(&mut *port.rx, &mut |answers| {
+            for answer in answers.drain(..) {
+                report.answer(&answer)?;
+            }
+            report.flush()
+        });
         let node = session.node;
         let sent = pacer.stop();
         report.end(&node, &watch, &sent)?;
@@ -143,112 +150,22 @@ impl Ping {
     }
 }
 
-/// The port's counter, in ticks from the start, as the node's time.
-#[derive(Clone, Copy)]
-struct Clock {
-    tick: Tick,
-    zero: u128,
-}
+impl Prober for Pinger {
+    type Answer = Answer;
 
-impl Clock {
-    fn new(tick: Tick) -> Clock {
-        let mut clock = Clock { tick, zero: 0 };
-        clock.zero = clock.ps(now_ns());
-        clock
+    fn sent(&self) -> u64 {
+        self.sent()
     }
 
-    /// Cut to whole ticks, as a word has them.
-    fn ps(&self, ns: u64) -> u128 {
-        self.tick.ps(self.tick.count(u128::from(ns) * 1000))
+    fn departed(&mut self, at: Time) {
+        self.departed(at);
     }
 
-    fn time(&self, ns: u64) -> Time {
-        let ps = self.ps(ns).saturating_sub(self.zero);
-        Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+    fn is_over(&self) -> bool {
+        self.is_over()
     }
 
-    fn of_ticks(&self, ticks: u64) -> Time {
-        let ps = self.tick.ps(ticks).saturating_sub(self.zero);
-        Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
-    }
-
-    fn now(&self) -> Time {
-        self.time(now_ns())
-    }
-}
-
-/// A pinger on a port.
-struct Session<'a> {
-    node: Pinger,
-    pacer: &'a Pacer,
-    out: Out,
-    clock: Clock,
-}
-
-impl Session<'_> {
-    /// Until all is done, or somebody asks for the end.
-    fn run(&mut self, rx: &mut dyn Receive, report: &mut Report) -> anyhow::Result<()> {
-        live::scheduling::for_node();
-        let mut answers: Vec<Answer> = Vec::new();
-        while !stop_requested() && !self.node.is_over() {
-            let now = self.clock.now();
-            let wake = self.node.next_wake().unwrap_or(Time::MAX);
-            if wake <= now {
-                let sent = self.node.sent();
-                self.node.wake(now, &mut self.out);
-                self.leave(self.node.sent() > sent)?;
-                continue;
-            }
-            let wait = Duration::from_nanos((wake - now).as_ns().min(POLL_INTERVAL.as_ns()) + 1);
-            let Session {
-                node, out, clock, ..
-            } = self;
-            rx.receive(wait, &mut |packet| {
-                let mut frame = out.pool().take_with(packet.bytes);
-                frame.set_arrived(clock.time(packet.at_ns));
-                node.frames(clock.now(), Port(0), &mut vec![frame], out);
-                answers.extend(node.take_answer());
-            })?;
-            self.leave(false)?;
-            for answer in answers.drain(..) {
-                report.answer(&answer)?;
-            }
-            report.flush()?;
-        }
-        Ok(())
-    }
-
-    /// Sends what the node has given; `marked`: the port's timer keeps when that really was.
-    fn leave(&mut self, marked: bool) -> anyhow::Result<()> {
-        let timer = Timer::new(1).expect("there is a timer 1");
-        let watch = self.pacer.watch();
-        let mut marked = marked;
-        for departure in self.out.sends() {
-            // A probe leaves with the first of its fragments.
-            let marked = std::mem::take(&mut marked);
-            let (before, refused) = (watch.marks(), watch.refused());
-            let word = match marked {
-                true => Departure::Mark(timer),
-                false => Departure::Now,
-            };
-            self.pacer.submit(word, &departure.frame)?;
-            if !marked {
-                continue;
-            }
-            let begin = now_ns();
-            while watch.marks() == before {
-                if now_ns() > begin + STUCK_NS || stop_requested() {
-                    break;
-                }
-                std::thread::park_timeout(Duration::from_micros(5));
-            }
-            if watch.refused() > refused {
-                bail!("the port refuses probes of this size; choose a smaller --size");
-            }
-            if watch.marks() > before {
-                self.node.departed(self.clock.of_ticks(watch.timers()[1]));
-            }
-        }
-        Ok(())
+    fn take_answer(&mut self) -> Option<Answer> {
+        self.take_answer()
     }
 }

@@ -46,6 +46,7 @@ mod shell;
 mod signals;
 mod sync;
 mod testbed;
+mod trace;
 
 /// What stands before the names of a [`testbed`]'s ports.
 const PORTS: &str = "";

@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `router`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `ptp`, `ntp`, `huygens`, `covert` |
+//! | `basic` | `switch`, `router`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `trace`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -108,6 +108,7 @@ pub(crate) fn descriptions() -> impl IntoIterator<Item = (&'static str, &'static
         "tap",
         "tcp",
         "through",
+        "trace",
         "vlan",
         "xor",
     ]

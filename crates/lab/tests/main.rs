@@ -29,5 +29,6 @@ mod sweeps;
 mod switches;
 mod threads;
 mod topology;
+mod trace;
 mod traces;
 mod transport;

@@ -1,5 +1,6 @@
 //! What a pinger tells: each answer, and in the end what round trips were like and what that is worth.
 
+use super::accuracy::Accuracy;
 use super::route::Route;
 use super::{Ping, Pinger, Watch};
 use crate::output::{Buffering, Output, picture};
@@ -229,85 +230,4 @@ fn figures(node: &Pinger) -> [(&'static str, f64); 7] {
         ("sd", statistics.sd()),
         ("jitter", statistics.jitter()),
     ]
-}
-
-/// What the stamps at both ends of a round trip are worth.
-struct Accuracy {
-    tick: Tick,
-    arrival: Stamps,
-    marks: u64,
-    stamped: u64,
-    longest_call: Time,
-}
-
-impl Accuracy {
-    fn new(tick: Tick, arrival: Stamps, watch: &Watch) -> Accuracy {
-        Accuracy {
-            tick,
-            arrival,
-            marks: watch.marks(),
-            stamped: watch.stamped_marks(),
-            longest_call: Time::from_ns(watch.longest_mark_ns()),
-        }
-    }
-
-    /// What departures are: the worse of those that there were.
-    fn departure(&self) -> &'static str {
-        match self.stamped == self.marks {
-            true => Stamps::Kernel.name(),
-            false => Stamps::Software.name(),
-        }
-    }
-
-    /// How far a round trip may be from that between the stamps' places, ns; `None` where nothing
-    /// bounds it. Both stamps are cut to ticks, which leaves less than one; a departure without the
-    /// kernel's stamp was somewhere within the call.
-    fn bound_ns(&self) -> Option<f64> {
-        let tick = f64::from(self.tick.as_ps()) / 1e3;
-        let call = self.longest_call.as_ps() as f64 / 1e3;
-        match (self.departure() == Stamps::Kernel.name(), self.arrival) {
-            (_, Stamps::Software) => None,
-            (true, _) => Some(tick),
-            (false, _) => Some(tick + call),
-        }
-    }
-
-    fn text(&self) -> String {
-        let departure = match self.stamped {
-            0 => format!(
-                "the call's time, good to the call's length, at most {}",
-                self.longest_call
-            ),
-            stamped if stamped == self.marks => {
-                "the kernel's stamp of handing the probe to the driver".into()
-            }
-            stamped => format!(
-                "the kernel's stamp for {stamped} of {}, else the call's time, good to {}",
-                self.marks, self.longest_call
-            ),
-        };
-        let arrival = self.arrival;
-        format!(
-            "departure: {departure}\narrival: {arrival} stamps\n{}",
-            self.bound()
-        )
-    }
-
-    /// How far a round trip may be off, in a line.
-    fn bound(&self) -> String {
-        let mut text = match self.bound_ns() {
-            Some(bound) => format!(
-                "error: at most {} between the stamps",
-                Time::from_ps((bound * 1e3) as u64)
-            ),
-            None => {
-                "error: not bounded, since the arrival was stamped only when the program was woken"
-                    .into()
-            }
-        };
-        if matches!(self.arrival, Stamps::Kernel) {
-            text += "; driver, card and interrupt lie within the round trip";
-        }
-        text
-    }
 }

@@ -1,6 +1,5 @@
 //! Who asks, and by which router.
 
-use super::Ping;
 use anyhow::{Context, bail};
 use live::interface;
 use live::port::{PortInfo, PortSpec};
@@ -16,9 +15,18 @@ pub struct Route {
     pub system_answers: bool,
 }
 
+/// The target, and what was given of the way to it.
+pub struct Wanted<'a> {
+    pub port: &'a PortSpec,
+    pub target: IpAddr,
+    pub source: Option<IpAddr>,
+    pub mac: Option<Mac>,
+    pub via: Option<IpAddr>,
+}
+
 /// Finds what was not given.
-pub fn find(command: &Ping, info: &PortInfo) -> anyhow::Result<Route> {
-    let (name, has_stack) = match &command.port {
+pub fn find(command: &Wanted, info: &PortInfo) -> anyhow::Result<Route> {
+    let (name, has_stack) = match command.port {
         PortSpec::Interface(name) => (Some(name), true),
         PortSpec::Xdp(name, _) => (Some(name), false),
         _ => (None, false),

@@ -22,6 +22,7 @@ pub(super) fn kinds() -> Vec<Kind> {
         Kind::of("sink", |config, _| sink::Sink::new(config)),
         Kind::of("echo", |config, _| echo::Echo::new(config)),
         Kind::of("ping", |config, _| ping::Ping::new(config)),
+        Kind::of("trace", |config, _| ::trace::tracer::Trace::new(config)),
         Kind::seeded(
             "ptp",
             |config: &mut ptp::Config| &mut config.seed,

@@ -43,6 +43,7 @@ pub struct Trace {
     #[arg(
         id = "search",
         long = "algorithm",
+        value_name = "ALGORITHM",
         value_enum,
         default_value = "mda-lite"
     )]

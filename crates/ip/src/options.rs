@@ -90,7 +90,7 @@ pub fn arrive(
     loop {
         let place = match option(header, &mut at) {
             Ok(Some(place)) => place,
-            // What follows the end is cleared.
+            // Bytes after the end are cleared.
             Ok(None) => {
                 header[at..].fill(END);
                 break;

@@ -23,7 +23,7 @@ pub const MAX_WEIGHT: u16 = 256;
 pub struct Route {
     /// The destinations.
     pub to: Prefix,
-    /// What becomes of their packets.
+    /// Effect on their packets.
     pub action: Action,
     /// Of several routes of one prefix in one table the one with the lowest metric counts. Default 0; of IPv6 1024, as in
     /// Linux.

@@ -59,7 +59,7 @@ fn a_packet_leaves_with_the_ports_address_and_its_answer_comes_back() {
         (&back[30..34], &back[36..38]),
         (&[10, 0, 0, 2][..], &[4, 0][..])
     );
-    // What crosses no border is not translated.
+    // A packet that stays inside is not translated.
     let inside = hand.send(0, &udp(0, 2, "10.0.1.3", 100, |_| {}));
     assert_eq!((inside[0].0, &inside[0].1[26..30]), (1, &[10, 0, 0, 2][..]));
     assert_eq!(hand.counter("nat_outbound"), 1);

@@ -11,7 +11,7 @@ use alloc::vec::Vec;
 pub const MAX_SUCCESSORS: usize = 128;
 /// Maximum stopping point.
 const MAX_POINT: u32 = 4096;
-/// Smallest `alpha`: points stay below [`MAX_POINT`].
+/// Smallest `alpha`: points stay below `MAX_POINT`.
 pub const MIN_ALPHA: f64 = 1e-9;
 
 /// Stopping points, calculated on demand.

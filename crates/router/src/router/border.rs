@@ -156,7 +156,7 @@ impl Router {
         None
     }
 
-    /// Ends sessions, gives up fragments, and answers connections that nobody inside has asked for.
+    /// Ends sessions, gives up fragments, and answers connections that no host inside has asked for.
     pub(super) fn wake_border(&mut self, now: Time, out: &mut Out) {
         let Some(border) = &mut self.border else {
             return;

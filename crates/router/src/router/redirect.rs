@@ -1,5 +1,5 @@
 //! ICMP redirects of IPv4, with Linux's conditions and limits (`ip_rt_send_redirect`): a sender on the link that could have
-//! reached the next hop by itself is told so.
+//! reached the next hop by itself gets a redirect.
 
 use super::{Router, Transit};
 use crate::route::Hop;

@@ -25,6 +25,8 @@ matrix() {
     printf ' %15s' "$@"
     echo
 }
+wire lab lab.toml
+echo
 all="full-cone restricted port-restricted symmetric linux linux-firewall linux-random"
 matrix simulated $all
 for a in $all; do

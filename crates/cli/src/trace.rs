@@ -28,8 +28,8 @@ use std::path::PathBuf;
 /// of --rounds. Stamps are those of `wire ping`, and the report says how accurate they are.
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
-  wire trace eth0 192.0.2.9
-  wire trace eth0 192.0.2.9 --algorithm paris --protocol tcp --rounds 10 --dot route.dot")]
+  wire trace eth0 10.0.0.2 --source 10.0.0.1
+  wire trace eth0 10.0.0.2 --source 10.0.0.1 --algorithm paris --protocol tcp --rounds 10 --dot a.dot")]
 pub struct Trace {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]

@@ -48,6 +48,14 @@ const KINDS: [(&str, Option<&str>); 37] = [
         "middlebox",
         Some("flows = [\"* * udp\"]\ntrains = \"5, 1 Gb/s, 10 us, 1 ms\""),
     ),
+    (
+        "router",
+        Some("port = [{ address = \"10.0.0.1/24\" }, { address = \"10.0.1.1/24\" }]"),
+    ),
+    (
+        "trace",
+        Some("source = \"10.0.0.1\"\ntarget = \"10.0.0.2\""),
+    ),
     ("through", Some("")),
     ("compress", Some("keepalive = \"0 s\"")),
     ("duplicate", Some("")),

@@ -48,7 +48,7 @@ fn who_has_is_answered_by_the_one_who_has() {
 fn a_ping_comes_back_with_right_checksums() {
     let mut host = host();
     let reply = "020000000001 020000000002 0800 \
-                 4500 0024 1234 4000 4001 14A3 0A000002 0A000001 \
+                 4500 0024 1234 0000 4001 54A3 0A000002 0A000001 \
                  0000 6E68 0001 0001 6162636465666768";
     assert_eq!(answer(&mut host, &hex(PING)).unwrap(), hex(reply));
     assert_eq!(host.counter("pings"), 1);

@@ -5,7 +5,7 @@ use node::random::Random;
 use node::{Driver, Frame, Member, Port, Time, When};
 
 /// Keys for each kind; `None` for programs in processes of their own, which answer when they get round to it.
-const KINDS: [(&str, Option<&str>); 37] = [
+const KINDS: [(&str, Option<&str>); 39] = [
     ("switch", Some("ports = 3")),
     ("mirror", Some("copies = 1")),
     ("vlan", Some("vlan = 10\nothers = \"pass\"")),

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs the scenarios of RFC 7928 for each queue discipline of lab.toml, and prints goodput, time in the queue and loss.
+"""Runs the scenarios of RFC 7928 for each queue discipline of scenarios.toml, and prints goodput, time in the queue and loss.
 
 usage: table.py [SCENARIO ...]: those whose title contains one of the texts; all by default
 """
@@ -37,7 +37,7 @@ def lines(discipline, settings):
     """Lines of the lab's report."""
     queue = "link.0.forth.queue.child."
     settings = {**settings, queue + "kind": discipline, **{queue + key: value for key, value in DISCIPLINES[discipline].items()}}
-    command = ["wire", "lab", "lab.toml", "--json"]
+    command = ["wire", "lab", "scenarios.toml", "--json"]
     for key, value in settings.items():
         command += ["--set", f"{key}={value}"]
     result = subprocess.run(command, capture_output=True, text=True)

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire trace eth0 10.0.0.2 --source 10.0.0.1
-  wire trace eth0 10.0.0.2 --source 10.0.0.1 --algorithm paris --protocol tcp --rounds 10 --dot a.dot")]
+  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot")]
 pub struct Trace {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]

@@ -8,16 +8,14 @@ pub mod session;
 use crate::Verdict;
 use crate::confine;
 use crate::ports::spec;
-use crate::time::tick;
 use anyhow::Context;
 use live::port::pace::{Pacer, Watch};
 use live::port::{self, Options, PortSpec};
 use node::Size;
 use node::{Out, Time};
 use nodes::ping::{Answer, Config, Method, Ping as Pinger};
-use packet::ethernet::Mac;
-use packet::word::Tick;
 use report::Report;
+use route::Origin;
 use session::{Clock, Prober, Session};
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -56,18 +54,8 @@ pub struct Ping {
     /// Hops that a probe may take
     #[arg(long, value_name = "N", default_value_t = 64)]
     ttl: u8,
-    /// The address that asks, instead of the interface's own
-    #[arg(long, value_name = "IP")]
-    source: Option<IpAddr>,
-    /// Its MAC address, instead of the port's
-    #[arg(long, value_name = "MAC")]
-    mac: Option<Mac>,
-    /// The router to the target, instead of the system's
-    #[arg(long, value_name = "IP")]
-    via: Option<IpAddr>,
-    /// The unit of the port's timer and stamps, such as 8ns (the default) or 1ns
-    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
-    tick: Tick,
+    #[command(flatten)]
+    origin: Origin,
     /// No line for each answer
     #[arg(long, short)]
     quiet: bool,
@@ -86,18 +74,11 @@ impl Ping {
     pub fn run(self) -> anyhow::Result<Verdict> {
         ::capture::signal::install();
         let options = Options {
-            tick: self.tick,
+            tick: self.origin.tick,
             ..Options::default()
         };
         let mut port = port::open(&self.port, &options)?;
-        let wanted = route::Wanted {
-            port: &self.port,
-            target: self.target,
-            source: self.source,
-            mac: self.mac,
-            via: self.via,
-        };
-        let route = route::find(&wanted, &port.info)?;
+        let route = route::find(&self.port, self.target, &self.origin, &port.info)?;
         let config = Config {
             target: self.target,
             source: route.source,
@@ -123,13 +104,13 @@ impl Ping {
         let node = Pinger::new(config).context("cannot ask that")?;
         let mut report = Report::new(&self, &port.info, &route)?;
         confine::ports([&self.port], self.plot.is_some())?;
-        let pacer = Pacer::start(port.tx, self.tick)?;
+        let pacer = Pacer::start(port.tx, self.origin.tick)?;
         let watch = pacer.watch();
         let mut session = Session {
             node,
             pacer: &pacer,
             out: Out::default(),
-            clock: Clock::new(self.tick),
+            clock: Clock::new(self.origin.tick),
         };
         let trouble = session.run(&mut *port.rx, &mut |answers| {
             for answer in answers.drain(..) {

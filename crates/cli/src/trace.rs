@@ -4,10 +4,9 @@ mod report;
 
 use crate::Verdict;
 use crate::confine;
-use crate::ping::route::{self, Wanted};
+use crate::ping::route::{self, Origin};
 use crate::ping::session::{Clock, Prober, Session};
 use crate::ports::spec;
-use crate::time::tick;
 use ::trace::Algorithm;
 use ::trace::probe::Protocol;
 use ::trace::tracer::{Config, Trace as Tracer};
@@ -15,8 +14,6 @@ use anyhow::Context;
 use live::port::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Out, Time};
-use packet::ethernet::Mac;
-use packet::word::Tick;
 use report::Report;
 use std::net::IpAddr;
 use std::path::PathBuf;
@@ -72,18 +69,8 @@ pub struct Trace {
     /// Destination port, instead of 33434, or 80 with TCP
     #[arg(long, value_name = "PORT")]
     dport: Option<u16>,
-    /// The source address, instead of the interface's own
-    #[arg(long, value_name = "IP")]
-    source: Option<IpAddr>,
-    /// Its MAC address, instead of the port's
-    #[arg(long, value_name = "MAC")]
-    mac: Option<Mac>,
-    /// The router to the target, instead of the system's
-    #[arg(long, value_name = "IP")]
-    via: Option<IpAddr>,
-    /// The unit of the port's timer and stamps, such as 8ns (the default) or 1ns
-    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
-    tick: Tick,
+    #[command(flatten)]
+    origin: Origin,
     /// Interfaces, links and the report as JSON Lines
     #[arg(long)]
     json: bool,
@@ -110,18 +97,11 @@ impl Trace {
     pub fn run(self) -> anyhow::Result<Verdict> {
         ::capture::signal::install();
         let options = Options {
-            tick: self.tick,
+            tick: self.origin.tick,
             ..Options::default()
         };
         let mut port = port::open(&self.port, &options)?;
-        let wanted = Wanted {
-            port: &self.port,
-            target: self.target,
-            source: self.source,
-            mac: self.mac,
-            via: self.via,
-        };
-        let route = route::find(&wanted, &port.info)?;
+        let route = route::find(&self.port, self.target, &self.origin, &port.info)?;
         let config = Config {
             target: self.target,
             source: route.source,
@@ -154,13 +134,13 @@ impl Trace {
         let node = Tracer::new(config).context("cannot trace with these options")?;
         let report = Report::new(&self, &port.info, &route)?;
         confine::ports([&self.port], self.dot.is_some())?;
-        let pacer = Pacer::start(port.tx, self.tick)?;
+        let pacer = Pacer::start(port.tx, self.origin.tick)?;
         let watch = pacer.watch();
         let mut session = Session {
             node,
             pacer: &pacer,
             out: Out::default(),
-            clock: Clock::new(self.tick),
+            clock: Clock::new(self.origin.tick),
         };
         let result = session.run(&mut *port.rx, &mut |_| Ok(()));
         let node = session.node;

@@ -12,7 +12,7 @@
 //! | `dns` | [`dns`] | asks for addresses |
 //! | `dns-server` | [`dns`] | knows addresses |
 //! | `punch` | [`punch`] | reaches another host through NATs |
-//! | `rendezvous` | [`punch`] | tells two such hosts each other's endpoints |
+//! | `rendezvous` | [`punch`] | gives two such hosts each other's endpoints |
 //! | `ssh` | [`ssh`] | users at a shell: logins, keys and their echoes, commands |
 //! | `ssh-server` | [`ssh`] | echoes keys, and prints what commands print |
 //!

@@ -145,7 +145,7 @@ pub fn is_unicast(address: IpAddr) -> bool {
 pub fn is_host(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => {
-            // The networks 0 and 240 to 255 are as good as others in Linux.
+            // Linux treats the networks 0 and 240 to 255 as any other.
             !address.is_unspecified()
                 && !address.is_multicast()
                 && !address.is_broadcast()

@@ -313,7 +313,7 @@ impl Interface {
         }
     }
 
-    /// Checks the options of a packet for this interface, and records it in them; gives the frame unless the packet is refused.
+    /// Checks the options of a packet for this interface, and records it in them; returns the frame unless the packet is refused.
     fn options(
         &mut self,
         now: Time,

@@ -18,6 +18,8 @@ const ROUTER_ALERT: u8 = 148;
 const STAMPS: u8 = 0;
 const STAMPS_OF_ALL: u8 = 1;
 const STAMPS_OF_NAMED: u8 = 3;
+/// The bit of a type that says that each fragment has the option.
+const COPIED: u8 = 0x80;
 /// Milliseconds of a day: timestamps count from midnight UT, simulated time from its beginning.
 const DAY_MS: u64 = 86_400_000;
 /// Bytes of a header without options.
@@ -219,8 +221,7 @@ pub fn depart(frame: &mut [u8], recorded: Recorded, own: Ipv4Addr) {
     header[10..12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The options with which a packet is answered from `own`: those that record, as far as they stand before `limit` in the
-/// header. The number of bytes, or `None` when there is no answer.
+/// Options of an answer from `own`: those that record, as far as they end before `limit` in the header. The number of bytes, or `None` when there is no answer.
 pub fn echo(
     now: Time,
     frame: &[u8],
@@ -270,6 +271,16 @@ pub fn echo(
     let padded = count.next_multiple_of(4);
     out[count..padded].fill(END);
     Some(padded)
+}
+
+/// Replaces the options that only the first fragment of a packet has, as Linux does: the length of the header stays.
+pub fn keep_copied(header: &mut [u8]) {
+    let mut at = HEADER;
+    while let Ok(Some(place)) = option(header, &mut at) {
+        if header[place.start] & COPIED == 0 {
+            header[place].fill(NO_OPERATION);
+        }
+    }
 }
 
 /// Replaces the options of the packet in a frame, and writes its lengths and its checksum.

@@ -33,6 +33,14 @@ pub fn with_mac(prefix: Ipv6Addr, mac: [u8; 6]) -> Ipv6Addr {
     Ipv6Addr::from(octets)
 }
 
+/// The link-local address of a MAC address.
+pub fn link_local(mac: [u8; 6]) -> InterfaceAddress {
+    InterfaceAddress {
+        address: with_mac(Ipv6Addr::new(0xFE80, 0, 0, 0, 0, 0, 0, 0), mac).into(),
+        prefix: PREFIX_BITS,
+    }
+}
+
 /// State of autoconfiguration.
 #[derive(Debug)]
 pub(crate) struct Routers {
@@ -46,12 +54,7 @@ pub(crate) struct Routers {
 impl Routers {
     /// Begins with a link-local address, from which routers are asked once it is unique.
     pub fn new(mac: [u8; 6], addresses: &mut Addresses) -> Routers {
-        let address = with_mac(Ipv6Addr::new(0xFE80, 0, 0, 0, 0, 0, 0, 0), mac).into();
-        let network = InterfaceAddress {
-            address,
-            prefix: PREFIX_BITS,
-        };
-        addresses.add(Time::ZERO, network, None);
+        addresses.add(Time::ZERO, link_local(mac), None);
         Routers {
             mac,
             solicitations: 0,

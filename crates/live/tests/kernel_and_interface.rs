@@ -91,23 +91,32 @@ impl Kernel {
         for frame in all {
             assert_eq!(self.port.tx.send(&[frame]).unwrap(), 1);
         }
-        let (mut found, mut ended) = (Vec::new(), false);
-        let until = now_ns() + ANSWER_TIMEOUT.as_nanos() as u64;
-        while !ended && now_ns() < until {
-            let wait = Duration::from_millis(100);
-            let receive = &mut |packet: live::port::Received<'_>| {
-                let bytes = packet.bytes;
-                match bytes.get(38..42) == Some(&sender) && bytes[12..14] == [8, 6] {
-                    true => ended = true,
-                    false if !is_own_business(bytes) => found.push(normal(bytes)),
-                    false => {}
-                }
-            };
-            self.port.rx.receive(wait, receive).unwrap();
-        }
-        assert!(ended, "the kernel has not answered for {ANSWER_TIMEOUT:?}");
+        let mut found = Vec::new();
+        collect(&mut self.port, sender, |bytes| {
+            if !is_own_business(bytes) {
+                found.push(normal(bytes));
+            }
+        });
         found
     }
+}
+
+/// Gives the frames that arrive before the answer of ARP to the address `sentinel`.
+pub fn collect(port: &mut Port, sentinel: [u8; 4], mut take: impl FnMut(&[u8])) {
+    let mut ended = false;
+    let until = now_ns() + ANSWER_TIMEOUT.as_nanos() as u64;
+    while !ended && now_ns() < until {
+        let wait = Duration::from_millis(100);
+        let receive = &mut |packet: live::port::Received<'_>| {
+            let bytes = packet.bytes;
+            match bytes.get(38..42) == Some(&sentinel) && bytes[12..14] == [8, 6] {
+                true => ended = true,
+                false => take(bytes),
+            }
+        };
+        port.rx.receive(wait, receive).unwrap();
+    }
+    assert!(ended, "the kernel has not answered for {ANSWER_TIMEOUT:?}");
 }
 
 /// Whether a frame is no answer: a question of the kernel's own.

@@ -1,4 +1,4 @@
-//! Random TCP segments, most of them pure ACKs, for ACK filters; and what is read of them.
+//! Random TCP segments, most of them pure ACKs, for ACK filters; and the fields that are read from them.
 
 use crate::drive::Sequence;
 use node::random::Random;

@@ -158,38 +158,39 @@ impl<K: Key> Fib<K> {
     }
 
     fn build(&mut self) {
-        self.collect(K::ZERO, !K::ZERO);
+        self.collect(K::ZERO, 0);
         self.trie.build(&self.scratch);
     }
 
-    fn collect(&mut self, first: K, last: K) {
+    /// Collects the routes of at least `length` bits below a prefix of as many.
+    fn collect(&mut self, first: K, length: u32) {
+        let last = first | host_bits(length);
         self.scratch.clear();
         let routes = self.routes.range((first, 0)..=(last, K::BITS as u8));
+        let entries = routes.map(|(&(prefix, length), &value)| Entry {
+            prefix,
+            length: length.into(),
+            value,
+        });
+        // Shorter prefixes that begin alike come first.
         self.scratch
-            .extend(routes.map(|(&(prefix, length), &value)| Entry {
-                prefix,
-                length: length.into(),
-                value,
-            }));
+            .extend(entries.skip_while(|one| one.length < length));
     }
 
-    /// Rebuilds what a change of one prefix affects.
+    /// Rebuilds the slots of the trie that a change of one prefix affects.
     fn rebuild(&mut self, (prefix, length): (K, u8)) {
-        let direct = self.trie.direct_bits();
-        if self.trie.is_due(self.routes.len()) || u32::from(length) < direct {
+        if self.trie.is_due(self.routes.len()) {
             return self.build();
         }
-        // All routes of one slot, with the longest that covers the whole slot first.
-        let host = host_bits::<K>(direct);
-        let first = prefix & !host;
-        let last = first | host;
-        self.collect(first, last);
-        let covering = (0..direct).rev().find_map(|length| {
+        let length = u32::from(length).min(self.trie.direct_bits());
+        let first = prefix & !host_bits::<K>(length);
+        self.collect(first, length);
+        let covering = (0..length).rev().find_map(|length| {
             let key = (first & !host_bits::<K>(length), length as u8);
             self.routes.get(&key).copied()
         });
-        self.trie
-            .rebuild(first, covering.unwrap_or(NONE), &self.scratch);
+        let covering = covering.unwrap_or(NONE);
+        self.trie.rebuild(first, length, covering, &self.scratch);
     }
 }
 

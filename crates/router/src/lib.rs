@@ -1,4 +1,4 @@
-//! Routers and what stands in them: forwarding by longest prefix, ICMP errors as Linux sends them.
+//! Routers: forwarding by longest prefix, ICMP errors as Linux sends them, address translation.
 //!
 //! Everything here does no I/O and reads no clock.
 //!

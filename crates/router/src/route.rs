@@ -35,7 +35,7 @@ pub struct Route {
 }
 
 /// Effect of a route.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Action {
     /// Packets go to one of these hops; at least one.
     Forward(Vec<Hop>),
@@ -50,7 +50,7 @@ pub enum Action {
 }
 
 /// A next hop.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Hop {
     /// The address of the next router; `None`: the destinations are on the link.
     pub via: Option<IpAddr>,

@@ -20,6 +20,7 @@ mod fragment;
 mod multipath;
 mod redirect;
 mod report;
+mod transit;
 mod v4;
 mod v6;
 
@@ -40,7 +41,6 @@ use ip::header::ETHERNET;
 use ip::icmp::{self, Error};
 use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
-use ip::options::Recorded;
 use ip::{Interface, Received, discovery};
 use multipath::choose;
 use node::outcome::Table;
@@ -48,6 +48,7 @@ use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistic
 use packet::arp::Operation;
 use packet::ethernet::ethertype;
 use redirect::Redirects;
+use transit::Transit;
 
 /// Reasons of dropped packets.
 pub mod reason {
@@ -101,7 +102,7 @@ const ALL_ROUTERS: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 2),
     Ipv6Addr::new(0xFF05, 0, 0, 0, 0, 0, 0, 2),
 ];
-/// Maximum number of neighbours in a table for people.
+/// Maximum number of neighbours in the table that `tables` shows.
 const MAX_SHOWN: usize = 4096;
 
 #[derive(Debug)]
@@ -128,30 +129,6 @@ struct Vrf {
     tables: Tables,
     /// All addresses of the VRF: it answers pings, refuses closed ports and reassembles.
     own: Interface,
-}
-
-/// A packet on its way through the router.
-#[derive(Clone, Copy, Debug)]
-struct Transit {
-    source: IpAddr,
-    destination: IpAddr,
-    /// Port of arrival; [`NONE`] of the router's own packets.
-    from: u16,
-    /// Port whose link a link-local destination is on.
-    link: u16,
-    vrf: usize,
-    /// Offset of its end in the frame, bytes.
-    end: usize,
-    /// Hop limit or TTL, as it arrived.
-    hops: u8,
-    /// Whether it may not be cut.
-    whole: bool,
-    /// Whether NAT has changed it on its arrival.
-    translated: bool,
-    /// Whether its frame was for many stations.
-    to_group: bool,
-    /// Its options.
-    recorded: Recorded,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -218,7 +195,7 @@ impl Router {
             let mac = port.mac(number);
             let mut addresses = port.address.clone();
             if port.has_v6() {
-                addresses.push(config::link_local(mac));
+                addresses.push(ip::routers::link_local(mac));
             }
             let onlink = config.route.iter().flat_map(|route| match &route.action {
                 crate::route::Action::Forward(hops) => &hops[..],
@@ -457,33 +434,21 @@ impl Router {
 
     /// Sends an answer of the router itself; an error only if the limit allows it.
     fn answer(&mut self, now: Time, vrf: usize, link: u16, frame: Frame, out: &mut Out) {
-        let to = ends(&frame)
-            .map(|(_, to)| to)
-            .filter(|_| icmp::is_limited_error(&frame));
-        if to.is_some_and(|to| !self.limit.allows(now, to)) {
-            return out.drop(frame, reason::LIMIT);
+        if icmp::is_limited_error(&frame) {
+            let to = Transit::own(&frame, link, vrf).map(|transit| transit.destination);
+            if to.is_some_and(|to| !self.limit.allows(now, to)) {
+                return out.drop(frame, reason::LIMIT);
+            }
         }
         self.originate(now, vrf, link, frame, out);
     }
 
     /// Sends a packet of the router itself, which has its addresses already.
     fn originate(&mut self, now: Time, vrf: usize, link: u16, frame: Frame, out: &mut Out) {
-        let Some((source, destination)) = ends(&frame) else {
+        let Some(transit) = Transit::own(&frame, link, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
-        let transit = Transit {
-            source,
-            destination,
-            from: NONE,
-            link,
-            vrf,
-            end: frame.len(),
-            hops: 0,
-            whole: false,
-            translated: false,
-            to_group: false,
-            recorded: Recorded::default(),
-        };
+        let destination = transit.destination;
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
@@ -539,21 +504,6 @@ fn key(frame: &[u8], transit: &Transit) -> Key {
         ports: tuple
             .filter(|_| has_ports)
             .map(|tuple| [tuple.source_port, tuple.destination_port]),
-    }
-}
-
-/// Source and destination of an IP packet in a frame.
-fn ends(frame: &[u8]) -> Option<(IpAddr, IpAddr)> {
-    let packet = frame.get(ETHERNET..)?;
-    match packet.first()? >> 4 {
-        4 => {
-            let [source, to] = [12, 16].map(|at| packet.get(at..)?.first_chunk::<4>());
-            Some((IpAddr::from(*source?), IpAddr::from(*to?)))
-        }
-        _ => {
-            let [source, to] = [8, 24].map(|at| packet.get(at..)?.first_chunk::<16>());
-            Some((IpAddr::from(*source?), IpAddr::from(*to?)))
-        }
     }
 }
 

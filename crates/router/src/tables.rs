@@ -60,73 +60,174 @@ impl Both {
         }
     }
 
-    fn insert(&mut self, to: Prefix, value: u32) {
+    fn insert(&mut self, to: Prefix, value: u32) -> Option<u32> {
         match to.address() {
             IpAddr::V4(address) => self.v4.insert(address.to_bits(), to.length(), value),
             IpAddr::V6(address) => self.v6.insert(address.to_bits(), to.length(), value),
-        };
+        }
     }
 
-    fn remove(&mut self, to: Prefix) {
+    fn extend(&mut self, entries: &[(Prefix, u32)]) {
+        let v4 = entries
+            .iter()
+            .filter_map(|&(to, value)| match to.address() {
+                IpAddr::V4(address) => Some((address.to_bits(), to.length(), value)),
+                IpAddr::V6(_) => None,
+            });
+        self.v4.extend(v4);
+        let v6 = entries
+            .iter()
+            .filter_map(|&(to, value)| match to.address() {
+                IpAddr::V4(_) => None,
+                IpAddr::V6(address) => Some((address.to_bits(), to.length(), value)),
+            });
+        self.v6.extend(v6);
+    }
+
+    fn remove(&mut self, to: Prefix) -> Option<u32> {
         match to.address() {
             IpAddr::V4(address) => self.v4.remove(address.to_bits(), to.length()),
             IpAddr::V6(address) => self.v6.remove(address.to_bits(), to.length()),
-        };
+        }
+    }
+}
+
+/// Actions by number. Most prefixes share one of a few, which a processor's cache then holds, and neighbours in the trie are one.
+#[derive(Clone, Debug, Default)]
+struct Actions {
+    numbers: BTreeMap<Action, u32>,
+    /// Actions with the number of their prefixes; an unused one keeps its place.
+    all: Vec<(Action, usize)>,
+    free: Vec<u32>,
+}
+
+impl Actions {
+    /// The number of an action for one more prefix.
+    fn take(&mut self, action: &Action) -> u32 {
+        if let Some(&number) = self.numbers.get(action) {
+            self.all[number as usize].1 += 1;
+            return number;
+        }
+        let number = self.free.pop().unwrap_or(self.all.len() as u32);
+        let entry = (action.clone(), 1);
+        match self.all.get_mut(number as usize) {
+            Some(unused) => *unused = entry,
+            None => self.all.push(entry),
+        }
+        self.numbers.insert(action.clone(), number);
+        number
+    }
+
+    /// Releases the action of one prefix.
+    fn give(&mut self, number: u32) {
+        let (action, count) = &mut self.all[number as usize];
+        *count -= 1;
+        if *count == 0 {
+            self.numbers.remove(action);
+            self.free.push(number);
+        }
     }
 }
 
 /// One table.
 #[derive(Clone, Debug, Default)]
 struct Table {
+    /// The number of each prefix's action.
     prefixes: Both,
-    /// The routes of each prefix, by the prefix's value; the lowest metric first. Those of a value that is free are none.
-    routes: Vec<Vec<Route>>,
-    free: Vec<u32>,
+    actions: Actions,
+    /// The routes of each prefix, the lowest metric first.
+    routes: BTreeMap<Prefix, Vec<Route>>,
 }
 
 impl Table {
     #[inline]
-    fn lookup(&self, address: IpAddr) -> Option<&Route> {
-        let value = self.prefixes.lookup(address)?;
-        self.routes[value as usize].first()
+    fn lookup(&self, address: IpAddr) -> Option<&Action> {
+        let number = self.prefixes.lookup(address)?;
+        Some(&self.actions.all[number as usize].0)
     }
 
-    /// Adds a route unless there is one with its prefix and metric.
-    fn add(&mut self, route: Route) -> bool {
-        let value = match self.prefixes.exact(route.to) {
-            Some(value) => value,
-            None if self.routes.len() - self.free.len() >= MAX_ROUTES => return false,
-            None => {
-                let value = self.free.pop().unwrap_or(self.routes.len() as u32);
-                if value as usize == self.routes.len() {
-                    self.routes.push(Vec::new());
-                }
-                self.prefixes.insert(route.to, value);
-                value
+    /// Adds routes at the cost of building the trie once.
+    ///
+    /// # Errors
+    /// The first route that cannot be added; those before it are.
+    fn add_all(&mut self, routes: Vec<Route>) -> Result<(), Route> {
+        let mut result = Ok(());
+        let mut changed = Vec::with_capacity(routes.len());
+        for route in routes {
+            let to = route.to;
+            if let Err(route) = self.insert(route) {
+                result = Err(route);
+                break;
             }
-        };
-        let routes = &mut self.routes[value as usize];
+            changed.push(to);
+        }
+        changed.sort_unstable();
+        changed.dedup();
+        let mut entries = Vec::with_capacity(changed.len());
+        for to in changed {
+            if let Some(old) = self.prefixes.exact(to) {
+                self.actions.give(old);
+            }
+            let first = self.routes.get(&to).and_then(|routes| routes.first());
+            let number = first.map(|route| self.actions.take(&route.action));
+            entries.extend(number.map(|number| (to, number)));
+        }
+        self.prefixes.extend(&entries);
+        result
+    }
+
+    /// Adds a route.
+    ///
+    /// # Errors
+    /// The route, when there is one with its prefix and metric, or no room.
+    fn add(&mut self, route: Route) -> Result<(), Route> {
+        let to = route.to;
+        if self.insert(route)? {
+            self.update(to);
+        }
+        Ok(())
+    }
+
+    /// Adds a route to the list of its prefix; `true` when it is the first one now.
+    fn insert(&mut self, route: Route) -> Result<bool, Route> {
+        let to = route.to;
+        if self.routes.len() >= MAX_ROUTES && !self.routes.contains_key(&to) {
+            return Err(route);
+        }
+        let routes = self.routes.entry(to).or_default();
         let place = routes.partition_point(|one| one.metric < route.metric);
-        if routes
-            .get(place)
-            .is_some_and(|one| one.metric == route.metric)
-        {
-            return false;
+        let known = routes.get(place);
+        if known.is_some_and(|one| one.metric == route.metric) {
+            return Err(route);
         }
         routes.insert(place, route);
-        true
+        Ok(place == 0)
     }
 
     fn remove(&mut self, to: Prefix, metric: u32) -> Option<Route> {
-        let value = self.prefixes.exact(to)?;
-        let routes = &mut self.routes[value as usize];
+        let routes = self.routes.get_mut(&to)?;
         let place = routes.iter().position(|one| one.metric == metric)?;
         let route = routes.remove(place);
         if routes.is_empty() {
-            self.prefixes.remove(to);
-            self.free.push(value);
+            self.routes.remove(&to);
+        }
+        if place == 0 {
+            self.update(to);
         }
         Some(route)
+    }
+
+    /// Sets the action of a prefix to that of its first route.
+    fn update(&mut self, to: Prefix) {
+        let first = self.routes.get(&to).and_then(|routes| routes.first());
+        let number = first.map(|route| self.actions.take(&route.action));
+        let old = match number {
+            Some(number) => self.prefixes.insert(to, number),
+            None => self.prefixes.remove(to),
+        };
+        if let Some(old) = old {
+            self.actions.give(old);
+        }
     }
 }
 
@@ -194,11 +295,31 @@ impl Tables {
         self.local.lookup(address).is_some()
     }
 
-    /// Adds a route, whose hops all name a port; `false` when there is one with its prefix, table and metric, or no room.
-    pub fn add(&mut self, route: Route) -> bool {
-        match route.table {
-            MAIN => self.main.add(route),
-            other => self.tables.entry(other).or_default().add(route),
+    /// Adds a route, each hop of which names its port.
+    ///
+    /// # Errors
+    /// The route, when there is one with its prefix, table and metric, or no room.
+    pub fn add(&mut self, route: Route) -> Result<(), Route> {
+        self.table(route.table).add(route)
+    }
+
+    /// As [`add`](Tables::add), for many routes at once.
+    ///
+    /// # Errors
+    /// A route that cannot be added.
+    pub fn add_all(&mut self, routes: impl IntoIterator<Item = Route>) -> Result<(), Route> {
+        let mut by_table = BTreeMap::<u32, Vec<Route>>::new();
+        for route in routes {
+            by_table.entry(route.table).or_default().push(route);
+        }
+        let mut all = by_table.into_iter();
+        all.try_for_each(|(number, routes)| self.table(number).add_all(routes))
+    }
+
+    fn table(&mut self, number: u32) -> &mut Table {
+        match number {
+            MAIN => &mut self.main,
+            other => self.tables.entry(other).or_default(),
         }
     }
 
@@ -253,20 +374,15 @@ impl Tables {
     /// All routes: those of the table `main` first, in order of their prefixes.
     pub fn routes(&self) -> impl Iterator<Item = &Route> {
         let tables = self.tables.values();
-        core::iter::once(&self.main)
-            .chain(tables)
-            .flat_map(|table| {
-                let v4 = table.prefixes.v4.iter().map(|route| route.2);
-                let v6 = table.prefixes.v6.iter().map(|route| route.2);
-                v4.chain(v6).flat_map(|value| &table.routes[value as usize])
-            })
+        let tables = core::iter::once(&self.main).chain(tables);
+        tables.flat_map(|table| table.routes.values().flatten())
     }
 }
 
-/// The decision of a route; `None`: the next rule decides.
+/// The decision of a route's action; `None`: the next rule decides.
 #[inline]
-fn follow(route: Option<&Route>) -> Option<Decision<'_>> {
-    match &route?.action {
+fn follow(action: Option<&Action>) -> Option<Decision<'_>> {
+    match action? {
         Action::Forward(hops) => Some(Decision::Forward(hops)),
         Action::Blackhole => Some(Decision::Blackhole),
         Action::Unreachable => Some(Decision::Unreachable),
@@ -284,12 +400,14 @@ impl Default for Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::vec;
+    use node::random::Random;
 
     fn tables(rules: &[&str], routes: &[&str]) -> Tables {
         let rules: Vec<Rule> = rules.iter().map(|text| text.parse().unwrap()).collect();
         let mut tables = Tables::new(&rules);
         for text in routes {
-            assert!(tables.add(text.parse().unwrap()), "{text}");
+            tables.add(text.parse().unwrap()).expect(text);
         }
         tables
     }
@@ -342,13 +460,73 @@ mod tests {
     fn of_two_routes_the_lower_metric_counts_until_it_is_removed() {
         let mut tables = tables(&[], &["10.0.0.0/8 dev 1 metric 5", "10.0.0.0/8 dev 2"]);
         assert_eq!(port(&tables, "10.0.0.1", "10.0.0.2"), Some(2));
-        assert!(!tables.add("10.0.0.0/8 dev 3 metric 5".parse().unwrap()));
+        assert!(
+            tables
+                .add("10.0.0.0/8 dev 3 metric 5".parse().unwrap())
+                .is_err()
+        );
         let to = "10.0.0.0/8".parse().unwrap();
         assert!(tables.remove(MAIN, to, 0).is_some());
         assert!(tables.remove(MAIN, to, 0).is_none());
         assert_eq!(port(&tables, "10.0.0.1", "10.0.0.2"), Some(1));
         assert!(tables.remove(MAIN, to, 5).is_some());
         assert_eq!(port(&tables, "10.0.0.1", "10.0.0.2"), None);
+    }
+
+    #[test]
+    fn random_changes_agree_with_a_list_of_routes() {
+        let mut random = Random::new(9);
+        let (mut tables, mut list) = (Tables::default(), Vec::<Route>::new());
+        for _ in 0..20_000 {
+            let length = random.below(33) as u8;
+            let to = IpAddr::from((random.bits() as u32 & 0x8181_0303).to_be_bytes());
+            let route = Route {
+                to: Prefix::new(to, length),
+                action: match random.below(4) {
+                    0 => Action::Blackhole,
+                    port => Action::Forward(vec![Hop {
+                        port: Some(port as u16),
+                        ..Hop::default()
+                    }]),
+                },
+                metric: random.below(3) as u32,
+                table: MAIN,
+                vrf: None,
+            };
+            let known = list
+                .iter()
+                .position(|one| (one.to, one.metric) == (route.to, route.metric));
+            match known {
+                Some(at) if random.chance(0.5) => {
+                    let gone = list.swap_remove(at);
+                    assert_eq!(tables.remove(MAIN, gone.to, gone.metric), Some(gone));
+                }
+                known => {
+                    assert_eq!(tables.add(route.clone()).is_ok(), known.is_none());
+                    list.extend(known.is_none().then_some(route));
+                }
+            }
+            let address = IpAddr::from((random.bits() as u32 & 0x8181_0303).to_be_bytes());
+            let matching = list.iter().filter(|route| route.to.contains(address));
+            let best = matching.max_by_key(|route| (route.to.length(), u32::MAX - route.metric));
+            let wanted = best.map(|route| follow(Some(&route.action)).unwrap());
+            let key = || panic!("there are no rules");
+            assert_eq!(
+                tables.decide(address, key),
+                wanted.unwrap_or(Decision::NoRoute)
+            );
+        }
+        assert_eq!(tables.routes().count(), list.len());
+        // All at once they make the same tables.
+        let mut whole = Tables::default();
+        whole.add_all(list.clone()).expect("each is there once");
+        assert!(whole.add_all(list.iter().take(1).cloned()).is_err());
+        for _ in 0..2_000 {
+            let address = IpAddr::from((random.bits() as u32 & 0x8181_0303).to_be_bytes());
+            let key = || panic!("there are no rules");
+            assert_eq!(whole.decide(address, key), tables.decide(address, key));
+        }
+        assert!(tables.main.actions.all.len() <= 4);
     }
 
     #[test]

@@ -146,6 +146,34 @@ fn errors_from_the_outside_and_about_it_reach_the_sender_inside() {
 }
 
 #[test]
+fn a_report_about_a_host_inside_that_is_gone_does_not_show_its_address() {
+    let mut hand = hand(&[]);
+    let sent = hand.send(0, &udp(0, 2, "198.51.100.7", 30, |_| {}));
+    let back = answer(&sent[0].1);
+    // The host does not answer: the router asks for its address again, and then packets wait for it.
+    let mut report = None;
+    hand.now = node::Time::from_secs(60);
+    for _ in 0..40 {
+        hand.learn(2, 9);
+        hand.send(2, &back);
+        let sent = hand.wake();
+        report = report.or(sent
+            .into_iter()
+            .find(|(port, frame)| *port == 2 && icmp(frame).is_some()));
+    }
+    let (_, report) = report.expect("a report to the outside");
+    assert_eq!(
+        icmp(&report).map(|report| (report.0, report.1)),
+        Some((3, 1))
+    );
+    // Destination and port of the packet that it quotes.
+    assert_eq!(
+        (&report[58..62], &report[64..66]),
+        (&[10, 0, 2, 1][..], &sent[0].1[34..36])
+    );
+}
+
+#[test]
 fn external_addresses_of_no_port_are_the_routers_and_it_answers_for_them() {
     let mut hand = hand(&["10.0.2.100-10.0.2.101"]);
     let mut question = Vec::new();

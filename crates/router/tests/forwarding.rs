@@ -171,7 +171,7 @@ fn a_configuration_that_cannot_work_says_what_to_do() {
     assert!(with("192.0.2.0/24 dev 2").contains("no port 2"));
     assert!(with("192.0.2.0/24 via 10.0.0.2 dev 1").contains("add an address, or `onlink`"));
     assert!(with("192.0.2.0/24 via 10.7.0.1 onlink").contains("add `dev PORT`"));
-    assert!(with("192.0.2.0/24 via 10.0.0.2 vrf red").contains("no network"));
+    assert!(with("192.0.2.0/24 via 10.0.0.2 vrf red").contains("no port is in this VRF"));
     assert!(with("10.0.0.0/24 via 10.0.1.2").contains("give one a `metric`"));
     let mut twice = config(2, &[]);
     twice.port[1].address = twice.port[0].address.clone();
@@ -185,4 +185,29 @@ fn a_configuration_that_cannot_work_says_what_to_do() {
     let mut rule = config(1, &[]);
     rule.rule = vec!["iif 4 lookup 7".parse().unwrap()];
     assert!(error(rule).contains("the router has no such port"));
+}
+
+#[test]
+fn a_full_table_is_read_at_once() {
+    // Short prefixes, and many IPv6 routes below one: each alone would have the trie built again.
+    let mut routes = Vec::new();
+    for number in 0..60_000_u32 {
+        let [_, a, b, c] = number.to_be_bytes();
+        routes.push(format!("2001:db8:{:x}::/48 via fd00:1::9", number));
+        routes.push(format!("{}.{b}.{c}.0/24 via 10.0.1.9", 11 + a));
+        if number % 64 == 0 {
+            routes.push(format!(
+                "{}.{}.0.0/16 via 10.0.0.9",
+                20 + (number / 64) / 256,
+                (number / 64) % 256
+            ));
+        }
+    }
+    let texts: Vec<&str> = routes.iter().map(String::as_str).collect();
+    let mut hand = Hand::new(config(2, &texts));
+    hand.learn(1, 9);
+    let got = hand.send(0, &udp(0, 2, "2001:db8:ea5f::1", 10, |_| {}));
+    assert_eq!(got[0].0, 1);
+    let got = hand.send(0, &udp(0, 2, "11.234.95.1", 10, |_| {}));
+    assert_eq!(got[0].0, 1);
 }

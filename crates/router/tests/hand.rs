@@ -111,7 +111,7 @@ impl Hand {
     }
 }
 
-/// A UDP datagram from a host of a port, with so many bytes of data.
+/// A UDP datagram with `size` bytes of data, from a host of a port.
 pub fn udp(port: u16, host: u8, to: &str, size: usize, change: impl FnOnce(&mut [u8])) -> Vec<u8> {
     let to = address(to);
     let mut frame = Vec::new();

@@ -47,7 +47,7 @@ const MAX_REQUESTS: u32 = 5;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Stage {
-    /// The next request for the next hop's MAC address is due at this time, after as many.
+    /// Time of the next request for the next hop's MAC address, and the number of requests before it.
     Resolve(Time, u32),
     Trace,
     Over,
@@ -176,7 +176,7 @@ impl Trace {
         self.is_reached
     }
 
-    /// Whether nothing is left to send or to wait for.
+    /// Whether no probe is left to send or outstanding.
     pub fn is_over(&self) -> bool {
         self.stage == Stage::Over
     }

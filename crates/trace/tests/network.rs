@@ -19,7 +19,7 @@ pub struct Network {
 /// Kind of a diamond between two routers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Diamond {
-    /// Branches without links between them, of so many routers each.
+    /// Branches without links between them; the number of routers of each.
     Plain(usize),
     /// Two rows, all routers of which are linked.
     Meshed,

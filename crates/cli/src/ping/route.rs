@@ -1,12 +1,14 @@
-//! Who asks, and by which router.
+//! Source of probes, and the router to their target.
 
+use crate::time::tick;
 use anyhow::{Context, bail};
 use live::interface;
 use live::port::{PortInfo, PortSpec};
 use packet::ethernet::Mac;
+use packet::word::Tick;
 use std::net::IpAddr;
 
-/// What probes begin with.
+/// Source of probes, and their next hop.
 pub struct Route {
     pub source: IpAddr,
     pub mac: Mac,
@@ -15,18 +17,31 @@ pub struct Route {
     pub system_answers: bool,
 }
 
-/// The target, and what was given of the way to it.
-pub struct Wanted<'a> {
-    pub port: &'a PortSpec,
-    pub target: IpAddr,
+/// Options of commands that send probes: their source, and the router to the target.
+#[derive(clap::Args)]
+pub struct Origin {
+    /// The source address, instead of the interface's own
+    #[arg(long, value_name = "IP")]
     pub source: Option<IpAddr>,
+    /// Its MAC address, instead of the port's
+    #[arg(long, value_name = "MAC")]
     pub mac: Option<Mac>,
+    /// The router to the target, instead of the system's
+    #[arg(long, value_name = "IP")]
     pub via: Option<IpAddr>,
+    /// The unit of the port's timer and stamps, such as 8ns (the default) or 1ns
+    #[arg(long, value_name = "TIME", default_value = "8ns", value_parser = tick)]
+    pub tick: Tick,
 }
 
-/// Finds what was not given.
-pub fn find(command: &Wanted, info: &PortInfo) -> anyhow::Result<Route> {
-    let (name, has_stack) = match command.port {
+/// Finds the options that were not given.
+pub fn find(
+    port: &PortSpec,
+    target: IpAddr,
+    origin: &Origin,
+    info: &PortInfo,
+) -> anyhow::Result<Route> {
+    let (name, has_stack) = match port {
         PortSpec::Interface(name) => (Some(name), true),
         PortSpec::Xdp(name, _) => (Some(name), false),
         _ => (None, false),
@@ -35,8 +50,7 @@ pub fn find(command: &Wanted, info: &PortInfo) -> anyhow::Result<Route> {
         Some(name) => interface::addresses(name).context("cannot list the addresses")?,
         None => Vec::new(),
     };
-    let target = command.target;
-    let source = match command.source {
+    let source = match origin.source {
         Some(source) => source,
         None => source_for(target, &own).with_context(|| {
             let version = if target.is_ipv4() { 4 } else { 6 };
@@ -50,14 +64,14 @@ pub fn find(command: &Wanted, info: &PortInfo) -> anyhow::Result<Route> {
         bail!("--source {source} and {target} are of two IP versions");
     }
     let on_link = is_on_link(target, &own);
-    let gateway = match (command.via, name) {
+    let gateway = match (origin.via, name) {
         (Some(via), _) => Some(via),
         (None, Some(name)) if !on_link => interface::gateway(name, target.is_ipv6()),
         _ => None,
     };
     // A port without an address of its own gets one that nobody else has, by the process.
     let [.., a, b, c, d] = std::process::id().to_be_bytes();
-    let mac = command
+    let mac = origin
         .mac
         .or(info.mac.map(Mac))
         .unwrap_or(Mac([2, 0x57, a, b, c, d]));

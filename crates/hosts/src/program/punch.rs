@@ -5,7 +5,7 @@
 //! peer, and then sends to it, and to every endpoint from which the peer has been heard. The flow is done when the peer has been heard
 //! and has heard this host.
 //!
-//! `rendezvous`: `port`, 3478. It tells each of two hosts that name each other the endpoint of the other. Every message has 64 bytes, an
+//! `rendezvous`: `port`, 3478. It sends each of two hosts that name each other the other's endpoint. Every message has 64 bytes, an
 //! answer is no longer than its request, and the names are at most [`MAX_NAMES`].
 
 mod client;

@@ -2,7 +2,7 @@ use super::*;
 use node::random::Random;
 use std::vec;
 
-/// Draws addresses of which many share long prefixes.
+/// Random addresses, many of which share long prefixes.
 trait Drawn: Key + core::fmt::Debug {
     fn draw(random: &mut Random) -> Self;
 }

@@ -1,7 +1,7 @@
 //! The trie of lookups.
 //!
 //! The first [`direct_bits`](Trie::direct_bits) of an address index an array; below that each node covers six bits. Its children
-//! are next to each other, and so are its leaves, of which equal neighbours are one. A bit vector says which of 64 places are
+//! are next to each other, and so are its leaves; a run of equal leaves is stored once. A bit vector says which of 64 places are
 //! children, another where a new leaf begins: the number of bits set before a place is the index.
 
 use super::{Entry, Key};
@@ -19,7 +19,7 @@ const STRIDE: u32 = 6;
 /// Places of a node.
 const PLACES: usize = 1 << STRIDE;
 
-/// Bits of an address that index the first array, for as many routes: a table of a few takes 256 bytes, a full one 1 MiB.
+/// Bits of an address that index the first array, by the number of routes: a small table takes 256 bytes, a full one 1 MiB.
 fn direct_bits(routes: usize) -> u32 {
     match routes {
         0..256 => STRIDE,
@@ -110,47 +110,37 @@ impl Trie {
         self.bits = direct_bits(routes.len());
         self.nodes.clear();
         self.leaves.clear();
-        self.direct.clear();
-        self.direct.resize(1 << self.bits, LEAF | NONE);
+        self.direct.resize(1 << self.bits, LEAF);
+        self.rebuild(K::ZERO, 0, NONE, routes);
+        self.built = self.size();
+    }
+
+    /// Builds the slots below a prefix of at most [`direct_bits`](Trie::direct_bits) again, from its routes of at least `length`
+    /// bits in order. `covering` is the value of the next shorter prefix that contains it.
+    pub fn rebuild<K: Key>(&mut self, prefix: K, length: u32, covering: u32, routes: &[Entry<K>]) {
         let shift = K::BITS - self.bits;
-        let slot = |one: &Entry<K>| (one.prefix >> shift).low() as usize;
+        let slot = |one: K| (one >> shift).low() as usize;
+        let bits = self.bits;
+        let slots = |prefix: K, length: u32| slot(prefix)..slot(prefix) + (1 << (bits - length));
+        self.direct[slots(prefix, length)].fill(LEAF | covering);
         let mut rest = routes;
         while let Some(first) = rest.first() {
-            let at = slot(first);
             if first.length <= self.bits {
-                let count = 1 << (self.bits - first.length);
-                self.direct[at..at + count].fill(LEAF | first.value);
+                let range = slots(first.prefix, first.length);
+                self.direct[range].fill(LEAF | first.value);
                 rest = &rest[1..];
                 continue;
             }
-            let count = rest.partition_point(|one| slot(one) == at);
+            let at = slot(first.prefix);
+            let count = rest.partition_point(|one| slot(one.prefix) == at);
             let (below, others) = rest.split_at(count);
             let covering = self.direct[at] & !LEAF;
             self.direct[at] = self.add(self.bits, covering, below);
             rest = others;
         }
-        self.built = self.size();
     }
 
-    /// Builds the slot of an address again, from its routes in order. `covering` is the value of the shorter prefix that covers
-    /// it.
-    pub fn rebuild<K: Key>(&mut self, address: K, covering: u32, routes: &[Entry<K>]) {
-        let slot = (address >> (K::BITS - self.bits)).low() as usize;
-        let mut covering = covering;
-        // Shorter prefixes that begin with this slot have been counted already.
-        let longer = routes.partition_point(|one| one.length < self.bits && one.prefix == address);
-        let mut rest = &routes[longer..];
-        if let Some(first) = rest.first().filter(|one| one.length == self.bits) {
-            covering = first.value;
-            rest = &rest[1..];
-        }
-        self.direct[slot] = match rest {
-            [] => LEAF | covering,
-            below => self.add(self.bits, covering, below),
-        };
-    }
-
-    /// Adds a node for routes longer than `offset` that agree in as many bits; gives its index.
+    /// Adds a node for routes whose first `offset` bits are equal and that are longer; returns its index.
     fn add<K: Key>(&mut self, offset: u32, covering: u32, routes: &[Entry<K>]) -> u32 {
         let index = self.nodes.len();
         self.nodes.push(Node::default());

@@ -343,7 +343,7 @@ impl Config {
             return Err(ConfigError::new("sessions_per_host", "at least 1"));
         }
         if self.overload && self.filtering != Behaviour::AddressAndPortDependent {
-            let reason = "inbound packets are told apart by their remote endpoint alone: \
+            let reason = "only the remote endpoint distinguishes inbound packets: \
                           needs `filtering` address-and-port-dependent";
             return Err(ConfigError::new("overload", reason));
         }

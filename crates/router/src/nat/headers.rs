@@ -171,7 +171,7 @@ impl Packet {
         (outer, address): (End, Ipv4Addr),
     ) {
         // The checksum of the error covers all that changes in the quoted packet: its IP header,
-        // and of its payload what is there of ports and checksum.
+        // and of its payload the ports and the checksum, as far as the quote has them.
         let from = quote.at.ip;
         let until = quote.at.end.min(quote.at.payload + TCP_HEADER);
         let until = from + ((until - from) & !1);

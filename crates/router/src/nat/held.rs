@@ -48,7 +48,7 @@ impl HeldSyns {
             .retain(|held| (held.external, held.remote) != (external, remote));
     }
 
-    /// The next SYN whose time is over.
+    /// The next SYN that has waited for 6 s.
     pub fn poll(&mut self, now: Time) -> Option<Frame> {
         let is_over = self.0.front().is_some_and(|held| held.until <= now);
         is_over.then(|| self.0.pop_front())?.map(|held| held.frame)

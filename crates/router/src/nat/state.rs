@@ -109,7 +109,7 @@ impl Timeouts {
 }
 
 /// The part of a remote endpoint that matters to a behaviour. Protocols without ports or
-/// identifiers are told apart by the remote address in any case.
+/// identifiers are distinguished by the remote address in any case.
 fn part(behaviour: Behaviour, number: u8, remote: Endpoint) -> Endpoint {
     let has_id = matches!(number, protocol::TCP | protocol::UDP | protocol::ICMP);
     match behaviour {
@@ -248,7 +248,7 @@ impl Sessions {
         self.mappings.remove(number);
     }
 
-    /// Adds a session that is not there yet, and starts its timer.
+    /// Adds a new session, and starts its timer.
     pub fn add_session(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Endpoints whose datagrams were for the router itself. As in Linux their connections occupy external ports: a host that sends to
-//! the same remote endpoint must get another.
+//! Remote endpoints that have sent datagrams to the router itself. As in Linux their connections occupy external ports: a host
+//! inside that sends to the same remote endpoint gets another port.
 
 use super::endpoint::Endpoint;
 use alloc::collections::BTreeMap;

@@ -4,7 +4,7 @@
 //! is about to leave on the outside, as in Linux. Fragments are reassembled first (RFC 4787 REQ-14). Reports about translated
 //! packets are translated, too.
 
-use super::{NONE, OWN_MAC, Router, Transit, reason, v4};
+use super::{NONE, OWN_MAC, Router, Transit, reason};
 use crate::nat::{Nat, Verdict};
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -24,6 +24,12 @@ pub(super) struct Border {
 }
 
 impl Border {
+    /// Whether a packet that `transit` describes, and whose report leaves by `port`, has come from the outside to a host inside.
+    pub fn has_entered(&self, transit: &Transit, port: u16, towards: usize) -> bool {
+        let is_v4 = transit.source.is_ipv4() && transit.vrf == self.vrf;
+        is_v4 && self.is_outside(port) && !self.outside[towards]
+    }
+
     fn is_outside(&self, port: u16) -> bool {
         self.outside
             .get(usize::from(port))
@@ -40,8 +46,8 @@ impl Border {
 }
 
 impl Router {
-    /// Translates a packet that has arrived, if it is for an external address; gives it unless it waits for other fragments
-    /// or is dropped.
+    /// Translates a packet that has arrived for an external address. Returns it unless it waits for other fragments or is
+    /// dropped.
     pub(super) fn arrive_at_border(
         &mut self,
         now: Time,
@@ -59,7 +65,7 @@ impl Router {
         let mut transit = transit;
         if let Some(fragment) = Fragment::read(&frame) {
             frame = border.reassembly.take(now, fragment, frame, out)?;
-            transit = v4::transit(&frame, from, vrf)?;
+            (transit, frame) = reread(from, vrf, frame, out)?;
         }
         let IpAddr::V4(destination) = transit.destination else {
             return Some((transit, frame));
@@ -74,7 +80,7 @@ impl Router {
         match verdict {
             Verdict::NotForNat => Some((transit, frame)),
             Verdict::Translated => {
-                let mut transit = v4::transit(&frame, from, vrf)?;
+                let (mut transit, frame) = reread(from, vrf, frame, out)?;
                 transit.translated = true;
                 Some((transit, frame))
             }
@@ -89,7 +95,7 @@ impl Router {
         }
     }
 
-    /// Translates a packet that is about to leave by `port`; gives it unless it is dropped.
+    /// Translates a packet that is about to leave by `port`. Returns it unless it is dropped.
     pub(super) fn leave_by_border(
         &mut self,
         now: Time,
@@ -120,8 +126,8 @@ impl Router {
         }
     }
 
-    /// Reports a packet that has left the inside, and whose next hop has not answered, to its sender; gives the frame back if it is
-    /// another.
+    /// Reports to its sender a packet that has left the inside and whose next hop has not answered. Returns the frame of any other
+    /// packet.
     pub(super) fn unresolved_at_border(
         &mut self,
         now: Time,
@@ -169,12 +175,23 @@ impl Router {
             .as_mut()
             .and_then(|border| border.nat.poll_unanswered(now))
         {
-            match v4::transit(&syn, NONE, vrf) {
+            match Transit::read(&syn, NONE, vrf) {
                 Some(transit) => {
                     self.fail(now, &transit, Error::Port, reason::UNSOLICITED, syn, out)
                 }
                 None => out.done(syn),
             }
+        }
+    }
+}
+
+/// Reads a packet again that was reassembled or translated.
+fn reread(from: u16, vrf: usize, frame: Frame, out: &mut Out) -> Option<(Transit, Frame)> {
+    match Transit::read(&frame, from, vrf) {
+        Some(transit) => Some((transit, frame)),
+        None => {
+            out.drop(frame, reason::BAD_HEADER);
+            None
         }
     }
 }

@@ -9,7 +9,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr};
 use ip::address::InterfaceAddress;
 use node::ConfigError;
 use packet::ethernet::Mac;
@@ -41,7 +41,8 @@ pub struct Config {
     pub nat: Option<nat::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
-    /// Whether the rate of ICMP errors and redirects is [limited](ip::limit).
+    /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
+    /// a route, is limited in any case.
     pub icmp_limit: bool,
     /// Seed of the choice among next hops.
     pub seed: u64,
@@ -93,11 +94,11 @@ pub struct PortConfig {
     pub mac: Option<Mac>,
     /// Maximum length of an IP packet that leaves by it, 576 to 9000 bytes; at least 1280 with IPv6.
     pub mtu: usize,
-    /// Its VRF; ports without one are in one, too.
+    /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
     /// Whether it is on the outside of the router's NAT.
     pub outside: bool,
-    /// Whether senders on the link are told of a better next hop on the same link (`send_redirects`).
+    /// Whether a redirect reports a better next hop on the same link to the sender (`send_redirects`).
     pub redirects: bool,
 }
 
@@ -150,17 +151,6 @@ impl PortConfig {
 
     pub(super) fn has_v6(&self) -> bool {
         self.address.iter().any(|own| own.address.is_ipv6())
-    }
-}
-
-/// The link-local address of a MAC address (RFC 4291 appendix A).
-pub(super) fn link_local(mac: [u8; 6]) -> InterfaceAddress {
-    let [a, b, c, d, e, f] = mac;
-    let pair = |high: u8, low: u8| u16::from(high) << 8 | u16::from(low);
-    let id = [pair(a ^ 2, b), pair(c, 0xFF), pair(0xFE, d), pair(e, f)];
-    InterfaceAddress {
-        address: Ipv6Addr::new(0xFE80, 0, 0, 0, id[0], id[1], id[2], id[3]).into(),
-        prefix: 64,
     }
 }
 
@@ -252,14 +242,15 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
                 port: Some(number as u16),
                 ..Hop::default()
             };
-            // Two addresses of one network make one route.
-            tables.add(Route {
+            let connected = Route {
                 to: Prefix::new(own.address, own.prefix),
                 action: Action::Forward([hop].into()),
                 metric: if v4 { 0 } else { CONNECTED_METRIC_V6 },
                 table: crate::route::MAIN,
                 vrf: port.vrf.clone(),
-            });
+            };
+            // Of several addresses in one network the first makes the route, as in Linux.
+            let _ = tables.add(connected);
         }
     }
     for (vrf, tables) in &mut vrfs {
@@ -279,18 +270,21 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
             return Err(ConfigError::new("rule", reason));
         }
     }
+    let mut by_vrf = BTreeMap::<_, Vec<Route>>::new();
     for route in &config.route {
-        let resolved = resolve(config, route)?;
-        let Some(tables) = vrfs.get_mut(&route.vrf) else {
+        if !vrfs.contains_key(&route.vrf) {
             let reason = format!("`{route}`: no port is in this VRF");
             return Err(ConfigError::new("route", reason));
-        };
-        if !tables.add(resolved) {
-            let reason = format!(
-                "`{route}`: there is a route of this prefix and metric; give one a `metric`"
-            );
-            return Err(ConfigError::new("route", reason));
         }
+        let routes = by_vrf.entry(&route.vrf).or_default();
+        routes.push(resolve(config, route)?);
+    }
+    for (vrf, routes) in by_vrf {
+        let tables = vrfs.entry(vrf.clone()).or_default();
+        tables.add_all(routes).map_err(|route| {
+            let reason = "there is a route of this prefix and metric; give one a `metric`";
+            ConfigError::new("route", format!("`{route}`: {reason}"))
+        })?;
     }
     Ok(vrfs)
 }

@@ -2,14 +2,11 @@
 
 use core::net::Ipv4Addr;
 use ip::header::ETHERNET;
+use ip::options;
 use node::{Frame, Out};
 use packet::checksum::checksum;
 
-/// Options of IPv4: end of list, and no operation.
-const END: u8 = 0;
-const NO_OPERATION: u8 = 1;
-/// The bit of an option's type that says that each fragment has it.
-const COPIED: u8 = 0x80;
+/// The flag that says that another fragment follows.
 const MORE: u16 = 0x2000;
 
 /// Sends a packet in fragments of at most `mtu` bytes, each with the packet's header. The frame ends with the packet.
@@ -31,9 +28,9 @@ pub(super) fn cut(frame: Frame, mtu: usize, out: &mut Out, mut send: impl FnMut(
         let more = if index < last { MORE } else { 0 };
         let offset = place.wrapping_add((index * step / 8) as u16) | more;
         ip[6..8].copy_from_slice(&offset.to_be_bytes());
-        // A later fragment has only the right options already.
+        // A packet that is a later fragment has only copied options.
         if index > 0 && place & !MORE == 0 {
-            keep_copied(&mut ip[20..header]);
+            options::keep_copied(&mut ip[..header]);
         }
         ip[10..12].fill(0);
         let sum = checksum(&ip[..header]);
@@ -42,35 +39,6 @@ pub(super) fn cut(frame: Frame, mtu: usize, out: &mut Out, mut send: impl FnMut(
         send(fragment, out);
     }
     out.done(frame);
-}
-
-/// Replaces the options that only the first fragment has, as Linux does: the length of the header stays.
-fn keep_copied(options: &mut [u8]) {
-    let mut at = 0;
-    while let Some(&kind) = options.get(at) {
-        let length = match kind {
-            END => return,
-            NO_OPERATION => 1,
-            _ => match options.get(at + 1) {
-                Some(&length) if length >= 2 => usize::from(length),
-                _ => return,
-            },
-        };
-        let Some(option) = options.get_mut(at..at + length) else {
-            return;
-        };
-        if kind & COPIED == 0 {
-            option.fill(NO_OPERATION);
-        }
-        at += length;
-    }
-}
-
-/// Whether the header of an IPv4 packet forbids fragments.
-pub(super) fn is_forbidden(frame: &[u8]) -> bool {
-    frame
-        .get(ETHERNET + 6)
-        .is_some_and(|flags| flags & 0x40 != 0)
 }
 
 /// Whether a packet cannot come from an address (RFC 1812 section 5.3.7, as Linux has it): none, that of a group, one of the

@@ -57,7 +57,7 @@ impl Redirects {
 }
 
 impl Router {
-    /// Tells the sender of a packet of a better next hop, if there is one on its link.
+    /// Sends a redirect to the sender of a packet if its link has a better next hop.
     pub(super) fn redirect(
         &mut self,
         now: Time,

@@ -1,9 +1,8 @@
 //! Reports about packets to their senders: ICMP errors, and from which address they leave.
 
-use super::{NONE, OWN_MAC, Router, Transit, is_link_local, reason, v4, v6};
+use super::{NONE, OWN_MAC, Router, Transit, is_link_local, reason};
 use crate::route::Hop;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use ip::header::ETHERNET;
 use ip::icmp::Error;
 use node::{Frame, Out, Time};
 
@@ -100,22 +99,20 @@ impl Router {
     /// Reports a packet whose next hop has not answered to its sender.
     pub(super) fn unresolved(&mut self, now: Time, port: usize, frame: Frame, out: &mut Out) {
         let vrf = self.ports[port].vrf;
-        let transit = match frame.get(ETHERNET).map(|first| first >> 4) {
-            Some(4) => v4::transit(&frame, NONE, vrf),
-            _ => v6::transit(&frame, NONE, vrf),
-        };
-        let Some(transit) = transit else {
+        let Some(mut transit) = Transit::read(&frame, NONE, vrf) else {
             return out.drop(frame, reason::NEIGHBOUR);
         };
         let Some(frame) = self.unresolved_at_border(now, &transit, frame, out) else {
             return;
         };
-        match Some(transit) {
-            // The router's own packets have no sender to tell.
-            Some(transit) if !self.vrfs[vrf].tables.is_own(transit.source) => {
-                self.fail(now, &transit, Error::Address, reason::NEIGHBOUR, frame, out);
-            }
-            _ => out.drop(frame, reason::NEIGHBOUR),
+        // The router's own packets have no sender.
+        if self.vrfs[vrf].tables.is_own(transit.source) {
+            return out.drop(frame, reason::NEIGHBOUR);
         }
+        let hop = self.hop(&self.back(&transit), &frame);
+        if let (Some(border), Some(by)) = (&self.border, hop.and_then(|hop| hop.port)) {
+            transit.translated = border.has_entered(&transit, by, port);
+        }
+        self.fail(now, &transit, Error::Address, reason::NEIGHBOUR, frame, out);
     }
 }

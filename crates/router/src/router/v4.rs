@@ -10,24 +10,6 @@ use node::{Frame, Out, Time};
 use packet::checksum::update;
 use packet::ipv4::Ipv4View;
 
-/// A packet whose header is right.
-pub(super) fn transit(frame: &[u8], from: u16, vrf: usize) -> Option<Transit> {
-    let ip = Ipv4View::new(frame.get(ETHERNET..)?).ok()?;
-    Some(Transit {
-        source: ip.source().into(),
-        destination: ip.destination().into(),
-        from,
-        link: from,
-        vrf,
-        end: ETHERNET + usize::from(ip.total_length()),
-        hops: frame[ETHERNET + 8],
-        whole: fragment::is_forbidden(frame),
-        translated: false,
-        to_group: frame[0] & 1 == 1,
-        recorded: Recorded::default(),
-    })
-}
-
 /// Takes one from the TTL, and changes the checksum with it (RFC 1624).
 pub(super) fn count_hop(frame: &mut [u8]) {
     let ip = &mut frame[ETHERNET..];
@@ -49,7 +31,7 @@ impl Router {
         }
         let (source, destination) = (ip.source(), ip.destination());
         let has_options = ip.header_length() > 20;
-        let Some(transit) = transit(&frame, from, vrf) else {
+        let Some(transit) = Transit::read(&frame, from, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
         // Without what the link has put after it.

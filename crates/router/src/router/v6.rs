@@ -5,33 +5,10 @@ use core::net::IpAddr;
 use ip::extensions::{self, Refusal};
 use ip::header::{ETHERNET, ICMPV6};
 use ip::icmp::Error;
-use ip::options::Recorded;
 use node::{Frame, Out, Time};
 use packet::ipv6::Ipv6View;
 
-/// Bytes of an IPv6 header.
-const HEADER: usize = 40;
-
-/// A packet whose header is right.
-pub(super) fn transit(frame: &[u8], from: u16, vrf: usize) -> Option<Transit> {
-    let ip = Ipv6View::new(frame.get(ETHERNET..)?).ok()?;
-    Some(Transit {
-        source: ip.source().into(),
-        destination: ip.destination().into(),
-        from,
-        link: from,
-        vrf,
-        end: ETHERNET + HEADER + usize::from(ip.payload_length()),
-        hops: ip.hop_limit(),
-        // Routers do not cut packets of IPv6 (RFC 8200 section 5).
-        whole: true,
-        translated: false,
-        to_group: frame[0] & 1 == 1,
-        recorded: Recorded::default(),
-    })
-}
-
-/// Why a packet may not be sent on because of its source; with the error to its sender, if there is one.
+/// Refusal to send a packet on because of its source, with the error to its sender if there is one.
 pub(super) fn refusal(transit: &Transit) -> Option<Option<Error>> {
     match transit.source {
         IpAddr::V6(source) if source.is_unspecified() => Some(None),
@@ -45,7 +22,7 @@ impl Router {
     pub(super) fn v6(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
         let port = &self.ports[usize::from(from)];
         let vrf = port.vrf;
-        let Some(transit) = transit(&frame, from, vrf) else {
+        let Some(transit) = Transit::read(&frame, from, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
         frame.resize(transit.end);

@@ -93,7 +93,7 @@ impl Discovery {
         waits.then_some(Step::Wait)
     }
 
-    /// The flows are used up: what is on its way is still waited for.
+    /// No flow is left; outstanding probes still count.
     pub(super) fn give_up(&mut self, pair: &Pair) -> bool {
         self.is_incomplete = true;
         pair.pending + pair.pending_above > 0

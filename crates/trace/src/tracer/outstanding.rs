@@ -71,7 +71,7 @@ impl Outstanding {
         taken
     }
 
-    /// Takes a probe whose time is over.
+    /// Removes a probe that has timed out.
     pub fn expired(&mut self, now: Time) -> Option<Waiting> {
         self.forget_answered();
         let (deadline, number) = *self.order.front()?;

@@ -1,4 +1,4 @@
-//! Tables of a trace for people.
+//! Tables of a trace, as texts.
 
 use super::{InterfaceStats, Trace};
 use crate::graph::Vertex;

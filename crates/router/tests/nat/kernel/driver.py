@@ -9,7 +9,7 @@ import sys
 
 ROUTER = bytes.fromhex("020000000001")
 HOST = bytes.fromhex("020000000002")
-# After each packet one that always passes: when it is there, all that comes before it is there, too.
+# A packet that always passes follows each packet: its arrival shows that all earlier ones have arrived.
 MARK = {
     "in": bytes.fromhex("4500001c000000003f1100000a0000fac63364fa0009000900080000"),
     "out": bytes.fromhex("4500001c000000003f110000c63364fac00002010009000900080000"),

@@ -10,6 +10,7 @@
 //! | [`fib`] | longest prefix match |
 //! | [`nat`] | network address translation |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
+//! | [`conntrack`] | connections and their states |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -19,6 +20,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod conntrack;
 pub mod fib;
 pub mod nat;
 pub mod prefix;

@@ -124,6 +124,24 @@ impl Tracked {
         ..Tracked::UNTRACKED
     };
 
+    /// Whether the tracker may still look at it.
+    pub(crate) fn may_be_tracked(&self) -> bool {
+        self.state == State::Invalid && !self.has_connection()
+    }
+
+    /// The connection and state of the router's own answer to the packet, as the firewall sends it.
+    #[must_use]
+    pub(crate) fn answer(self) -> Tracked {
+        match self.has_connection() {
+            true => Tracked {
+                state: State::Related,
+                direction: self.direction.other(),
+                ..self
+            },
+            false => Tracked::INVALID,
+        }
+    }
+
     /// Whether it has a connection.
     pub fn has_connection(&self) -> bool {
         self.place != Place::None
@@ -338,9 +356,12 @@ impl Tracker {
                     return Ok(None);
                 }
                 Answer::End => {
+                    self.pending = *self.table.get(number);
+                    self.pending.status |= status::DYING;
+                    self.serial += 1;
                     self.table.remove(number);
                     self.counters.ended += 1;
-                    let place = Place::None;
+                    let place = Place::Pending(self.serial);
                     return Ok(Some(Tracked { place, ..found }));
                 }
                 _ => {}
@@ -457,6 +478,7 @@ impl Tracker {
             Tuple::read(zone, frame, &headers)?.inverse()
         };
         match tracked.place {
+            Place::Pending(_) if !self.may_confirm(tracked) => true,
             Place::Pending(serial) if serial == self.serial => {
                 let mut entry = self.pending;
                 if translates && let Some(reply) = reply(entry.original.zone) {
@@ -488,6 +510,11 @@ impl Tracker {
             }
             _ => true,
         }
+    }
+
+    /// An answer to a new connection's packet does not confirm it, and one that has ended stays away.
+    fn may_confirm(&self, tracked: &Tracked) -> bool {
+        tracked.direction == Direction::Original && self.pending.status & status::DYING == 0
     }
 
     fn entry(&self, tracked: &Tracked) -> Option<&Entry> {

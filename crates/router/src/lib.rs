@@ -11,6 +11,7 @@
 //! | [`nat`] | network address translation |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`conntrack`] | connections and their states |
+//! | [`firewall`] | rules in a subset of the language of nftables, and the SYN proxy |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,6 +23,7 @@ extern crate std;
 
 pub mod conntrack;
 pub mod fib;
+pub mod firewall;
 pub mod nat;
 pub mod prefix;
 pub mod route;

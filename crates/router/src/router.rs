@@ -16,8 +16,10 @@
 
 mod border;
 mod config;
+mod filter;
 mod fragment;
 mod multipath;
+mod proxy;
 mod redirect;
 mod report;
 mod transit;
@@ -42,6 +44,8 @@ use ip::icmp::{self, Error};
 use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
 use ip::{Interface, Received, discovery};
+use filter::Filter;
+use ip::fragments::Longest;
 use multipath::choose;
 use node::outcome::Table;
 use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
@@ -86,12 +90,39 @@ pub mod reason {
     pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// The firewall, by the hook.
+    pub const RULES: [&str; 4] = [
+        "a rule of the firewall on arrival",
+        "a rule of the firewall for the router itself",
+        "a rule of the firewall between ports",
+        "a rule of the firewall for own packets",
+    ];
+    /// The policy of a chain of the firewall, by the hook.
+    pub const POLICIES: [&str; 4] = [
+        "the policy of a firewall's chain on arrival",
+        "the policy of a firewall's chain for the router itself",
+        "the policy of a firewall's chain between ports",
+        "the policy of a firewall's chain for own packets",
+    ];
+    /// Packets that a rule rejects.
+    pub const REJECTED: &str = "rejected by a rule of the firewall";
+    /// A new connection when the table has no room.
+    pub const CONNECTIONS: &str = "too many connections";
+    /// A new connection one of whose keys another has.
+    pub const CLASH: &str = "another connection has the same addresses and ports";
+    /// An acknowledgement without a good cookie of the SYN proxy.
+    pub const COOKIE: &str = "no good cookie of the SYN proxy";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
 
 /// The pseudo-port of what the router sends by itself, until it has a route.
 const OWN: Port = Port(u16::MAX);
+/// Fragments of which the link alone limits the length.
+const ANY_LENGTH: Longest = Longest {
+    length: usize::MAX,
+    is_final: false,
+};
 /// No port.
 const NONE: u16 = u16::MAX;
 /// MAC address of the interface that has all addresses of a VRF; never on a link.
@@ -148,6 +179,7 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
+    filter: Option<Filter>,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -168,6 +200,7 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
+        let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -250,6 +283,7 @@ impl Router {
             ports,
             vrfs,
             border,
+            filter,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
@@ -360,50 +394,69 @@ impl Router {
             };
         }
         let mtu = self.ports[port].mtu;
-        let is_long = transit.end - ETHERNET > mtu;
-        if is_long && transit.whole {
+        let length = transit.end - ETHERNET;
+        let fragments = transit.flow.fragments;
+        if transit.whole && fragments.map_or(length, |longest| longest.length) > mtu {
             let error = Error::TooBig(mtu as u32);
             return self.fail(now, transit, error, reason::TOO_BIG, frame, out);
         }
-        let leaving = self.leave_by_border(now, transit, port as u16, frame, out);
+        let fragments = fragments.or((length > mtu).then_some(ANY_LENGTH));
+        let mut frame = frame;
+        match transit.source.is_ipv4() {
+            true => v4::count_hop(&mut frame),
+            false => frame[ETHERNET + 7] -= 1,
+        }
+        let mut transit = *transit;
+        let passed = self.cross_filter(now, &mut transit, port as u16, frame, out);
+        let transit = &transit;
+        let leaving = passed.and_then(|frame| {
+            let frame = self.leave_by_border(now, transit, port as u16, frame, out)?;
+            self.leave_by_filter(now, transit, frame, out)
+        });
         let Some(mut frame) = leaving else {
             return;
         };
-        match transit.source.is_ipv4() {
-            true => {
-                v4::count_hop(&mut frame);
-                self.redirect(now, transit, hop, &frame, out);
-                self.record(transit, hop, &mut frame);
-            }
-            false => frame[ETHERNET + 7] -= 1,
+        if transit.source.is_ipv4() {
+            self.redirect(now, transit, hop, &frame, out);
+            self.record(transit, hop, &mut frame);
         }
         self.counters.forwarded += 1;
-        self.transmit(now, hop, transit.destination, is_long, frame, out);
+        self.transmit(now, hop, transit.destination, fragments, frame, out);
     }
 
-    /// Sends a packet to its next hop, in fragments if it `is_long`.
+    /// Sends a packet to its next hop, in fragments no longer than the next link's MTU and those that have arrived.
     fn transmit(
         &mut self,
         now: Time,
         hop: Hop,
         destination: IpAddr,
-        is_long: bool,
+        fragments: Option<Longest>,
         frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
         let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
-        if !is_long {
+        let Some(longest) = fragments else {
             return port.interface.send(now, next, When::Now, frame, out);
-        }
+        };
         self.counters.fragmented += 1;
-        fragment::cut(frame, port.mtu, out, |frame, out| {
-            port.interface.send(now, next, When::Now, frame, out);
-        });
+        let mtu = port.mtu.min(longest.length);
+        let send = |frame, out: &mut Out| port.interface.send(now, next, When::Now, frame, out);
+        match destination.is_ipv4() {
+            true => fragment::cut(frame, mtu, longest.is_final, out, send),
+            false => {
+                let identification = self.filter.as_mut().map_or(0, Filter::identification);
+                ip::fragments::cut(frame, mtu, identification, out, send);
+            }
+        }
     }
 
     /// Gives a packet to the router itself.
     fn deliver(&mut self, now: Time, transit: &Transit, mut frame: Frame, out: &mut Out) {
+        let Some(entered) = self.enter_filter(now, transit, frame, out) else {
+            return;
+        };
+        frame = entered;
         self.counters.delivered += 1;
         let own = &mut self.vrfs[transit.vrf].own;
         // A frame for a group stays one: errors are not sent about it.
@@ -448,13 +501,19 @@ impl Router {
         let Some(transit) = Transit::own(&frame, link, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
+        self.originate_as(now, transit, frame, out);
+    }
+
+    /// The same with a `transit` that the caller has made, as it leaves the firewall.
+    fn originate_as(&mut self, now: Time, transit: Transit, frame: Frame, out: &mut Out) {
         let destination = transit.destination;
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
         let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
-        self.transmit(now, hop, destination, is_long, frame, out);
+        let fragments = is_long.then_some(ANY_LENGTH);
+        self.send_own(now, &transit, hop, fragments, frame, out);
     }
 
     /// The hop by which the router's own packets leave.
@@ -532,6 +591,7 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
+        self.wake_filter(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -545,7 +605,8 @@ impl Node for Router {
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
-        ports.chain(own).chain(border).min()
+        let filter = self.filter.as_ref().and_then(Filter::next_wake);
+        ports.chain(own).chain(border).chain(filter).min()
     }
 
     fn statistics(&self) -> Statistics {
@@ -564,6 +625,9 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+        }
+        if let Some(filter) = &self.filter {
+            filter.count(&mut all);
         }
         all
     }
@@ -594,6 +658,11 @@ impl Node for Router {
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
         let border = self.border.iter().flat_map(|border| border.nat.tables(now));
-        routes.chain([neighbours]).chain(border).collect()
+        let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
+        routes
+            .chain([neighbours])
+            .chain(border)
+            .chain(filter)
+            .collect()
     }
 }

@@ -17,6 +17,7 @@ pub(super) mod status {
     pub const CONFIRMED: u16 = 1 << 3;
     pub const SNAT: u16 = 1 << 4;
     pub const DNAT: u16 = 1 << 5;
+    pub const DYING: u16 = 1 << 9;
 }
 
 /// State of a connection's protocol.

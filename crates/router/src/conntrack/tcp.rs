@@ -342,12 +342,10 @@ impl Connection {
             && self.last.kind == Kind::Syn
             && segment.acknowledgement == self.last.end;
         if let (true, Some(last)) = (answers, self.last.way.filter(|last| *last != way)) {
-            self.sides[last as usize] = Side {
-                end: self.last.end,
-                max_end: self.last.end,
-                max_window: u32::from(self.last.window.max(1)),
-                ..self.last.offer
-            };
+            let mut offer = self.last.offer;
+            (offer.end, offer.max_end) = (self.last.end, self.last.end);
+            offer.max_window = u32::from(self.last.window.max(1));
+            self.sides[last as usize] = offer;
             self.last.expects_challenge = false;
             self.sides[way as usize] = Side::default();
             return true;

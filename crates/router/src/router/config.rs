@@ -1,5 +1,6 @@
 //! Configuration of a router.
 
+use crate::conntrack;
 use crate::nat;
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
@@ -39,6 +40,10 @@ pub struct Config {
     pub rule: Vec<Rule>,
     /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
     pub nat: Option<nat::Config>,
+    /// Rules of the firewall, in the language of [`crate::firewall`].
+    pub firewall: Option<String>,
+    /// Connection tracking. `None`: with the defaults if a rule needs it, and else none.
+    pub conntrack: Option<conntrack::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -55,6 +60,8 @@ impl Default for Config {
             route: Vec::new(),
             rule: Vec::new(),
             nat: None,
+            firewall: None,
+            conntrack: None,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -96,6 +103,8 @@ pub struct PortConfig {
     pub mtu: usize,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
+    /// Its name in rules of the firewall, next to its number.
+    pub name: Option<String>,
     /// Whether it is on the outside of the router's NAT.
     pub outside: bool,
     /// Whether a redirect reports a better next hop on the same link to the sender (`send_redirects`).
@@ -109,6 +118,7 @@ impl Default for PortConfig {
             mac: None,
             mtu: 1500,
             vrf: None,
+            name: None,
             outside: false,
             redirects: true,
         }

@@ -443,7 +443,7 @@ impl Router {
         let mtu = port.mtu.min(longest.length);
         let send = |frame, out: &mut Out| port.interface.send(now, next, When::Now, frame, out);
         match destination.is_ipv4() {
-            true => fragment::cut(frame, mtu, longest.is_final, out, send),
+            true => fragment::cut(frame, mtu, out, send),
             false => {
                 let identification = self.filter.as_mut().map_or(0, Filter::identification);
                 ip::fragments::cut(frame, mtu, identification, out, send);

@@ -283,8 +283,26 @@ impl Router {
         Some(frame)
     }
 
-    /// Sends a packet of the router itself: runs output, and confirms its connection. `transit` is the packet's own, or that of
-    /// the packet that it reports on.
+    /// Sends a report about a packet.
+    pub(super) fn send_report(
+        &mut self,
+        now: Time,
+        about: &Transit,
+        hop: Hop,
+        report: Frame,
+        out: &mut Out,
+    ) {
+        match Transit::own(&report, about.from, about.vrf) {
+            Some(own) => {
+                let translated = about.translated;
+                let own = Transit { translated, ..own };
+                self.send_own(now, &own, hop, None, report, out);
+            }
+            None => out.drop(report, reason::BAD_HEADER),
+        }
+    }
+
+    /// Sends a packet of the router itself: runs output, and confirms its connection.
     pub(super) fn send_own(
         &mut self,
         now: Time,
@@ -294,17 +312,7 @@ impl Router {
         mut frame: Frame,
         out: &mut Out,
     ) {
-        let is_own = transit.from == NONE;
         let mut own = *transit;
-        if !is_own {
-            let Some(read) = Transit::own(&frame, transit.from, transit.vrf) else {
-                return out.drop(frame, reason::BAD_HEADER);
-            };
-            own = Transit {
-                translated: transit.translated,
-                ..read
-            };
-        }
         let port = hop.port.unwrap_or_default();
         if self.filter.is_some() {
             let passed = self.pass_filter(Hook::Output, now, &mut own, Some(port), frame, out);

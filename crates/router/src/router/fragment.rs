@@ -8,24 +8,14 @@ use packet::checksum::checksum;
 
 /// The flag that says that another fragment follows.
 const MORE: u16 = 0x2000;
-/// The flag that forbids further fragments.
-const FINAL: u16 = 0x4000;
 
-/// Sends a packet in fragments of at most `mtu` bytes, each with the packet's header, and its flag that forbids fragments if
-/// they are final. The frame ends with the packet.
-pub(super) fn cut(
-    frame: Frame,
-    mtu: usize,
-    is_final: bool,
-    out: &mut Out,
-    mut send: impl FnMut(Frame, &mut Out),
-) {
+/// Sends a packet in fragments of at most `mtu` bytes, each with the packet's header. The frame ends with the packet.
+pub(super) fn cut(frame: Frame, mtu: usize, out: &mut Out, mut send: impl FnMut(Frame, &mut Out)) {
     let header = usize::from(frame[ETHERNET] & 15) * 4;
     let step = mtu.saturating_sub(header) & !7;
     let (headers, payload) = frame.split_at(ETHERNET + header);
-    // Without the reserved flag, and that which forbids fragments.
+    // Without the flag that forbids fragments, and the reserved one.
     let place = u16::from_be_bytes([headers[ETHERNET + 6], headers[ETHERNET + 7]]) & 0x3FFF;
-    let flags = if is_final { FINAL } else { 0 };
     let chunks = payload.chunks(step.max(8));
     let last = chunks.len() - 1;
     for (index, piece) in chunks.enumerate() {
@@ -36,7 +26,7 @@ pub(super) fn cut(
         ip[2..4].copy_from_slice(&((header + piece.len()) as u16).to_be_bytes());
         // Offsets count units of eight bytes in the lower 13 bits.
         let more = if index < last { MORE } else { 0 };
-        let offset = place.wrapping_add((index * step / 8) as u16) | more | flags;
+        let offset = place.wrapping_add((index * step / 8) as u16) | more;
         ip[6..8].copy_from_slice(&offset.to_be_bytes());
         // A packet that is a later fragment has only copied options.
         if index > 0 && place & !MORE == 0 {

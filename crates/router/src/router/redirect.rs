@@ -98,7 +98,7 @@ impl Router {
         match from.is_some_and(|from| self.write(now, transit, error, from, &mut report)) {
             true => {
                 self.counters.redirects += 1;
-                self.send_own(now, transit, on_link, None, report, out);
+                self.send_report(now, transit, on_link, report, out);
             }
             false => out.done(report),
         }

@@ -30,7 +30,7 @@ impl Router {
             return out.drop(report, reason::LIMIT);
         }
         self.counters.errors += 1;
-        self.send_own(now, transit, hop, None, report, out);
+        self.send_report(now, transit, hop, report, out);
     }
 
     /// The router's own packet to the sender of a packet, before it has a source address.

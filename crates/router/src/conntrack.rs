@@ -578,6 +578,19 @@ impl Tracker {
         }
     }
 
+    /// Ends a TCP connection that the router has reset.
+    pub fn close(&mut self, tracked: &Tracked) {
+        let Place::Confirmed(number) = tracked.place else {
+            return;
+        };
+        if let Protocol::Tcp(tcp) = &mut self.table.get_mut(number).protocol {
+            tcp.state = TcpState::Close;
+            let expires = self.now + self.config.tcp_timeout_close;
+            self.table.set_end(number, expires);
+            self.table.sort(number);
+        }
+    }
+
     /// Number of confirmed connections.
     pub fn len(&self) -> usize {
         self.table.len()

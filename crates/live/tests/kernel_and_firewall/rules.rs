@@ -313,5 +313,9 @@ pub fn random(random: &mut Random) -> String {
         }
         text += "}\n";
     }
+    // Linux tracks the versions of the tables alone that need it.
+    if text.contains("ct ") || text.contains("notrack") {
+        text += "table inet track {\n chain both {\n type filter hook forward priority 300;\n ct state new\n }\n}\n";
+    }
     text
 }

@@ -383,6 +383,10 @@ impl Router {
                     return out.done(answer);
                 };
                 without_class(&mut answer);
+                let tracker = self.filter.as_mut().and_then(|filter| filter.tracker.as_mut());
+                if let Some(tracker) = tracker {
+                    tracker.close(&transit.flow.tracked);
+                }
                 own.flow.tracked = transit.flow.tracked.answer();
                 own.translated = transit.translated;
                 self.originate_as(now, own, answer, out);

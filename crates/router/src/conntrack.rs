@@ -202,8 +202,9 @@ const NO_TUPLE: Tuple = Tuple {
 };
 
 impl Tracker {
-    /// Bytes of a connection in the table: the entry, its timer, and two keys in an index that is at least half full.
-    pub const ENTRY_BYTES: usize = size_of::<Entry>() + 16 + 4 * (size_of::<(Tuple, u32)>() + 1);
+    /// Maximum number of bytes of a connection in a table that is full: the entry, its timer, and two keys in an index of which a
+    /// quarter is in use.
+    pub const ENTRY_BYTES: usize = size_of::<Entry>() + 16 + 8 * (size_of::<(Tuple, u32)>() + 1);
 
     /// A tracker without connections, whose hash tables are keyed by `seed`.
     ///

@@ -2,6 +2,8 @@
 
 mod allocation;
 mod border;
+mod conntrack;
+mod firewall;
 mod forwarding;
 mod hand;
 mod hostile;

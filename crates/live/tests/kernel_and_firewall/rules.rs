@@ -154,7 +154,7 @@ fn matches(random: &mut Random, family: Needs, hook: &str) -> String {
     if random.chance(0.1) {
         all.push(match random.below(6) {
             0 => format!("meta length {}", number(random, 300)),
-            1 => "meta nfproto ipv4".to_owned(),
+            1 if family == Needs::Any => "meta nfproto ipv4".to_owned(),
             2 => format!("meta mark {}", draw(random, &["1", "2", "!= 0", "& 0x1 == 0x1"])),
             3 => format!("ct direction {}", draw(random, &["original", "reply"])),
             4 => format!("ct status {}", draw(random, &["assured", "seen-reply", "confirmed"])),

@@ -6,12 +6,12 @@ use node::{ConfigError, Time};
 
 /// Maximum value of `max`: 4 Mi entries.
 pub const MAX_ENTRIES: u32 = 1 << 22;
-/// Maximum value of a timeout: a year.
-const MAX_TIMEOUT: Time = Time::from_secs(365 * 24 * 3600);
+/// Maximum value of a timeout: 100 days.
+const MAX_TIMEOUT: Time = Time::from_secs(100 * 24 * 3600);
 
 macro_rules! timeouts {
     ($($(#[$doc:meta])* $key:ident = $seconds:expr,)+) => {
-        /// Configuration of the tracker. Timeouts are more than 0 and at most a year.
+        /// Configuration of the tracker. Timeouts are more than 0 and at most 100 days.
         #[derive(Clone, Debug)]
         #[cfg_attr(
             feature = "serde",
@@ -59,7 +59,7 @@ macro_rules! timeouts {
                     return Err(ConfigError::new("conntrack", reason));
                 }
                 $(if self.$key == Time::ZERO || self.$key > MAX_TIMEOUT {
-                    let reason = concat!("`", stringify!($key), "` is more than 0 and at most a year");
+                    let reason = concat!("`", stringify!($key), "` is more than 0 and at most 100 days");
                     return Err(ConfigError::new("conntrack", reason));
                 })+
                 Ok(())

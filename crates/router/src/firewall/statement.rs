@@ -137,6 +137,9 @@ fn expression(
     }
     let end = reader.at;
     reader.at = start;
+    if field == Field::Family && scope.is_v4.is_some() {
+        return Err(reader.fault("the table has one version of IP; `meta nfproto` is for inet"));
+    }
     let (v4, number) = field.needs();
     context.narrow(reader, v4, number)?;
     reader.at = end;

@@ -303,15 +303,15 @@ pub fn start(proxied: &mut Proxied, syn: &TcpView) {
 }
 
 /// Writes the two segments that follow the server's SYN-ACK, into empty frames: the ACK to the server, and the one to the client
-/// that opens its window. `window` is the client's. The second must be [translated](translate) when it leaves.
+/// that opens its window. `window` is the client's. Returns the translation, which the second segment needs and the first does not.
+#[must_use]
 pub fn join(
-    proxied: &mut Proxied,
+    proxied: &Proxied,
     window: u32,
     headers: &Headers,
     answer: &TcpView,
-    to_server: &mut Frame,
-    to_client: &mut Frame,
-) {
+    [to_server, to_client]: [&mut Frame; 2],
+) -> Proxied {
     let read = Options::read(answer);
     let timestamps = |swapped: bool| {
         let (own, echo) = read.timestamps?;
@@ -343,10 +343,12 @@ pub fn join(
         },
     };
     segment.write(to_client);
+    let mut joined = *proxied;
     if let Some((own, _)) = read.timestamps {
-        proxied.timestamp_offset = own.wrapping_sub(proxied.timestamp);
+        joined.timestamp_offset = own.wrapping_sub(proxied.timestamp);
     }
-    proxied.offset = Some(proxied.initial.wrapping_sub(answer.sequence()));
+    joined.offset = Some(proxied.initial.wrapping_sub(answer.sequence()));
+    joined
 }
 
 /// Changes four bytes by a number, and the checksum with them.

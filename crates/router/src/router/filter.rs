@@ -283,7 +283,7 @@ impl Router {
         Some(frame)
     }
 
-    /// Sends a report about a packet.
+    /// Sends a report about a packet, whose connection it belongs to.
     pub(super) fn send_report(
         &mut self,
         now: Time,
@@ -293,9 +293,9 @@ impl Router {
         out: &mut Out,
     ) {
         match Transit::own(&report, about.from, about.vrf) {
-            Some(own) => {
-                let translated = about.translated;
-                let own = Transit { translated, ..own };
+            Some(mut own) => {
+                own.translated = about.translated;
+                own.flow.tracked = about.flow.tracked.answer();
                 self.send_own(now, &own, hop, None, report, out);
             }
             None => out.drop(report, reason::BAD_HEADER),

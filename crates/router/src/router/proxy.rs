@@ -122,10 +122,15 @@ impl Router {
             Some(TcpState::SynSent) => synproxy::start(proxied, &segment),
             Some(TcpState::SynRecv) if is(flag::SYN | flag::ACK, flag::SYN | flag::ACK) => {
                 let (mut to_server, mut to_client) = (out.frame(), out.frame());
-                synproxy::join(proxied, window, &headers, &segment, &mut to_server, &mut to_client);
+                let ends = [&mut to_server, &mut to_client];
+                let joined = synproxy::join(proxied, window, &headers, &segment, ends);
                 out.done(frame);
                 let translated = |own: &mut Transit| own.flow.is_translated = true;
                 self.send_by_proxy(now, transit, to_server, translated, out);
+                let tracker = self.filter.as_mut().and_then(|filter| filter.tracker.as_mut());
+                if let Some(proxied) = tracker.and_then(|tracker| tracker.proxied(&tracked)) {
+                    *proxied = joined;
+                }
                 let answer = |own: &mut Transit| own.flow.tracked = tracked;
                 self.send_by_proxy(now, transit, to_client, answer, out);
                 return None;

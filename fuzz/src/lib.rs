@@ -17,6 +17,7 @@ mod delay_spec;
 mod dissect;
 mod dtp;
 mod facts;
+mod firewall;
 mod flow;
 mod headers;
 mod hexdump;
@@ -74,6 +75,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dissect", dissect::target),
     ("dtp", dtp::target),
     ("facts", facts::target),
+    ("firewall", firewall::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("hexdump", hexdump::target),

@@ -5,7 +5,8 @@
 //! Not compared: those fields of the router's own packets that `kernel_and_router` leaves out, and the identification of
 //! fragments of IPv6.
 //!
-//! The environment variable `WIRE_FIREWALL_PACKETS` has another number of random packets than 10,000.
+//! The environment variable `WIRE_FIREWALL_PACKETS` has another number of random packets than 10,000, `WIRE_FIREWALL_SEED` another
+//! seed than 1, `WIRE_FIREWALL_PART` the first ruleset, and with `WIRE_FIREWALL_TRACE` connections are compared after each packet.
 
 mod flows;
 mod rules;
@@ -160,11 +161,15 @@ fn random_flows_pass_random_rulesets_as_in_linux() {
     let count: u64 = count.map_or(10_000, |count| count.parse().expect("a number"));
     let seed = std::env::var("WIRE_FIREWALL_SEED").ok();
     let seed: u64 = seed.map_or(1, |seed| seed.parse().expect("a number"));
+    // Compares the connections after each packet.
+    let is_traced = std::env::var_os("WIRE_FIREWALL_TRACE").is_some();
     let Some(mut kernel) = kernel("firewalls") else {
         return;
     };
     let (mut sent, mut passed, mut known, mut differences) = (0, 0, 0, 0);
-    for part in 0..count.div_ceil(PACKETS) {
+    let first = std::env::var("WIRE_FIREWALL_PART").ok();
+    let first: u64 = first.map_or(0, |part| part.parse().expect("a number"));
+    for part in first..first + count.div_ceil(PACKETS) {
         let mut random = Random::new(seed * 1_000_000 + part);
         let ruleset = rules::random(&mut random);
         let mut pair = Pair::new(&kernel, &ruleset);
@@ -186,6 +191,14 @@ fn random_flows_pass_random_rulesets_as_in_linux() {
                         "round {round} port {port} {drops:?}\n sent{sent}\n kernel{theirs}\n ours{ours}"
                     ));
                     break 'packets;
+                }
+                if is_traced {
+                    let (_, found) = compare_connections(&kernel, &pair.router, now);
+                    if let Some(found) = found {
+                        let sent = hex(&vec![vec![frame]]);
+                        difference = Some(format!("round {round} port {port} {drops:?}\n sent{sent}\n{found}"));
+                        break 'packets;
+                    }
                 }
             }
         }

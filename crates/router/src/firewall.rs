@@ -237,7 +237,6 @@ impl Firewall {
 
     /// All counters, by the name of their chain and rule: of `counter` and `log` statements.
     pub fn counters(&self) -> impl Iterator<Item = (String, u64, u64)> {
-        let mut start = 0;
         let chains = self.program.chains.iter();
         let rules = chains.flat_map(|chain| {
             let numbers = chain.rules.clone().enumerate();
@@ -245,9 +244,7 @@ impl Firewall {
         });
         let found: Vec<_> = rules
             .flat_map(|(chain, place, number)| {
-                let rule = &self.program.rules[number];
-                let steps = &self.program.steps[start..rule.end as usize];
-                start = rule.end as usize;
+                let steps = &self.program.steps[self.program.steps_of(number)];
                 steps.iter().filter_map(move |step| match step {
                     Step::Counter(counter) => Some((chain, place, *counter)),
                     _ => None,

@@ -378,7 +378,7 @@ impl Connection {
         if self.state.is_closing() {
             return Some((true, false));
         }
-        let is_established = self.state == TcpState::Established;
+        let is_established = self.state == TcpState::Established && known.is_assured;
         let mut keeps = false;
         let other = &self.sides[way.other() as usize];
         if let (Some(max), true) = (other.max_acknowledged, self.last.kind != Kind::Syn) {

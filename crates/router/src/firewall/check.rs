@@ -56,17 +56,10 @@ fn cost(
         depth: 0,
         has_proxy: false,
     };
+    own.rules += chain.rules.len() as u64;
     let rules = chain.rules.clone();
-    let start = match rules.start {
-        0 => 0,
-        first => program.rules[first as usize - 1].end,
-    };
-    let end = match rules.end {
-        0 => 0,
-        end => program.rules[end as usize - 1].end,
-    };
-    own.rules += u64::from(rules.end - rules.start);
-    for step in &program.steps[start as usize..(end as usize).max(start as usize)] {
+    let steps = rules.flat_map(|rule| &program.steps[program.steps_of(rule as usize)]);
+    for step in steps {
         let mut most = 0;
         let mut visit = |verdict: Verdict| {
             let (Verdict::Jump(next) | Verdict::Goto(next)) = verdict else {

@@ -225,8 +225,8 @@ pub(super) fn parse(text: &str, ports: &[Vec<String>]) -> Result<Program, Fault>
                 reader.end()?;
                 let end = program.steps.len() as u32;
                 let text = reader.line(first..reader.at.min(tokens.end));
+                program.ends.push(end);
                 program.rules.push(Rule {
-                    end,
                     packets: 0,
                     bytes: 0,
                     text,

@@ -6,6 +6,7 @@ use super::sets::{Data, Set};
 use super::{Hook, Packet, Reject, SynProxy};
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::ops::Range;
 use node::Time;
 
 /// Maximum depth of jumps, as in Linux.
@@ -33,10 +34,20 @@ pub(super) enum Test {
     InSet(u32, bool),
 }
 
+/// A test in twelve bytes: most values have no more than 32 bits, and many rules fit into the processor's nearest cache.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Compact {
+    Within(u32, u32, bool),
+    Masked(u32, u32, bool),
+    InSet(u32, bool),
+    /// The number of a test of longer values.
+    Wide(u32),
+}
+
 /// Step of a rule. One that does not match ends the rule.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Step {
-    Test(Field, Test),
+    Test(Field, Compact),
     /// Looks the verdict up in a map.
     Choose(Field, u32),
     SetMark(Source),
@@ -61,8 +72,6 @@ pub(super) enum Source {
 /// A rule.
 #[derive(Clone, Debug)]
 pub(super) struct Rule {
-    /// Its steps are those up to `end`, after those of the rule before.
-    pub end: u32,
     /// Packets and bytes that have matched.
     pub packets: u64,
     pub bytes: u64,
@@ -74,7 +83,7 @@ pub(super) struct Rule {
 pub(super) struct Chain {
     /// Table and chain.
     pub name: String,
-    pub rules: core::ops::Range<u32>,
+    pub rules: Range<u32>,
     /// Of a base chain.
     pub base: Option<Base>,
     /// Packets and bytes that the policy has judged.
@@ -104,9 +113,12 @@ pub(super) struct Counter {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub steps: Vec<Step>,
+    /// The step after those of each rule. Packets that match nothing come by these and the steps alone.
+    pub ends: Vec<u32>,
     pub rules: Vec<Rule>,
     pub chains: Vec<Chain>,
     pub sets: Vec<Set>,
+    pub wide: Vec<Test>,
     pub limits: Vec<Limit>,
     pub counters: Vec<Counter>,
 }
@@ -143,6 +155,52 @@ impl Loaded {
 }
 
 impl Program {
+    /// Appends a test of a field.
+    pub fn add_test(&mut self, field: Field, test: Test) {
+        let short = |value: u128| u32::try_from(value).ok();
+        let both = |first, second| short(first).zip(short(second));
+        let compact = match test {
+            Test::InSet(set, is) => Some(Compact::InSet(set, is)),
+            Test::Within(first, last, is) => {
+                both(first, last).map(|(first, last)| Compact::Within(first, last, is))
+            }
+            Test::Masked(mask, value, is) => {
+                both(mask, value).map(|(mask, value)| Compact::Masked(mask, value, is))
+            }
+        };
+        let compact = compact.unwrap_or_else(|| {
+            self.wide.push(test);
+            Compact::Wide(self.wide.len() as u32 - 1)
+        });
+        self.steps.push(Step::Test(field, compact));
+    }
+
+    #[inline]
+    fn holds(&self, test: Compact, value: u128) -> bool {
+        match test {
+            Compact::Within(first, last, is) => {
+                (u128::from(first) <= value && value <= u128::from(last)) == is
+            }
+            Compact::Masked(mask, wanted, is) => (value & u128::from(mask) == u128::from(wanted)) == is,
+            Compact::InSet(set, is) => self.sets[set as usize].find(value).is_some() == is,
+            Compact::Wide(number) => match self.wide[number as usize] {
+                Test::Within(first, last, is) => (first <= value && value <= last) == is,
+                Test::Masked(mask, wanted, is) => (value & mask == wanted) == is,
+                Test::InSet(set, is) => self.sets[set as usize].find(value).is_some() == is,
+            },
+        }
+    }
+
+    /// The steps of a rule.
+    #[inline]
+    pub fn steps_of(&self, rule: usize) -> Range<usize> {
+        let start = match rule {
+            0 => 0,
+            _ => self.ends[rule - 1],
+        };
+        start as usize..self.ends[rule] as usize
+    }
+
     /// Runs a base chain.
     pub fn run(&mut self, chain: u32, now: Time, packet: &mut Packet) -> Outcome {
         let length = packet.headers.end - packet.headers.ip;
@@ -201,17 +259,12 @@ impl Program {
         loaded: &mut Loaded,
     ) -> Result<Verdict, Outcome> {
         let number = number as usize;
-        let start = match number {
-            0 => 0,
-            _ => self.rules[number - 1].end,
-        };
-        let end = self.rules[number].end;
         let mut verdict = Ok(Verdict::Continue);
-        for step in &self.steps[start as usize..end as usize] {
+        for step in &self.steps[self.steps_of(number)] {
             match *step {
                 Step::Test(field, test) => {
                     let value = loaded.load(field, packet);
-                    if !value.is_some_and(|value| test.holds(value, &self.sets)) {
+                    if !value.is_some_and(|value| self.holds(test, value)) {
                         return Ok(Verdict::Continue);
                     }
                 }
@@ -275,17 +328,6 @@ impl Program {
         rule.packets += 1;
         rule.bytes += length as u64;
         verdict
-    }
-}
-
-impl Test {
-    #[inline]
-    fn holds(self, value: u128, sets: &[Set]) -> bool {
-        match self {
-            Test::Within(first, last, is) => (first <= value && value <= last) == is,
-            Test::Masked(mask, wanted, is) => (value & mask == wanted) == is,
-            Test::InSet(set, is) => sets[set as usize].find(value).is_some() == is,
-        }
     }
 }
 

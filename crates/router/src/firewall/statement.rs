@@ -156,7 +156,7 @@ fn expression(
             test
         }
     };
-    program.steps.push(Step::Test(field, test));
+    program.add_test(field, test);
     Ok(false)
 }
 

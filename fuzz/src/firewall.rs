@@ -61,13 +61,20 @@ fn mend(frame: &mut Vec<u8>, bits: u8, port: u8) {
         let Ok(ip) = Ipv4View::new(&frame[ETHERNET..]) else {
             return;
         };
-        let sum = ip.pseudo().sum(ip.payload().len()).plus(ip.payload()).checksum();
+        let sum = ip
+            .pseudo()
+            .sum(ip.payload().len())
+            .plus(ip.payload())
+            .checksum();
         frame[50..52].copy_from_slice(&sum.to_be_bytes());
     }
 }
 
 pub fn target(data: &[u8]) {
-    let end = data.iter().position(|byte| *byte == 0).unwrap_or(data.len());
+    let end = data
+        .iter()
+        .position(|byte| *byte == 0)
+        .unwrap_or(data.len());
     let Ok(rules) = core::str::from_utf8(&data[..end]) else {
         return;
     };

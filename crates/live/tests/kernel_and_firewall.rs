@@ -9,8 +9,8 @@
 //! seed than 1, `WIRE_FIREWALL_PART` the first ruleset, and with `WIRE_FIREWALL_TRACE` connections are compared after each packet.
 
 mod flows;
-mod rules;
 mod proxy;
+mod rules;
 
 use crate::kernel_and_router::{Kernel, Sent, ours_at, router_with};
 use flows::Flows;
@@ -28,7 +28,10 @@ const PACKETS: u64 = 250;
 fn run(kernel: &Kernel, program: &str, arguments: &[&str], input: &str) -> std::io::Result<Output> {
     let mut command = kernel.namespace().command(program);
     command.args(arguments).stdin(Stdio::piped());
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+    let mut child = command
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
     if let Some(mut stdin) = child.stdin.take() {
         stdin.write_all(input.as_bytes())?;
     }
@@ -58,7 +61,10 @@ fn load(kernel: &Kernel, ruleset: &str) {
     let text = format!("flush ruleset\n{ruleset}");
     let output = run(kernel, "nft", &["-f", "-"], &text).expect("nft");
     let errors = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "nft refuses what we accept: {errors}\n{ruleset}");
+    assert!(
+        output.status.success(),
+        "nft refuses what we accept: {errors}\n{ruleset}"
+    );
     run(kernel, "conntrack", &["-F"], "").expect("conntrack");
 }
 
@@ -97,9 +103,14 @@ fn compare_connections(kernel: &Kernel, router: &Router, now: Time) -> (usize, O
     let (theirs, ours) = (theirs(kernel), ours(router, now));
     let only = |all: &[(String, i64)], other: &[(String, i64)]| {
         let missing = |one: &&(String, i64)| {
-            !other.iter().any(|two| two.0 == one.0 && (two.1 - one.1).abs() <= 2)
+            !other
+                .iter()
+                .any(|two| two.0 == one.0 && (two.1 - one.1).abs() <= 2)
         };
-        let lines = all.iter().filter(missing).map(|(line, left)| format!("{left:6} {line}"));
+        let lines = all
+            .iter()
+            .filter(missing)
+            .map(|(line, left)| format!("{left:6} {line}"));
         lines.collect::<Vec<_>>().join("\n")
     };
     let differ = theirs.len() != ours.len() || !only(&theirs, &ours).is_empty();
@@ -123,7 +134,11 @@ fn hex(all: &Sent) -> String {
     let mut text = String::new();
     for (port, frames) in all.iter().enumerate() {
         for frame in frames {
-            let bytes: String = frame.iter().take(120).map(|byte| format!("{byte:02x}")).collect();
+            let bytes: String = frame
+                .iter()
+                .take(120)
+                .map(|byte| format!("{byte:02x}"))
+                .collect();
             text += &format!("\n    {port} {:5} {bytes}", frame.len());
         }
     }
@@ -145,7 +160,10 @@ impl Pair {
             ..Config::default()
         });
         load(kernel, ruleset);
-        #[expect(clippy::disallowed_methods, reason = "the kernel has the machine's clock")]
+        #[expect(
+            clippy::disallowed_methods,
+            reason = "the kernel has the machine's clock"
+        )]
         let start = Instant::now();
         Pair { router, start }
     }
@@ -196,7 +214,9 @@ fn random_flows_pass_random_rulesets_as_in_linux() {
                     let (_, found) = compare_connections(&kernel, &pair.router, now);
                     if let Some(found) = found {
                         let sent = hex(&vec![vec![frame]]);
-                        difference = Some(format!("round {round} port {port} {drops:?}\n sent{sent}\n{found}"));
+                        difference = Some(format!(
+                            "round {round} port {port} {drops:?}\n sent{sent}\n{found}"
+                        ));
                         break 'packets;
                     }
                 }
@@ -209,7 +229,10 @@ fn random_flows_pass_random_rulesets_as_in_linux() {
         if let Some(difference) = difference {
             differences += 1;
             let tables = pair.router.tables(pair.now());
-            let rules = tables.last().map(|table| table.entries.join("\n")).unwrap_or_default();
+            let rules = tables
+                .last()
+                .map(|table| table.entries.join("\n"))
+                .unwrap_or_default();
             println!("part {part} {difference}\n{ruleset}\n{rules}\n");
         }
     }

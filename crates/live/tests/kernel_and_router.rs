@@ -309,12 +309,7 @@ pub(crate) fn ours_at(
 ) -> (Sent, Vec<(&'static str, u64)>) {
     let mut out = Out::default();
     let mut frames = vec![Frame::new(frame)];
-    router.frames(
-        now,
-        node::Port(from as u16),
-        &mut frames,
-        &mut out,
-    );
+    router.frames(now, node::Port(from as u16), &mut frames, &mut out);
     let mut all = vec![Vec::new(); MTUS.len()];
     for sent in out.sends() {
         if !is_own_business(&sent.frame) {

@@ -29,9 +29,19 @@ fn router(rules: Option<String>) -> Router {
     .expect("a good configuration");
     for number in 0..2_u8 {
         let mut frame = Vec::new();
-        Arp::request(Mac(HOST), [10, 0, number, 2].into(), [10, 0, number, 1].into()).build_frame(&mut frame);
+        Arp::request(
+            Mac(HOST),
+            [10, 0, number, 2].into(),
+            [10, 0, number, 1].into(),
+        )
+        .build_frame(&mut frame);
         let mut frames = vec![Frame::new(&frame)];
-        router.frames(Time::ZERO, Port(number.into()), &mut frames, &mut Out::default());
+        router.frames(
+            Time::ZERO,
+            Port(number.into()),
+            &mut frames,
+            &mut Out::default(),
+        );
     }
     router
 }
@@ -70,28 +80,44 @@ fn nanoseconds(router: &mut Router) -> f64 {
 }
 
 fn chain(rules: &str) -> String {
-    format!("table inet x {{\n chain f {{\n type filter hook forward priority 0; policy drop;\n{rules}\n}}\n}}")
+    format!(
+        "table inet x {{\n chain f {{\n type filter hook forward priority 0; policy drop;\n{rules}\n}}\n}}"
+    )
 }
 
 fn main() {
     let plain = nanoseconds(&mut router(None));
     println!("no rules: {plain:.0} ns a packet");
     let other = |count: usize| -> String {
-        (0..count).map(|number| format!("udp dport {} drop\n", 10_000 + number)).collect()
+        (0..count)
+            .map(|number| format!("udp dport {} drop\n", 10_000 + number))
+            .collect()
     };
     for (name, rules) in [
         ("1 rule", chain("accept")),
         ("10 rules", chain(&format!("{}accept", other(9)))),
         ("100 rules", chain(&format!("{}accept", other(99)))),
         ("1,000 rules", chain(&format!("{}accept", other(999)))),
-        ("a set of 1,000 ports", chain(&format!(
-            "udp dport {{ {} }} drop\naccept",
-            (0..1_000).map(|number| (10_000 + number).to_string()).collect::<Vec<_>>().join(", ")
-        ))),
+        (
+            "a set of 1,000 ports",
+            chain(&format!(
+                "udp dport {{ {} }} drop\naccept",
+                (0..1_000)
+                    .map(|number| (10_000 + number).to_string())
+                    .collect::<Vec<_>>()
+                    .join(", ")
+            )),
+        ),
         ("tracked, 1 rule", chain("ct state new,established accept")),
-        ("tracked, 100 rules", chain(&format!("{}ct state new accept", other(99)))),
+        (
+            "tracked, 100 rules",
+            chain(&format!("{}ct state new accept", other(99))),
+        ),
     ] {
         let cost = nanoseconds(&mut router(Some(rules)));
-        println!("{name:21}: {cost:6.0} ns a packet, {:5.2} x without rules", cost / plain);
+        println!(
+            "{name:21}: {cost:6.0} ns a packet, {:5.2} x without rules",
+            cost / plain
+        );
     }
 }

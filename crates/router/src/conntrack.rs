@@ -32,7 +32,6 @@ pub use headers::Headers;
 pub use tcp::TcpState;
 pub use tuple::Tuple;
 
-
 use crate::nat::timers::Timer;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -289,7 +288,9 @@ impl Tracker {
         // The packet has ended one connection and begins the next.
         match found {
             Some(found) => Ok(found),
-            None => Ok(self.place(tuple, frame, headers)?.unwrap_or(Tracked::INVALID)),
+            None => Ok(self
+                .place(tuple, frame, headers)?
+                .unwrap_or(Tracked::INVALID)),
         }
     }
 
@@ -632,6 +633,8 @@ impl Config {
 /// Whether the length in a UDP header makes sense.
 fn is_datagram(frame: &[u8], headers: &Headers) -> bool {
     let upper = headers.upper(frame).unwrap_or_default();
-    let length = upper.get(4..8).map(|field| u16::from_be_bytes([field[0], field[1]]));
+    let length = upper
+        .get(4..8)
+        .map(|field| u16::from_be_bytes([field[0], field[1]]));
     length.is_some_and(|length| length >= 8 && usize::from(length) <= upper.len())
 }

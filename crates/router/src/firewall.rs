@@ -215,11 +215,19 @@ impl Firewall {
 
     /// Whether a hook has chains.
     pub fn has(&self, hook: Hook) -> bool {
-        self.chains[hook as usize].iter().any(|chains| !chains.is_empty())
+        self.chains[hook as usize]
+            .iter()
+            .any(|chains| !chains.is_empty())
     }
 
     /// Runs the chains of a hook that are before the tracker, or those after it, until one does not accept the packet.
-    pub fn run(&mut self, hook: Hook, after_tracking: bool, now: Time, packet: &mut Packet) -> Outcome {
+    pub fn run(
+        &mut self,
+        hook: Hook,
+        after_tracking: bool,
+        now: Time,
+        packet: &mut Packet,
+    ) -> Outcome {
         let is_v4 = packet.headers.source.is_ipv4();
         for &number in &self.chains[hook as usize][usize::from(after_tracking)] {
             let chain = &self.program.chains[number as usize];

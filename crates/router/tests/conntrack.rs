@@ -113,7 +113,11 @@ fn connections_live_as_long_and_are_as_many_as_a_plain_model_says() {
             let headers = Headers::read(&frame, 14, false).expect("a packet");
             let found = tracker.track(now, 0, &frame, &headers, false);
             let expected = model.take(&config, now, from, to, leaves);
-            assert_eq!(found.map(|tracked| tracked.state), expected, "seed {seed} at {now:?}");
+            assert_eq!(
+                found.map(|tracked| tracked.state),
+                expected,
+                "seed {seed} at {now:?}"
+            );
             if let (Ok(mut tracked), true) = (found, leaves) {
                 assert!(tracker.confirm(&mut tracked, &frame, false));
             }
@@ -123,7 +127,10 @@ fn connections_live_as_long_and_are_as_many_as_a_plain_model_says() {
             assert!(tracker.next_wake() <= next || next.is_none());
         }
         let counters = tracker.counters();
-        assert_eq!((counters.early_drops, counters.full), (model.early, model.full));
+        assert_eq!(
+            (counters.early_drops, counters.full),
+            (model.early, model.full)
+        );
         let live = model.known.iter().filter(|known| known.expires > now);
         assert_eq!(tracker.rows(now).len(), live.count());
     }
@@ -132,10 +139,22 @@ fn connections_live_as_long_and_are_as_many_as_a_plain_model_says() {
 #[test]
 fn values_out_of_their_range_are_refused() {
     for config in [
-        Config { max: 0, ..Config::default() },
-        Config { max: u32::MAX, ..Config::default() },
-        Config { udp_timeout: Time::ZERO, ..Config::default() },
-        Config { tcp_timeout_close: Time::MAX, ..Config::default() },
+        Config {
+            max: 0,
+            ..Config::default()
+        },
+        Config {
+            max: u32::MAX,
+            ..Config::default()
+        },
+        Config {
+            udp_timeout: Time::ZERO,
+            ..Config::default()
+        },
+        Config {
+            tcp_timeout_close: Time::MAX,
+            ..Config::default()
+        },
     ] {
         assert!(Tracker::new(config, 1).is_err());
     }

@@ -8,7 +8,9 @@ use router::firewall::Firewall;
 use router::router::{Config, Router, reason};
 
 fn names(count: usize) -> Vec<Vec<String>> {
-    (0..count).map(|number| vec![number.to_string(), format!("eth{number}")]).collect()
+    (0..count)
+        .map(|number| vec![number.to_string(), format!("eth{number}")])
+        .collect()
 }
 
 fn with(rules: &str) -> Config {
@@ -20,11 +22,19 @@ fn with(rules: &str) -> Config {
 
 /// A forward chain with these rules.
 fn forward(rules: &str) -> String {
-    format!("table inet filter {{\n chain forward {{\n type filter hook forward priority 0; policy drop;\n{rules}\n}}\n}}\n")
+    format!(
+        "table inet filter {{\n chain forward {{\n type filter hook forward priority 0; policy drop;\n{rules}\n}}\n}}\n"
+    )
 }
 
 /// A TCP segment from a host of a port to another's.
-pub fn tcp(from: (u16, u8), to: (u16, u8), ports: [u16; 2], flags: u8, numbers: [u32; 2]) -> Vec<u8> {
+pub fn tcp(
+    from: (u16, u8),
+    to: (u16, u8),
+    ports: [u16; 2],
+    flags: u8,
+    numbers: [u32; 2],
+) -> Vec<u8> {
     let target = format!("10.0.{}.{}", to.0, to.1);
     let mut frame = udp(from.0, from.1, &target, 12, |frame| {
         frame[23] = 6;
@@ -48,37 +58,104 @@ pub fn tcp(from: (u16, u8), to: (u16, u8), ports: [u16; 2], flags: u8, numbers: 
 #[test]
 fn a_fault_in_a_ruleset_is_reported_with_its_place_and_a_fix() {
     for (rules, place, fix) in [
-        ("tcp dport 22 acept", "line 4, column 14", "`acept` is not a known match"),
-        ("tcp dport 70000 accept", "line 4, column 11", "a number to 65535"),
-        ("tcp dport 80-22 accept", "line 4, column 11", "range ends before"),
-        ("ip saddr 10.0.0.300 accept", "line 4, column 10", "write an IPv4 address"),
+        (
+            "tcp dport 22 acept",
+            "line 4, column 14",
+            "`acept` is not a known match",
+        ),
+        (
+            "tcp dport 70000 accept",
+            "line 4, column 11",
+            "a number to 65535",
+        ),
+        (
+            "tcp dport 80-22 accept",
+            "line 4, column 11",
+            "range ends before",
+        ),
+        (
+            "ip saddr 10.0.0.300 accept",
+            "line 4, column 10",
+            "write an IPv4 address",
+        ),
         ("iif 7 accept", "line 4, column 5", "ports are 0 to 2"),
         ("jump nowhere", "line 4, column 6", "no chain `nowhere`"),
-        ("accept drop", "line 4, column 8", "nothing may follow a verdict"),
-        ("tcp dport 22 udp sport 1 accept", "line 4, column 14", "no packet has this"),
-        ("ip saddr 10.0.0.1 ip6 daddr ::1 accept", "line 4, column 19", "no packet has this"),
-        ("tcp dport @hosts accept", "line 4, column 12", "no set `hosts`"),
-        ("limit rate 10 accept", "line 4, column 12", "write a rate such as"),
+        (
+            "accept drop",
+            "line 4, column 8",
+            "nothing may follow a verdict",
+        ),
+        (
+            "tcp dport 22 udp sport 1 accept",
+            "line 4, column 14",
+            "no packet has this",
+        ),
+        (
+            "ip saddr 10.0.0.1 ip6 daddr ::1 accept",
+            "line 4, column 19",
+            "no packet has this",
+        ),
+        (
+            "tcp dport @hosts accept",
+            "line 4, column 12",
+            "no set `hosts`",
+        ),
+        (
+            "limit rate 10 accept",
+            "line 4, column 12",
+            "write a rate such as",
+        ),
         ("reject with icmp", "line 4, column 17", "admin-prohibited"),
-        ("log prefix \"open", "line 4, column 12", "close the quotation mark"),
+        (
+            "log prefix \"open",
+            "line 4, column 12",
+            "close the quotation mark",
+        ),
         ("tcp dport { } accept", "line 4, column 15", "empty"),
-        ("meta mark set 0x1ffffffff", "line 4, column 15", "4294967295"),
+        (
+            "meta mark set 0x1ffffffff",
+            "line 4, column 15",
+            "4294967295",
+        ),
     ] {
-        let fault = Firewall::new(&forward(rules), &names(3)).expect_err(rules).to_string();
-        assert!(fault.contains(place) && fault.contains(fix), "{rules}: {fault}");
+        let fault = Firewall::new(&forward(rules), &names(3))
+            .expect_err(rules)
+            .to_string();
+        assert!(
+            fault.contains(place) && fault.contains(fix),
+            "{rules}: {fault}"
+        );
     }
     for (text, fix) in [
         ("chain x { }", "write `table inet NAME"),
         ("table bridge x { }", "family ip, ip6 or inet"),
         ("table inet x {", "chains, sets and maps"),
         ("table inet x { chain c {", "`}` is missing"),
-        ("table inet x { chain c { type nat hook forward priority 0; } }", "`filter`"),
-        ("table inet x { chain c { type filter hook ingress priority 0; } }", "prerouting, input"),
+        (
+            "table inet x { chain c { type nat hook forward priority 0; } }",
+            "`filter`",
+        ),
+        (
+            "table inet x { chain c { type filter hook ingress priority 0; } }",
+            "prerouting, input",
+        ),
         ("table inet x { chain c { jump c } }", "jumps to itself"),
-        ("table inet x { chain c { type filter hook output priority 0; synproxy } }", "hook forward"),
-        ("table inet x { set s { type ipv4_addr; elements = { 10.0.0.0/8 } } }", "flags interval"),
-        ("table inet x { set s { elements = { 1 } } }", "write `type`"),
-        ("table inet x { map m { type mark : verdict; elements = { 1 : accept, 1 : drop } } }", "overlap"),
+        (
+            "table inet x { chain c { type filter hook output priority 0; synproxy } }",
+            "hook forward",
+        ),
+        (
+            "table inet x { set s { type ipv4_addr; elements = { 10.0.0.0/8 } } }",
+            "flags interval",
+        ),
+        (
+            "table inet x { set s { elements = { 1 } } }",
+            "write `type`",
+        ),
+        (
+            "table inet x { map m { type mark : verdict; elements = { 1 : accept, 1 : drop } } }",
+            "overlap",
+        ),
     ] {
         let fault = Firewall::new(text, &names(3)).expect_err(text).to_string();
         assert!(fault.contains(fix), "{text}: {fault}");
@@ -95,13 +172,17 @@ fn jumps_that_multiply_are_refused() {
         text += &format!("chain c{chain} {{\n{jumps}}}\n");
     }
     text += "chain c15 {\naccept\n}\n}\n";
-    let fault = Firewall::new(&text, &names(1)).expect_err("too many").to_string();
+    let fault = Firewall::new(&text, &names(1))
+        .expect_err("too many")
+        .to_string();
     assert!(fault.contains("may come by more than"), "{fault}");
 }
 
 #[test]
 fn rules_decide_and_their_counters_are_shown() {
-    let rules = forward("iif 0 oifname \"1\" udp dport 53 counter accept\nct state established accept\nudp dport 53 reject with icmpx admin-prohibited");
+    let rules = forward(
+        "iif 0 oifname \"1\" udp dport 53 counter accept\nct state established accept\nudp dport 53 reject with icmpx admin-prohibited",
+    );
     let mut hand = Hand::new(with(&rules));
     for (port, host) in [(0, 2), (1, 9), (2, 5)] {
         hand.learn(port, host);
@@ -121,15 +202,24 @@ fn rules_decide_and_their_counters_are_shown() {
     let table = |name: &str| tables.iter().find(|table| table.name == name).unwrap();
     assert_eq!(
         table("connections").entries,
-        ["udp      17 30 src=10.0.0.2 dst=10.0.1.9 sport=1024 dport=53 [UNREPLIED] src=10.0.1.9 dst=10.0.0.2 sport=53 dport=1024 mark=0"]
+        [
+            "udp      17 30 src=10.0.0.2 dst=10.0.1.9 sport=1024 dport=53 [UNREPLIED] src=10.0.1.9 dst=10.0.0.2 sport=53 dport=1024 mark=0"
+        ]
     );
-    assert_eq!(table("firewall").entries[2], "inet filter forward rule 3: 1 packets, 38 bytes: udp dport 53 reject with icmpx admin-prohibited");
+    assert_eq!(
+        table("firewall").entries[2],
+        "inet filter forward rule 3: 1 packets, 38 bytes: udp dport 53 reject with icmpx admin-prohibited"
+    );
 }
 
 #[test]
 fn packets_pass_rules_and_the_tracker_without_allocating() {
-    let many: String = (0..200).map(|port| format!("tcp dport {} drop\n", 2_000 + port)).collect();
-    let rules = forward(&format!("ct state established accept\n{many}udp dport {{ 53, 100-200 }} limit rate 1000000/second accept\nreject"));
+    let many: String = (0..200)
+        .map(|port| format!("tcp dport {} drop\n", 2_000 + port))
+        .collect();
+    let rules = forward(&format!(
+        "ct state established accept\n{many}udp dport {{ 53, 100-200 }} limit rate 1000000/second accept\nreject"
+    ));
     let mut hand = Hand::new(with(&rules));
     hand.learn(0, 2);
     hand.learn(1, 9);
@@ -139,7 +229,8 @@ fn packets_pass_rules_and_the_tracker_without_allocating() {
         udp(0, 2, "10.0.1.9", 100, |frame| frame[37] = 54),
     ];
     frames.push(tcp((0, 2), (1, 9), [1024, 2_100], 2, [1, 0]));
-    let (mut arrived, mut sent): (Vec<Frame>, Vec<_>) = (Vec::with_capacity(8), Vec::with_capacity(64));
+    let (mut arrived, mut sent): (Vec<Frame>, Vec<_>) =
+        (Vec::with_capacity(8), Vec::with_capacity(64));
     let mut before = 0;
     for round in 0..400 {
         if round == 200 {
@@ -149,7 +240,8 @@ fn packets_pass_rules_and_the_tracker_without_allocating() {
         for frame in &frames {
             arrived.push(hand.out.pool().take_with(frame));
         }
-        hand.router.frames(hand.now, Port(0), &mut arrived, &mut hand.out);
+        hand.router
+            .frames(hand.now, Port(0), &mut arrived, &mut hand.out);
         sent.extend(hand.out.sends());
         for departure in sent.drain(..) {
             hand.out.pool().give(departure.frame);
@@ -179,7 +271,13 @@ fn a_flood_of_syns_costs_the_stated_memory_and_no_open_connection() {
         let mut all: Vec<Vec<Frame>> = (0..10_000_u32)
             .map(|number| {
                 let from = (0, 3 + round);
-                vec![Frame::new(&tcp(from, (1, 9), [1_000 + number as u16, 80], 2, [1, 0]))]
+                vec![Frame::new(&tcp(
+                    from,
+                    (1, 9),
+                    [1_000 + number as u16, 80],
+                    2,
+                    [1, 0],
+                ))]
             })
             .collect();
         let before = allocations::of_this_thread();
@@ -195,12 +293,26 @@ fn a_flood_of_syns_costs_the_stated_memory_and_no_open_connection() {
         }
     }
     // So that the table has at most this size.
-    assert!(conntrack::Tracker::ENTRY_BYTES <= 768, "{}", conntrack::Tracker::ENTRY_BYTES);
+    assert!(
+        conntrack::Tracker::ENTRY_BYTES <= 768,
+        "{}",
+        conntrack::Tracker::ENTRY_BYTES
+    );
     assert_eq!(hand.counter("connections"), u64::from(MAX));
-    assert_eq!(hand.counter("conntrack_early_drops"), 70_001 - u64::from(MAX));
+    assert_eq!(
+        hand.counter("conntrack_early_drops"),
+        70_001 - u64::from(MAX)
+    );
     let rows = hand.router.tables(hand.now);
-    let rows = rows.iter().find(|table| table.name == "connections").unwrap();
-    assert!(rows.entries.iter().any(|row| row.contains("ESTABLISHED") && row.contains("sport=5000")));
+    let rows = rows
+        .iter()
+        .find(|table| table.name == "connections")
+        .unwrap();
+    assert!(
+        rows.entries
+            .iter()
+            .any(|row| row.contains("ESTABLISHED") && row.contains("sport=5000"))
+    );
 }
 
 #[test]
@@ -222,7 +334,10 @@ fn a_full_table_of_open_connections_refuses_new_ones() {
     }
     assert_eq!(hand.counter("connections"), 3);
     // Of the last two connections each packet of the client and each answer is refused.
-    assert_eq!(hand.drops(reason::CONNECTIONS), hand.counter("conntrack_full"));
+    assert_eq!(
+        hand.drops(reason::CONNECTIONS),
+        hand.counter("conntrack_full")
+    );
     assert!(hand.drops(reason::CONNECTIONS) >= 4);
 }
 

@@ -27,7 +27,9 @@ impl Host {
     fn address(self, is_v4: bool) -> IpAddr {
         match is_v4 {
             true => IpAddr::from([10, 0, self.port as u8, self.number]),
-            false => Ipv6Addr::new(0xFD00, self.port as u16, 0, 0, 0, 0, 0, self.number.into()).into(),
+            false => {
+                Ipv6Addr::new(0xFD00, self.port as u16, 0, 0, 0, 0, 0, self.number.into()).into()
+            }
         }
     }
 }
@@ -63,7 +65,14 @@ fn ip(random: &mut Random, ends: [IpAddr; 2], number: u8, payload: &[u8]) -> Vec
             ip[1] = [0, 0, 0, 0x20, 0xB8, 0x28][random.index(6)];
             ip[2..4].copy_from_slice(&((20 + payload.len()) as u16).to_be_bytes());
             ip.extend(bytes(random, 2));
-            ip.extend([if random.chance(0.5) { 0x40 } else { 0 }, 0, hops, number, 0, 0]);
+            ip.extend([
+                if random.chance(0.5) { 0x40 } else { 0 },
+                0,
+                hops,
+                number,
+                0,
+                0,
+            ]);
             ip.extend(source.octets());
             ip.extend(destination.octets());
             let sum = checksum(&ip);
@@ -113,17 +122,38 @@ impl Flow {
         let is_v4 = random.chance(0.6);
         let first = random.index(3);
         // Some flows go to the router itself.
-        let number = if random.chance(0.1) { 1 } else { 2 + random.below(3) as u8 };
+        let number = if random.chance(0.1) {
+            1
+        } else {
+            2 + random.below(3) as u8
+        };
         let second = (first + 1 + random.index(2)) % 3;
-        let icmp = if is_v4 { protocol::ICMP } else { protocol::ICMPV6 };
-        let kinds = [protocol::TCP, protocol::TCP, protocol::TCP, protocol::UDP, icmp, OTHER];
+        let icmp = if is_v4 {
+            protocol::ICMP
+        } else {
+            protocol::ICMPV6
+        };
+        let kinds = [
+            protocol::TCP,
+            protocol::TCP,
+            protocol::TCP,
+            protocol::UDP,
+            icmp,
+            OTHER,
+        ];
         let ports = [22, 80, 443, 53, 8080];
         Flow {
             is_v4,
             protocol: kinds[random.index(kinds.len())],
             hosts: [
-                Host { port: first, number: 2 + random.below(3) as u8 },
-                Host { port: second, number },
+                Host {
+                    port: first,
+                    number: 2 + random.below(3) as u8,
+                },
+                Host {
+                    port: second,
+                    number,
+                },
             ],
             ports: [1020 + random.below(12) as u16, ports[random.index(5)]],
             next: [random.bits() as u32, random.bits() as u32],
@@ -196,7 +226,16 @@ impl Flow {
             stage if stage < 12 || random.chance(0.3) => {
                 let side = random.index(2);
                 let data = [0, 1, 100, 400][random.index(4)];
-                (side, self.segment(random, side, ACK | if data > 0 { PSH } else { 0 }, none, data))
+                (
+                    side,
+                    self.segment(
+                        random,
+                        side,
+                        ACK | if data > 0 { PSH } else { 0 },
+                        none,
+                        data,
+                    ),
+                )
             }
             12..16 => {
                 let side = random.index(2);
@@ -225,7 +264,19 @@ impl Flow {
         };
         match random.below(20) {
             0 => {
-                let all = [SYN, SYN | ACK, FIN | ACK, ACK, RST, RST | ACK, URG | ACK, 0, SYN | FIN, FIN, 63];
+                let all = [
+                    SYN,
+                    SYN | ACK,
+                    FIN | ACK,
+                    ACK,
+                    RST,
+                    RST | ACK,
+                    URG | ACK,
+                    0,
+                    SYN | FIN,
+                    FIN,
+                    63,
+                ];
                 let flags = all[random.index(all.len())];
                 (side, self.segment(random, side, flags, [0, 0], 0))
             }
@@ -240,7 +291,11 @@ impl Flow {
             }
             3 => {
                 let flags = [RST, RST | ACK][random.index(2)];
-                let shift = if random.chance(0.5) { [0, 0] } else { [far(random), 0] };
+                let shift = if random.chance(0.5) {
+                    [0, 0]
+                } else {
+                    [far(random), 0]
+                };
                 (side, self.segment(random, side, flags, shift, 0))
             }
             4 => {
@@ -264,14 +319,28 @@ impl Flow {
         let from = 1 - side;
         let mut ends = self.ends(from);
         if random.chance(0.4) {
-            ends[0] = Host { port: self.hosts[from].port, number: 4 }.address(self.is_v4);
+            ends[0] = Host {
+                port: self.hosts[from].port,
+                number: 4,
+            }
+            .address(self.is_v4);
         }
         if random.chance(0.1) {
-            ends[1] = Host { port: self.hosts[*side].port, number: 5 }.address(self.is_v4);
+            ends[1] = Host {
+                port: self.hosts[*side].port,
+                number: 5,
+            }
+            .address(self.is_v4);
         }
         let (number, kinds): (u8, &[[u8; 2]]) = match self.is_v4 {
-            true => (protocol::ICMP, &[[3, 1], [3, 3], [3, 4], [11, 0], [12, 0], [4, 0]]),
-            false => (protocol::ICMPV6, &[[1, 0], [1, 4], [2, 0], [3, 0], [4, 1], [100, 0]]),
+            true => (
+                protocol::ICMP,
+                &[[3, 1], [3, 3], [3, 4], [11, 0], [12, 0], [4, 0]],
+            ),
+            false => (
+                protocol::ICMPV6,
+                &[[1, 0], [1, 4], [2, 0], [3, 0], [4, 1], [100, 0]],
+            ),
         };
         let mut message = kinds[random.index(kinds.len())].to_vec();
         message.extend([0, 0, 0, 0, 5, 0]);
@@ -288,7 +357,11 @@ impl Flow {
                 let mut udp = Vec::new();
                 udp.extend(self.ports[side].to_be_bytes());
                 udp.extend(self.ports[1 - side].to_be_bytes());
-                let size = if random.chance(0.2) { 600 + random.index(2400) } else { size };
+                let size = if random.chance(0.2) {
+                    600 + random.index(2400)
+                } else {
+                    size
+                };
                 udp.extend((8 + size as u16).to_be_bytes());
                 udp.extend([0, 0]);
                 udp.extend(bytes(random, size));
@@ -303,7 +376,12 @@ impl Flow {
                     true => [8, 8, 8, 0, 0, 0, 13, 42],
                     false => [128, 128, 128, 129, 129, 129, 139, 200],
                 };
-                let mut icmp = vec![kinds[random.index(3) + if side == 0 { 0 } else { 3 }], 0, 0, 0];
+                let mut icmp = vec![
+                    kinds[random.index(3) + if side == 0 { 0 } else { 3 }],
+                    0,
+                    0,
+                    0,
+                ];
                 if random.chance(0.05) {
                     icmp[0] = kinds[6 + random.index(2)];
                 }
@@ -410,7 +488,11 @@ impl Flows {
         let frames = frames.into_iter().map(|packet| {
             let mut frame = router_mac(host.port).to_vec();
             frame.extend(peer_mac(host.port, host.number));
-            frame.extend(if packet[0] >> 4 == 4 { [8, 0] } else { [0x86, 0xDD] });
+            frame.extend(if packet[0] >> 4 == 4 {
+                [8, 0]
+            } else {
+                [0x86, 0xDD]
+            });
             frame.extend(packet);
             (host.port, frame)
         });

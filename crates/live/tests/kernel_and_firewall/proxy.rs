@@ -75,7 +75,10 @@ impl Segment {
         let mut options = Vec::new();
         options.extend(self.mss.map(TcpOption::MaximumSegment));
         options.extend(self.selective.then_some(TcpOption::SackPermitted));
-        options.extend(self.timestamps.map(|(own, echo)| TcpOption::Timestamps(own, echo)));
+        options.extend(
+            self.timestamps
+                .map(|(own, echo)| TcpOption::Timestamps(own, echo)),
+        );
         options.extend(self.scale.map(TcpOption::WindowScale));
         options.extend(edges.as_ref().map(|edges| TcpOption::Sack(edges)));
         let tcp = Tcp {
@@ -92,27 +95,42 @@ impl Segment {
             destination: Mac(router_mac(from.0)),
             source: Mac(peer_mac(from.0, from.1)),
             tags: &[],
-            ethertype: if is_v4 { ethertype::IPV4 } else { ethertype::IPV6 },
+            ethertype: if is_v4 {
+                ethertype::IPV4
+            } else {
+                ethertype::IPV6
+            },
         };
         let mut frame = Vec::new();
         let data = vec![7; self.size];
-        ethernet.build(&mut frame, |out| match (address(is_v4, from), address(is_v4, to)) {
-            (IpAddr::V4(from), IpAddr::V4(to)) => {
-                let ip = Ipv4::new(from, to, protocol::TCP);
-                ip.build(out, |out| tcp.build(ip.pseudo(), out, |out| out.extend(&data)));
+        ethernet.build(&mut frame, |out| {
+            match (address(is_v4, from), address(is_v4, to)) {
+                (IpAddr::V4(from), IpAddr::V4(to)) => {
+                    let ip = Ipv4::new(from, to, protocol::TCP);
+                    ip.build(out, |out| {
+                        tcp.build(ip.pseudo(), out, |out| out.extend(&data))
+                    });
+                }
+                (IpAddr::V6(from), IpAddr::V6(to)) => {
+                    let ip = Ipv6::new(from, to, protocol::TCP);
+                    ip.build(out, |out| {
+                        tcp.build(ip.pseudo(), out, |out| out.extend(&data))
+                    });
+                }
+                _ => unreachable!("addresses of one version"),
             }
-            (IpAddr::V6(from), IpAddr::V6(to)) => {
-                let ip = Ipv6::new(from, to, protocol::TCP);
-                ip.build(out, |out| tcp.build(ip.pseudo(), out, |out| out.extend(&data)));
-            }
-            _ => unreachable!("addresses of one version"),
         });
         frame
     }
 
     /// Reads a segment whose checksum must be right; TTL and flags of the IP header are part of the text.
     fn read(frame: &[u8]) -> (Segment, String) {
-        let header = |bytes: &[u8]| bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        let header = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
         let (payload, pseudo, about) = match frame[12] {
             8 => {
                 let ip = Ipv4View::new(&frame[14..]).expect("an IPv4 header");
@@ -138,7 +156,8 @@ impl Segment {
                 TcpOption::SackPermitted => segment.selective = true,
                 TcpOption::Timestamps(own, echo) => segment.timestamps = Some((own, echo)),
                 TcpOption::Sack(blocks) => {
-                    let edge = |at: usize| u32::from_be_bytes(blocks[0][at..at + 4].try_into().unwrap());
+                    let edge =
+                        |at: usize| u32::from_be_bytes(blocks[0][at..at + 4].try_into().unwrap());
                     segment.sack = Some((edge(0), edge(4)));
                 }
                 TcpOption::Other(..) => {}
@@ -177,8 +196,16 @@ struct Trial<'a> {
 impl Trial<'_> {
     /// Sends a segment, and notes what arrives at the ends.
     fn send(&mut self, from_client: bool, segment: &Segment) -> Vec<(bool, Segment)> {
-        let (from, to) = if from_client { (CLIENT, SERVER) } else { (SERVER, CLIENT) };
-        let ports = if from_client { self.ports } else { [self.ports[1], self.ports[0]] };
+        let (from, to) = if from_client {
+            (CLIENT, SERVER)
+        } else {
+            (SERVER, CLIENT)
+        };
+        let ports = if from_client {
+            self.ports
+        } else {
+            [self.ports[1], self.ports[0]]
+        };
         let frame = segment.frame(self.is_v4, from, to, ports);
         let sent = (self.exchange)(from.0, &frame);
         let mut all = Vec::new();
@@ -221,7 +248,8 @@ impl Trial<'_> {
                         *end = end.wrapping_sub(self.server);
                     }
                 }
-                self.transcript.push(format!("client {to_client} {about} {seen:?}"));
+                self.transcript
+                    .push(format!("client {to_client} {about} {seen:?}"));
                 all.push((to_client, segment));
             }
         }
@@ -236,7 +264,9 @@ impl Trial<'_> {
     fn run(&mut self, random: &mut Random, probes: bool) {
         let has_time = random.chance(0.7);
         let mut syn = Segment::new(flag::SYN, self.client, 0);
-        syn.mss = random.chance(0.9).then(|| [400, 536, 1200, 1380, 1440, 1460, 8960][random.index(7)]);
+        syn.mss = random
+            .chance(0.9)
+            .then(|| [400, 536, 1200, 1380, 1440, 1460, 8960][random.index(7)]);
         syn.scale = random.chance(0.7).then(|| random.below(15) as u8);
         syn.selective = random.chance(0.7);
         syn.timestamps = has_time.then_some((1_000, 0));
@@ -248,11 +278,17 @@ impl Trial<'_> {
             self.send(true, &syn);
         }
         let times = |own: u32, echo: u32| answer.timestamps.map(|_| (own, echo));
-        let mut ack = Segment::new(flag::ACK, self.client.wrapping_add(1), self.cookie.wrapping_add(1));
+        let mut ack = Segment::new(
+            flag::ACK,
+            self.client.wrapping_add(1),
+            self.cookie.wrapping_add(1),
+        );
         ack.timestamps = times(1_010, self.proxy_time);
         if random.chance(0.1) {
             let mut forged = ack.clone();
-            forged.acknowledgement = forged.acknowledgement.wrapping_add(0x0100_0000 * (3 + random.below(200) as u32));
+            forged.acknowledgement = forged
+                .acknowledgement
+                .wrapping_add(0x0100_0000 * (3 + random.below(200) as u32));
             self.send(true, &forged);
         }
         self.send(true, &ack);
@@ -266,7 +302,11 @@ impl Trial<'_> {
             self.send(false, &refused);
             return;
         }
-        let mut accept = Segment::new(flag::SYN | flag::ACK, self.server, self.client.wrapping_add(1));
+        let mut accept = Segment::new(
+            flag::SYN | flag::ACK,
+            self.server,
+            self.client.wrapping_add(1),
+        );
         accept.mss = Some(1460);
         accept.scale = random.chance(0.7).then(|| random.below(10) as u8);
         accept.selective = random.chance(0.7);
@@ -277,8 +317,16 @@ impl Trial<'_> {
             let from_client = random.chance(0.5);
             let size = random.index(500);
             let mut segment = match from_client {
-                true => Segment::new(flag::ACK, self.client.wrapping_add(up), self.cookie.wrapping_add(down)),
-                false => Segment::new(flag::ACK, self.server.wrapping_add(down), self.client.wrapping_add(up)),
+                true => Segment::new(
+                    flag::ACK,
+                    self.client.wrapping_add(up),
+                    self.cookie.wrapping_add(down),
+                ),
+                false => Segment::new(
+                    flag::ACK,
+                    self.server.wrapping_add(down),
+                    self.client.wrapping_add(up),
+                ),
             };
             segment.size = size;
             segment.timestamps = match from_client {
@@ -294,7 +342,11 @@ impl Trial<'_> {
         }
         let ends = [flag::FIN | flag::ACK, flag::RST, flag::ACK];
         let flags = ends[random.index(3)];
-        let last = Segment::new(flags, self.server.wrapping_add(down), self.client.wrapping_add(up));
+        let last = Segment::new(
+            flags,
+            self.server.wrapping_add(down),
+            self.client.wrapping_add(up),
+        );
         self.send(false, &last);
     }
 }
@@ -328,7 +380,10 @@ fn connections_through_the_syn_proxy_look_as_through_linux() {
     let Some(mut kernel) = kernel("SYN proxy") else {
         return;
     };
-    let loose = ["-c", "echo 0 >/proc/sys/net/netfilter/nf_conntrack_tcp_loose"];
+    let loose = [
+        "-c",
+        "echo 0 >/proc/sys/net/netfilter/nf_conntrack_tcp_loose",
+    ];
     run(&kernel, "sh", &loose, "").expect("a shell");
     let options = [
         "mss 1460 wscale 7 timestamp sack-perm",
@@ -343,7 +398,9 @@ fn connections_through_the_syn_proxy_look_as_through_linux() {
         pair.router = strict(&rules);
         for number in 0..60 {
             let (seed, port) = (1 + 100 * part as u64 + number, 2_000 + number as u16);
-            let theirs = transcript(true, false, seed, port, &mut |from, frame| kernel.answers(from, frame));
+            let theirs = transcript(true, false, seed, port, &mut |from, frame| {
+                kernel.answers(from, frame)
+            });
             let Pair { router, start } = &mut pair;
             let mut ours = |from: usize, frame: &[u8]| {
                 let now = Time::from_secs(1) + Time::from_ns(start.elapsed().as_nanos() as u64);
@@ -383,14 +440,20 @@ fn connections_over_ipv6_look_as_over_ipv4() {
     for seed in 0..200 {
         let [first, second] = &mut routers;
         let mut both = [(true, first), (false, second)].map(|(is_v4, router)| {
-            let mut exchange = |from: usize, frame: &[u8]| ours_at(router, Time::from_secs(1), from, frame).0;
+            let mut exchange =
+                |from: usize, frame: &[u8]| ours_at(router, Time::from_secs(1), from, frame).0;
             transcript(is_v4, true, seed, 3_000 + seed as u16, &mut exchange)
         });
         for line in both.iter_mut().flatten() {
             // The IP header, and the segment size that a cookie has room for.
-            let words = line.split(' ').filter(|word| !word.starts_with("45") && !word.starts_with("06"));
+            let words = line
+                .split(' ')
+                .filter(|word| !word.starts_with("45") && !word.starts_with("06"));
             *line = words.collect::<Vec<_>>().join(" ");
-            if let Some(at) = line.find("mss: Some(").filter(|_| line.contains("client false")) {
+            if let Some(at) = line
+                .find("mss: Some(")
+                .filter(|_| line.contains("client false"))
+            {
                 line.truncate(at);
             }
         }

@@ -19,7 +19,9 @@ const UDP: u8 = 17;
 
 /// A random port or range of ports, some of them those of the flows.
 fn port(random: &mut Random) -> String {
-    let ports = ["22", "80", "443", "53", "8080", "1024", "1025", "1026", "http", "domain"];
+    let ports = [
+        "22", "80", "443", "53", "8080", "1024", "1025", "1026", "http", "domain",
+    ];
     match random.below(4) {
         0 => format!("{}-{}", 20 + random.below(40), 79 + random.below(400)),
         1 => format!("{}-{}", 1000 + random.below(25), 1025 + random.below(10)),
@@ -37,7 +39,8 @@ fn list(random: &mut Random, mut one: impl FnMut(&mut Random) -> String) -> Stri
 fn v4(random: &mut Random) -> String {
     match random.below(4) {
         0 => format!("10.0.{}.0/24", random.below(3)),
-        1 => format!("10.0.{}.2-10.0.{}.4", random.below(2), 1 + random.below(2)).replace("10.0.1.2-10.0.1.4", "10.0.1.2-10.0.1.3"),
+        1 => format!("10.0.{}.2-10.0.{}.4", random.below(2), 1 + random.below(2))
+            .replace("10.0.1.2-10.0.1.4", "10.0.1.2-10.0.1.3"),
         _ => format!("10.0.{}.{}", random.below(3), 1 + random.below(5)),
     }
 }
@@ -70,11 +73,15 @@ fn number(random: &mut Random, bound: u64) -> String {
 }
 
 fn flags(random: &mut Random) -> String {
-    let one = |random: &mut Random| draw(random, &["fin", "syn", "rst", "psh", "ack", "urg"]).to_owned();
+    let one =
+        |random: &mut Random| draw(random, &["fin", "syn", "rst", "psh", "ack", "urg"]).to_owned();
     match random.below(6) {
         0 => format!("tcp flags {}", one(random)),
         1 => "tcp flags & (fin|syn|rst|ack) == syn".to_owned(),
-        2 => format!("tcp flags & (syn|{}) != 0x0", draw(random, &["ack", "rst", "fin"])),
+        2 => format!(
+            "tcp flags & (syn|{}) != 0x0",
+            draw(random, &["ack", "rst", "fin"])
+        ),
         3 => "tcp flags syn / fin,syn,rst,ack".to_owned(),
         4 => format!("tcp flags != {}", one(random)),
         _ => "tcp flags == ack".to_owned(),
@@ -117,7 +124,10 @@ fn matches(random: &mut Random, family: Needs, hook: &str) -> String {
         Needs::V4 if random.chance(0.6) => all.push(match random.below(6) {
             0 => format!("ip ttl {}", number(random, 70)),
             1 => format!("ip length {}", number(random, 200)),
-            2 => format!("ip dscp {}", draw(random, &["cs0", "cs1", "!= cs0", "ef", "af11"])),
+            2 => format!(
+                "ip dscp {}",
+                draw(random, &["cs0", "cs1", "!= cs0", "ef", "af11"])
+            ),
             3 => "ip saddr & 255.255.0.255 == 10.0.0.2".to_owned(),
             _ => format!("ip {} {}", end(random), right(random, v4)),
         }),
@@ -134,30 +144,69 @@ fn matches(random: &mut Random, family: Needs, hook: &str) -> String {
     if random.chance(0.7) {
         all.push(match (random.below(9), needs) {
             (0, Needs::V4) => {
-                let one = |random: &mut Random| draw(random, &["echo-request", "echo-reply", "time-exceeded", "destination-unreachable"]).to_owned();
+                let one = |random: &mut Random| {
+                    draw(
+                        random,
+                        &[
+                            "echo-request",
+                            "echo-reply",
+                            "time-exceeded",
+                            "destination-unreachable",
+                        ],
+                    )
+                    .to_owned()
+                };
                 format!("icmp type {}", right(random, one))
             }
             (0, Needs::V6) => {
-                let one = |random: &mut Random| draw(random, &["echo-request", "echo-reply", "packet-too-big", "destination-unreachable"]).to_owned();
+                let one = |random: &mut Random| {
+                    draw(
+                        random,
+                        &[
+                            "echo-request",
+                            "echo-reply",
+                            "packet-too-big",
+                            "destination-unreachable",
+                        ],
+                    )
+                    .to_owned()
+                };
                 format!("icmpv6 type {}", right(random, one))
             }
             (1, Needs::V4) => "ip protocol { tcp, udp }".to_owned(),
             (1, Needs::V6) => "ip6 nexthdr udp".to_owned(),
             (2, _) => flags(random),
             (3, _) => format!("th dport {}", right(random, port)),
-            (4, _) => format!("meta l4proto {}", draw(random, &["tcp", "udp", "{ tcp, icmp }", "!= tcp", "icmpv6"])),
-            (5, _) => format!("udp {} {}", draw(random, &["sport", "dport"]), right(random, port)),
+            (4, _) => format!(
+                "meta l4proto {}",
+                draw(random, &["tcp", "udp", "{ tcp, icmp }", "!= tcp", "icmpv6"])
+            ),
+            (5, _) => format!(
+                "udp {} {}",
+                draw(random, &["sport", "dport"]),
+                right(random, port)
+            ),
             (6, _) => format!("tcp window {}", number(random, 60_000)),
-            _ => format!("tcp {} {}", draw(random, &["sport", "dport"]), right(random, port)),
+            _ => format!(
+                "tcp {} {}",
+                draw(random, &["sport", "dport"]),
+                right(random, port)
+            ),
         });
     }
     if random.chance(0.1) {
         all.push(match random.below(6) {
             0 => format!("meta length {}", number(random, 300)),
             1 if family == Needs::Any => "meta nfproto ipv4".to_owned(),
-            2 => format!("meta mark {}", draw(random, &["1", "2", "!= 0", "& 0x1 == 0x1"])),
+            2 => format!(
+                "meta mark {}",
+                draw(random, &["1", "2", "!= 0", "& 0x1 == 0x1"])
+            ),
             3 => format!("ct direction {}", draw(random, &["original", "reply"])),
-            4 => format!("ct status {}", draw(random, &["assured", "seen-reply", "confirmed"])),
+            4 => format!(
+                "ct status {}",
+                draw(random, &["assured", "seen-reply", "confirmed"])
+            ),
             _ => format!("ct mark {}", draw(random, &["1", "!= 2", "0"])),
         });
         if matches!(needs, Needs::V6) && all.last().is_some_and(|last| last.contains("nfproto")) {
@@ -165,11 +214,17 @@ fn matches(random: &mut Random, family: Needs, hook: &str) -> String {
         }
     }
     // Other hosts and the kernel itself send messages of ICMPv6.
-    let is_flow = all.iter().any(|text| text.contains("tcp ") || text.contains("udp "));
+    let is_flow = all
+        .iter()
+        .any(|text| text.contains("tcp ") || text.contains("udp "));
     if is_flow && random.chance(0.15) {
         let over = draw(random, &["", "over "]);
         // Slow enough that no token comes back.
-        all.push(format!("limit rate {over}{}/week burst {} packets", 1 + random.below(5), 1 + random.below(9)));
+        all.push(format!(
+            "limit rate {over}{}/week burst {} packets",
+            1 + random.below(5),
+            1 + random.below(9)
+        ));
     }
     if random.chance(0.1) {
         all.push(draw(random, &["counter", "log prefix \"x\"", "comment \"c\""]).to_owned());
@@ -200,21 +255,47 @@ fn bound(text: &str, family: Needs) -> (Needs, Option<u8>) {
     } else {
         None
     };
-    (version, number.or_else(|| has("l4proto tcp").then_some(TCP)))
+    (
+        version,
+        number.or_else(|| has("l4proto tcp").then_some(TCP)),
+    )
 }
 
 fn reject(random: &mut Random, text: &str, family: Needs) -> String {
     let (version, number) = bound(text, family);
-    let v4 = ["net-unreachable", "host-unreachable", "prot-unreachable", "port-unreachable", "admin-prohibited"];
-    let v6 = ["no-route", "admin-prohibited", "addr-unreachable", "port-unreachable", "policy-fail", "reject-route"];
+    let v4 = [
+        "net-unreachable",
+        "host-unreachable",
+        "prot-unreachable",
+        "port-unreachable",
+        "admin-prohibited",
+    ];
+    let v6 = [
+        "no-route",
+        "admin-prohibited",
+        "addr-unreachable",
+        "port-unreachable",
+        "policy-fail",
+        "reject-route",
+    ];
     match (random.below(4), version, number) {
         (0, _, Some(TCP)) => "reject with tcp reset".to_owned(),
-        (0, _, None) if !text.contains("l4proto") && !text.contains("protocol") => "reject with tcp reset".to_owned(),
+        (0, _, None) if !text.contains("l4proto") && !text.contains("protocol") => {
+            "reject with tcp reset".to_owned()
+        }
         (1, Needs::V4, _) => format!("reject with icmp {}", draw(random, &v4)),
         (1, Needs::V6, _) => format!("reject with icmpv6 {}", draw(random, &v6)),
         (2, Needs::Any, _) => format!(
             "reject with icmpx {}",
-            draw(random, &["no-route", "port-unreachable", "host-unreachable", "admin-prohibited"])
+            draw(
+                random,
+                &[
+                    "no-route",
+                    "port-unreachable",
+                    "host-unreachable",
+                    "admin-prohibited"
+                ]
+            )
         ),
         _ => "reject".to_owned(),
     }
@@ -237,7 +318,9 @@ fn verdict(random: &mut Random, text: &str, family: Needs, chains: &[String]) ->
             let verdict = draw(random, &verdicts);
             match random.below(3) {
                 0 => format!("tcp dport vmap {{ 80 : {verdict}, 22 : accept, 1000-1024 : drop }}"),
-                1 => format!("ct state vmap {{ established : accept, new : {verdict}, invalid : drop }}"),
+                1 => format!(
+                    "ct state vmap {{ established : accept, new : {verdict}, invalid : drop }}"
+                ),
                 _ => "meta mark set th dport map { 80 : 1, 22 : 2, 53 : 3 }".to_owned(),
             }
         }
@@ -247,7 +330,11 @@ fn verdict(random: &mut Random, text: &str, family: Needs, chains: &[String]) ->
 
 fn rule(random: &mut Random, family: Needs, hook: &str, chains: &[String]) -> String {
     let mut text = matches(random, family, hook);
-    if family == Needs::Any && random.chance(0.1) && bound(&text, family).1.is_none() && !text.contains("l4proto") {
+    if family == Needs::Any
+        && random.chance(0.1)
+        && bound(&text, family).1.is_none()
+        && !text.contains("l4proto")
+    {
         let one = draw(random, &["tcp dport @ports", "udp sport != @ports"]);
         text = format!("{text} {one}");
     }
@@ -292,7 +379,9 @@ pub fn random(random: &mut Random) -> String {
                 ("forward", 0) => "drop",
                 _ => "accept",
             };
-            text += &format!("  chain {hook}{table} {{\n    type filter hook {hook} priority {priority}; policy {policy};\n");
+            text += &format!(
+                "  chain {hook}{table} {{\n    type filter hook {hook} priority {priority}; policy {policy};\n"
+            );
             // Our router learns its neighbours, which the kernel has.
             if matches!(hook, "prerouting" | "input") && needs != Needs::V4 {
                 text += "    icmpv6 type { nd-neighbor-solicit, nd-neighbor-advert } accept\n";
@@ -305,7 +394,11 @@ pub fn random(random: &mut Random) -> String {
             }
             for _ in 0..random.below(9) {
                 // Linux's errors about packets without a route are not compared.
-                let chains = if hook == "prerouting" { &[][..] } else { &chains };
+                let chains = if hook == "prerouting" {
+                    &[][..]
+                } else {
+                    &chains
+                };
                 let mut rule = rule(random, needs, hook, chains);
                 // The packet has no connection yet, and no answer is sent about it.
                 if hook == "prerouting" {

@@ -1,8 +1,8 @@
 //! Headers of a packet as the tracker and the rules see them.
 
 use core::net::IpAddr;
-use packet::ipv4::protocol;
 use packet::ipv4::Ipv4View;
+use packet::ipv4::protocol;
 use packet::ipv6::Ipv6View;
 
 /// Bytes of an IPv6 header.

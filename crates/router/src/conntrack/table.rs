@@ -4,8 +4,8 @@ use super::tcp::Connection;
 use super::tuple::Tuple;
 use crate::nat::index::{Index, NONE, Slab};
 use crate::nat::timers::{Timed, Timer, Timers};
-use alloc::string::String;
 use alloc::format;
+use alloc::string::String;
 use node::Time;
 use node::random::Random;
 use packet::ipv4::protocol;
@@ -25,7 +25,9 @@ pub(super) mod status {
 pub(super) enum Protocol {
     Tcp(Connection),
     /// The time from which packets both ways make a stream.
-    Udp { stream: Time },
+    Udp {
+        stream: Time,
+    },
     Other,
 }
 

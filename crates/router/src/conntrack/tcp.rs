@@ -221,7 +221,9 @@ impl Connection {
         known: Known,
         timeouts: &Config,
     ) -> Answer {
-        use TcpState::{Close, Established, FinWait, LastAck, SynRecv, SynSent, SynSent2, TimeWait};
+        use TcpState::{
+            Close, Established, FinWait, LastAck, SynRecv, SynSent, SynSent2, TimeWait,
+        };
         let kind = segment.kind();
         let mut old = self.state;
         let mut is_trusted = false;
@@ -347,7 +349,11 @@ impl Connection {
             offer.max_window = u32::from(self.last.window.max(1));
             self.sides[last as usize] = offer;
             self.last.expects_challenge = false;
-            self.sides[way as usize] = Side::default();
+            let is_liberal = self.sides[way as usize].is_liberal;
+            self.sides[way as usize] = Side {
+                is_liberal,
+                ..Side::default()
+            };
             return true;
         }
         self.last.kind = kind;
@@ -359,6 +365,7 @@ impl Connection {
             self.last.offer = Side::default();
             self.last.offer.read_options(segment);
             self.last.expects_challenge = self.state == TcpState::LastAck;
+            self.is_simultaneous = false;
         }
         if self.state == TcpState::SynSent && kind == Kind::Ack && way == Direction::Reply {
             self.last.acknowledgement = segment.acknowledgement;
@@ -440,13 +447,7 @@ impl Connection {
 
     /// A segment outside the window. A second FIN or RST from the other side ends the long timeout of a connection that the
     /// hosts seem to have closed.
-    fn outside(
-        &mut self,
-        way: Direction,
-        kind: Kind,
-        known: Known,
-        timeouts: &Config,
-    ) -> Answer {
+    fn outside(&mut self, way: Direction, kind: Kind, known: Known, timeouts: &Config) -> Answer {
         if !known.is_assured || !matches!(kind, Kind::Fin | Kind::Rst) {
             return Answer::Invalid;
         }

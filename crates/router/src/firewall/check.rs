@@ -45,7 +45,12 @@ fn cost(
         Some(None) => return Err(format!("chain `{}` jumps to itself", chain.name)),
         None => {}
     }
-    let deep = || format!("chain `{}`: more than {MAX_DEPTH} jumps in each other", chain.name);
+    let deep = || {
+        format!(
+            "chain `{}`: more than {MAX_DEPTH} jumps in each other",
+            chain.name
+        )
+    };
     // Of a chain that jumps to itself the depth would not end.
     if above > MAX_DEPTH {
         return Err(deep());
@@ -90,7 +95,9 @@ fn cost(
     }
     if own.rules > MAX_COST {
         let name = &chain.name;
-        return Err(format!("chain `{name}`: a packet may come by more than {MAX_COST} rules"));
+        return Err(format!(
+            "chain `{name}`: a packet may come by more than {MAX_COST} rules"
+        ));
     }
     known.insert(number, Some(own));
     Ok(own)

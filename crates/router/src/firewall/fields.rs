@@ -20,9 +20,19 @@ pub(super) enum Field {
     Length,
     Mark,
     /// Bytes of the IP header of a version.
-    Ip { is_v4: bool, at: u8, bytes: u8, shift: u8, bits: u8 },
+    Ip {
+        is_v4: bool,
+        at: u8,
+        bytes: u8,
+        shift: u8,
+        bits: u8,
+    },
     /// Bytes of the header of a protocol, or of any.
-    Upper { protocol: Option<u8>, at: u8, bytes: u8 },
+    Upper {
+        protocol: Option<u8>,
+        at: u8,
+        bytes: u8,
+    },
     CtState,
     CtMark,
     CtStatus,
@@ -40,11 +50,21 @@ pub(super) struct Named {
 }
 
 const fn ip(is_v4: bool, at: u8, bytes: u8) -> Field {
-    Field::Ip { is_v4, at, bytes, shift: 0, bits: 8 * bytes }
+    Field::Ip {
+        is_v4,
+        at,
+        bytes,
+        shift: 0,
+        bits: 8 * bytes,
+    }
 }
 
 const fn upper(protocol: u8, at: u8, bytes: u8) -> Field {
-    Field::Upper { protocol: Some(protocol), at, bytes }
+    Field::Upper {
+        protocol: Some(protocol),
+        at,
+        bytes,
+    }
 }
 
 const fn named(words: &'static str, field: Field, kind: Type) -> Named {
@@ -63,13 +83,33 @@ pub(super) const FIELDS: [Named; 43] = [
     named("ip ttl", ip(true, 8, 1), Type::Number(8)),
     named("ip length", ip(true, 2, 2), Type::Number(16)),
     named("ip id", ip(true, 4, 2), Type::Number(16)),
-    named("ip dscp", Field::Ip { is_v4: true, at: 1, bytes: 1, shift: 2, bits: 6 }, Type::Dscp),
+    named(
+        "ip dscp",
+        Field::Ip {
+            is_v4: true,
+            at: 1,
+            bytes: 1,
+            shift: 2,
+            bits: 6,
+        },
+        Type::Dscp,
+    ),
     named("ip6 saddr", ip(false, 8, 16), Type::Ipv6),
     named("ip6 daddr", ip(false, 24, 16), Type::Ipv6),
     named("ip6 nexthdr", ip(false, 6, 1), Type::Protocol),
     named("ip6 hoplimit", ip(false, 7, 1), Type::Number(8)),
     named("ip6 length", ip(false, 4, 2), Type::Number(16)),
-    named("ip6 dscp", Field::Ip { is_v4: false, at: 0, bytes: 2, shift: 6, bits: 6 }, Type::Dscp),
+    named(
+        "ip6 dscp",
+        Field::Ip {
+            is_v4: false,
+            at: 0,
+            bytes: 2,
+            shift: 6,
+            bits: 6,
+        },
+        Type::Dscp,
+    ),
     named("icmp type", upper(1, 0, 1), Type::IcmpType),
     named("icmp code", upper(1, 1, 1), Type::IcmpCode),
     named("icmpv6 type", upper(58, 0, 1), Type::Icmpv6Type),
@@ -83,8 +123,24 @@ pub(super) const FIELDS: [Named; 43] = [
     named("udp sport", upper(17, 0, 2), Type::Port),
     named("udp dport", upper(17, 2, 2), Type::Port),
     named("udp length", upper(17, 4, 2), Type::Number(16)),
-    named("th sport", Field::Upper { protocol: None, at: 0, bytes: 2 }, Type::Port),
-    named("th dport", Field::Upper { protocol: None, at: 2, bytes: 2 }, Type::Port),
+    named(
+        "th sport",
+        Field::Upper {
+            protocol: None,
+            at: 0,
+            bytes: 2,
+        },
+        Type::Port,
+    ),
+    named(
+        "th dport",
+        Field::Upper {
+            protocol: None,
+            at: 2,
+            bytes: 2,
+        },
+        Type::Port,
+    ),
     named("ct state", Field::CtState, Type::State),
     named("ct mark", Field::CtMark, Type::Mark),
     named("ct status", Field::CtStatus, Type::Status),
@@ -101,15 +157,22 @@ pub(super) const FIELDS: [Named; 43] = [
 impl Field {
     /// Whether the field is one of a tracked connection.
     pub fn needs_tracking(self) -> bool {
-        matches!(self, Field::CtState | Field::CtMark | Field::CtStatus | Field::CtDirection)
+        matches!(
+            self,
+            Field::CtState | Field::CtMark | Field::CtStatus | Field::CtDirection
+        )
     }
 
     /// IP version and upper protocol of the packets that have the field.
     pub fn needs(self) -> (Option<bool>, Option<u8>) {
         match self {
             Field::Ip { is_v4, .. } => (Some(is_v4), None),
-            Field::Upper { protocol: Some(1), .. } => (Some(true), Some(1)),
-            Field::Upper { protocol: Some(58), .. } => (Some(false), Some(58)),
+            Field::Upper {
+                protocol: Some(1), ..
+            } => (Some(true), Some(1)),
+            Field::Upper {
+                protocol: Some(58), ..
+            } => (Some(false), Some(58)),
             Field::Upper { protocol, .. } => (None, protocol),
             _ => (None, None),
         }
@@ -126,18 +189,30 @@ impl Field {
             Field::Family => Some(if headers.source.is_ipv4() { 2 } else { 10 }),
             Field::Length => Some((headers.end - headers.ip) as u128),
             Field::Mark => Some(packet.mark.into()),
-            Field::Ip { is_v4, at, bytes, shift, bits } => {
+            Field::Ip {
+                is_v4,
+                at,
+                bytes,
+                shift,
+                bits,
+            } => {
                 if headers.source.is_ipv4() != is_v4 {
                     return None;
                 }
                 let value = match (headers.source, headers.destination) {
-                    (IpAddr::V4(source), _) if usize::from(at) == IPV4_SOURCE => source.to_bits().into(),
+                    (IpAddr::V4(source), _) if usize::from(at) == IPV4_SOURCE => {
+                        source.to_bits().into()
+                    }
                     (IpAddr::V6(source), _) if usize::from(at) == IPV6_SOURCE => source.to_bits(),
                     _ => number(packet.frame, headers.ip + usize::from(at), bytes)?,
                 };
                 Some(value >> shift & (u128::MAX >> (128 - u32::from(bits))))
             }
-            Field::Upper { protocol, at, bytes } => {
+            Field::Upper {
+                protocol,
+                at,
+                bytes,
+            } => {
                 if protocol.is_some_and(|wanted| wanted != headers.protocol) {
                     return None;
                 }
@@ -153,12 +228,25 @@ impl Field {
                 State::New => 8,
                 State::Untracked => 64,
             }),
-            Field::CtMark => packet.tracker.as_deref()?.mark(&packet.tracked).map(u128::from),
-            Field::CtStatus => packet.tracker.as_deref()?.status(&packet.tracked).map(u128::from),
-            Field::CtDirection => packet.tracked.has_connection().then_some(match packet.tracked.direction {
-                Direction::Original => 0,
-                Direction::Reply => 1,
-            }),
+            Field::CtMark => packet
+                .tracker
+                .as_deref()?
+                .mark(&packet.tracked)
+                .map(u128::from),
+            Field::CtStatus => packet
+                .tracker
+                .as_deref()?
+                .status(&packet.tracked)
+                .map(u128::from),
+            Field::CtDirection => {
+                packet
+                    .tracked
+                    .has_connection()
+                    .then_some(match packet.tracked.direction {
+                        Direction::Original => 0,
+                        Direction::Reply => 1,
+                    })
+            }
         }
     }
 }
@@ -170,6 +258,8 @@ fn number(frame: &[u8], at: usize, bytes: u8) -> Option<u128> {
         [a] => a.into(),
         [a, b] => u16::from_be_bytes([a, b]).into(),
         [a, b, c, d] => u32::from_be_bytes([a, b, c, d]).into(),
-        _ => field.iter().fold(0, |value, byte| value << 8 | u128::from(*byte)),
+        _ => field
+            .iter()
+            .fold(0, |value, byte| value << 8 | u128::from(*byte)),
     })
 }

@@ -24,7 +24,9 @@ impl Limit {
     pub fn new(rate: u64, unit: u64, burst: u64, is_bytes: bool, is_over: bool) -> Option<Limit> {
         let unit = unit.checked_mul(SECOND)?;
         let max = match is_bytes {
-            true => unit.checked_mul(rate.checked_add(burst)?)?.checked_div(rate)?,
+            true => unit
+                .checked_mul(rate.checked_add(burst)?)?
+                .checked_div(rate)?,
             false => unit.checked_div(rate)?.checked_mul(burst)?,
         };
         Some(Limit {
@@ -71,7 +73,10 @@ mod tests {
         }
         assert_eq!(passed, 5 + 19);
         let mut over = Limit::new(1_000, 1, 0, true, true).unwrap();
-        assert!(!over.matches(Time::from_ms(1), 900), "a second's bytes are there");
+        assert!(
+            !over.matches(Time::from_ms(1), 900),
+            "a second's bytes are there"
+        );
         assert!(over.matches(Time::from_ms(2), 900));
         assert!(Limit::new(0, 1, 5, false, false).is_none());
         assert!(Limit::new(u64::MAX, 604_800, 5, true, false).is_none());

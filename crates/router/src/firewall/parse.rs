@@ -163,7 +163,10 @@ impl<'a> Reader<'a> {
 /// Reads a ruleset for a router whose ports have these names.
 pub(super) fn parse(text: &str, ports: &[Vec<String>]) -> Result<Program, Fault> {
     let tokens = lexer::split(text)?;
-    let mut reader = Reader { tokens: &tokens, at: 0 };
+    let mut reader = Reader {
+        tokens: &tokens,
+        at: 0,
+    };
     let mut program = Program::default();
     let mut scopes: BTreeMap<(String, String), Scope> = BTreeMap::new();
     let mut order = Vec::new();
@@ -205,7 +208,12 @@ pub(super) fn parse(text: &str, ports: &[Vec<String>]) -> Result<Program, Fault>
             ..Scope::default()
         });
         reader.expect("{")?;
-        table(&mut reader, &format!("{family} {name}"), scope, &mut program)?;
+        table(
+            &mut reader,
+            &format!("{family} {name}"),
+            scope,
+            &mut program,
+        )?;
         reader.end()?;
     }
     for key in &order {
@@ -268,7 +276,9 @@ fn table(
                 reader.expect("{")?;
                 let number = program.chains.len() as u32;
                 let base = chain_head(reader, scope)?;
-                scope.chains.insert(own.to_owned(), (number, base.is_some()));
+                scope
+                    .chains
+                    .insert(own.to_owned(), (number, base.is_some()));
                 let start = reader.at;
                 skip_block(reader)?;
                 scope.rules.push((number, start..reader.at - 1));
@@ -293,7 +303,11 @@ fn table(
     for (own, is_map, start) in sets {
         reader.at = start;
         let set = named_set(reader, is_map, scope)?;
-        if scope.sets.insert(own.to_owned(), program.sets.len() as u32).is_some() {
+        if scope
+            .sets
+            .insert(own.to_owned(), program.sets.len() as u32)
+            .is_some()
+        {
             return Err(reader.fault(format!("there is a set `{own}` already")));
         }
         program.sets.push(set);

@@ -181,7 +181,9 @@ impl Program {
             Compact::Within(first, last, is) => {
                 (u128::from(first) <= value && value <= u128::from(last)) == is
             }
-            Compact::Masked(mask, wanted, is) => (value & u128::from(mask) == u128::from(wanted)) == is,
+            Compact::Masked(mask, wanted, is) => {
+                (value & u128::from(mask) == u128::from(wanted)) == is
+            }
             Compact::InSet(set, is) => self.sets[set as usize].find(value).is_some() == is,
             Compact::Wide(number) => match self.wide[number as usize] {
                 Test::Within(first, last, is) => (first <= value && value <= last) == is,
@@ -204,7 +206,10 @@ impl Program {
     /// Runs a base chain.
     pub fn run(&mut self, chain: u32, now: Time, packet: &mut Packet) -> Outcome {
         let length = packet.headers.end - packet.headers.ip;
-        let mut loaded = Loaded { field: None, value: None };
+        let mut loaded = Loaded {
+            field: None,
+            value: None,
+        };
         // Rules to return to.
         let mut stack = [(0, 0); MAX_DEPTH];
         let mut depth = 0;

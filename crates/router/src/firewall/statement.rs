@@ -1,8 +1,8 @@
 //! Rules: matches and statements.
 
 use super::fields::{FIELDS, Field, Named};
-use super::limit::Limit;
 use super::lexer::Token;
+use super::limit::Limit;
 use super::parse::{Reader, Scope, list, verdict};
 use super::program::{Counter, Program, Source, Step, Test, Verdict};
 use super::sets::{Data, Holds, Set};
@@ -23,7 +23,12 @@ struct Context {
 }
 
 impl Context {
-    fn narrow(&mut self, reader: &Reader, v4: Option<bool>, number: Option<u8>) -> Result<(), Fault> {
+    fn narrow(
+        &mut self,
+        reader: &Reader,
+        v4: Option<bool>,
+        number: Option<u8>,
+    ) -> Result<(), Fault> {
         let differs = |own: Option<u8>, new: Option<u8>| own.zip(new).is_some_and(|(a, b)| a != b);
         let version = self.is_v4.zip(v4).is_some_and(|(own, new)| own != new);
         if version || differs(self.protocol, number) {
@@ -98,7 +103,9 @@ fn field(reader: &mut Reader) -> Result<&'static Named, Fault> {
         let word = reader.peek_word().unwrap_or_default();
         reader.fault(format!("`{word}` is not a known match or statement"))
     };
-    let first = reader.peek_word().ok_or_else(|| reader.fault("a match or a statement is missing"))?;
+    let first = reader
+        .peek_word()
+        .ok_or_else(|| reader.fault("a match or a statement is missing"))?;
     let find = |words: &str| FIELDS.iter().find(|field| field.words == words);
     if let Some(second) = reader.second_word()
         && let Some(named) = find(&format!("{first} {second}"))
@@ -167,7 +174,17 @@ fn learn(reader: &Reader, field: Field, test: Test, context: &mut Context) -> Re
     };
     let is_protocol = matches!(
         field,
-        Field::L4Protocol | Field::Ip { is_v4: true, at: 9, .. } | Field::Ip { is_v4: false, at: 6, .. }
+        Field::L4Protocol
+            | Field::Ip {
+                is_v4: true,
+                at: 9,
+                ..
+            }
+            | Field::Ip {
+                is_v4: false,
+                at: 6,
+                ..
+            }
     );
     match field {
         _ if value != last => Ok(()),
@@ -179,7 +196,9 @@ fn learn(reader: &Reader, field: Field, test: Test, context: &mut Context) -> Re
 
 /// Operator of a comparison.
 fn operator(reader: &mut Reader) -> Option<&'static str> {
-    ["==", "!=", "<=", ">=", "<", ">"].into_iter().find(|symbol| reader.symbol(symbol))
+    ["==", "!=", "<=", ">=", "<", ">"]
+        .into_iter()
+        .find(|symbol| reader.symbol(symbol))
 }
 
 fn one(reader: &mut Reader, kind: Type) -> Result<(u128, u128), Fault> {
@@ -251,7 +270,11 @@ fn test(
         }
         return match value.is_power_of_two() {
             true => Ok(Test::Within(value, value, false)),
-            false => Err(Fault::new(line, column, "`!=` takes one value; write `field & mask != value`")),
+            false => Err(Fault::new(
+                line,
+                column,
+                "`!=` takes one value; write `field & mask != value`",
+            )),
         };
     }
     let (first, last) = one(reader, kind)?;
@@ -374,7 +397,10 @@ fn interface(
             }
         }
         if elements.len() == before {
-            let reason = format!("the router has no port `{name}`; ports are 0 to {}", ports.len() - 1);
+            let reason = format!(
+                "the router has no port `{name}`; ports are 0 to {}",
+                ports.len() - 1
+            );
             return Err(Fault::new(line, column, reason));
         }
         if is_list {
@@ -387,7 +413,8 @@ fn interface(
     }
     match elements[..] {
         [(port, _, _)] => Ok(Test::Within(port, port, is)),
-        _ => add(reader, Type::Interface, Holds::Nothing, elements, program).map(|set| Test::InSet(set, is)),
+        _ => add(reader, Type::Interface, Holds::Nothing, elements, program)
+            .map(|set| Test::InSet(set, is)),
     }
 }
 
@@ -398,7 +425,9 @@ fn source(
     context: &mut Context,
     program: &mut Program,
 ) -> Result<Source, Fault> {
-    let is_number = reader.peek_word().is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit()));
+    let is_number = reader
+        .peek_word()
+        .is_some_and(|word| word.starts_with(|first: char| first.is_ascii_digit()));
     if is_number {
         return Ok(Source::Value(one(reader, Type::Mark)?.0 as u32));
     }
@@ -431,7 +460,9 @@ fn counter(reader: &mut Reader, program: &mut Program) -> Result<(), Fault> {
 }
 
 fn add_counter(counter: Counter, program: &mut Program) {
-    program.steps.push(Step::Counter(program.counters.len() as u32));
+    program
+        .steps
+        .push(Step::Counter(program.counters.len() as u32));
     program.counters.push(counter);
 }
 
@@ -444,15 +475,25 @@ fn log(reader: &mut Reader, program: &mut Program) -> Result<(), Fault> {
             name = format!("log {}", reader.text("the prefix")?);
         } else if reader.take("level") {
             let level = reader.word("the level")?;
-            if !matches!(level, "emerg" | "alert" | "crit" | "err" | "warn" | "notice" | "info" | "debug") {
+            if !matches!(
+                level,
+                "emerg" | "alert" | "crit" | "err" | "warn" | "notice" | "info" | "debug"
+            ) {
                 reader.at -= 1;
-                return Err(reader.fault("the level is emerg, alert, crit, err, warn, notice, info or debug"));
+                return Err(reader
+                    .fault("the level is emerg, alert, crit, err, warn, notice, info or debug"));
             }
         } else {
             break;
         }
     }
-    add_counter(Counter { name, ..Counter::default() }, program);
+    add_counter(
+        Counter {
+            name,
+            ..Counter::default()
+        },
+        program,
+    );
     Ok(())
 }
 
@@ -477,7 +518,10 @@ fn limit(reader: &mut Reader, program: &mut Program) -> Result<(), Fault> {
     let (amount, unit, size) = match word.split_once('/') {
         Some((amount, unit)) => (amount, unit, None),
         None => {
-            let (size, unit) = reader.word("the unit")?.split_once('/').ok_or(fault.clone())?;
+            let (size, unit) = reader
+                .word("the unit")?
+                .split_once('/')
+                .ok_or(fault.clone())?;
             (word, unit, Some(unit_of_bytes(size).ok_or(fault.clone())?))
         }
     };
@@ -500,7 +544,11 @@ fn limit(reader: &mut Reader, program: &mut Program) -> Result<(), Fault> {
             Some(_) => unit_of_bytes(unit).and_then(|unit| unit.checked_mul(number)),
         }
         .filter(|burst| *burst > 0 && *burst <= u32::MAX.into())
-        .ok_or_else(|| reader.fault("the burst is packets of a rate of packets, bytes of one of bytes, and more than 0"))?;
+        .ok_or_else(|| {
+            reader.fault(
+                "the burst is packets of a rate of packets, bytes of one of bytes, and more than 0",
+            )
+        })?;
     }
     let rate = amount.checked_mul(size.unwrap_or(1)).ok_or(fault.clone())?;
     let limit = Limit::new(rate, seconds, burst, size.is_some(), is_over).ok_or(fault)?;
@@ -516,7 +564,10 @@ fn reject(
     program: &mut Program,
 ) -> Result<(), Fault> {
     reader.at += 1;
-    let mut reject = Reject::Icmp { v4: Some(3), v6: Some(4) };
+    let mut reject = Reject::Icmp {
+        v4: Some(3),
+        v6: Some(4),
+    };
     if reader.take("with") {
         match reader.word("tcp reset, icmp, icmpv6 or icmpx")? {
             "tcp" => {
@@ -528,11 +579,17 @@ fn reject(
             }
             "icmp" => {
                 context.narrow(reader, Some(true), None)?;
-                reject = Reject::Icmp { v4: Some(code(reader, &ICMP_CODES)?), v6: None };
+                reject = Reject::Icmp {
+                    v4: Some(code(reader, &ICMP_CODES)?),
+                    v6: None,
+                };
             }
             "icmpv6" => {
                 context.narrow(reader, Some(false), None)?;
-                reject = Reject::Icmp { v4: None, v6: Some(code(reader, &ICMPV6_CODES)?) };
+                reject = Reject::Icmp {
+                    v4: None,
+                    v6: Some(code(reader, &ICMPV6_CODES)?),
+                };
             }
             "icmpx" if scope.is_v4.is_none() => {
                 const CODES: [(&str, u128); 4] = [
@@ -543,7 +600,10 @@ fn reject(
                 ];
                 let number = usize::from(code(reader, &CODES)?);
                 let [v4, v6] = [[0, 3, 1, 13], [0, 4, 3, 1]].map(|codes: [u8; 4]| codes[number]);
-                reject = Reject::Icmp { v4: Some(v4), v6: Some(v6) };
+                reject = Reject::Icmp {
+                    v4: Some(v4),
+                    v6: Some(v6),
+                };
             }
             _ => {
                 reader.at -= 1;

@@ -209,7 +209,10 @@ impl Proxy {
         let ends = [headers.source, headers.destination];
         let ports = [syn.source_port(), syn.destination_port()];
         let wanted = client.mss.unwrap_or(0);
-        let size = sizes(ends[0]).iter().rposition(|size| *size <= wanted).unwrap_or(0);
+        let size = sizes(ends[0])
+            .iter()
+            .rposition(|size| *size <= wanted)
+            .unwrap_or(0);
         let mut options = Options {
             mss: server.mss.filter(|_| client.mss.is_some()),
             ..Options::default()

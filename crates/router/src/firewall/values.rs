@@ -233,7 +233,12 @@ impl Type {
             return Some(*value);
         }
         match self {
-            Type::Ipv4 => return text.parse().ok().map(|address: Ipv4Addr| address.to_bits().into()),
+            Type::Ipv4 => {
+                return text
+                    .parse()
+                    .ok()
+                    .map(|address: Ipv4Addr| address.to_bits().into());
+            }
             Type::Ipv6 => return text.parse().ok().map(Ipv6Addr::to_bits),
             // Names alone.
             Type::State | Type::Status | Type::Direction | Type::Family => return None,
@@ -250,8 +255,12 @@ impl Type {
     fn example(self) -> String {
         match (self, self.names().first()) {
             (Type::Ipv4, _) => String::from("an IPv4 address, such as 192.0.2.1 or 192.0.2.0/24"),
-            (Type::Ipv6, _) => String::from("an IPv6 address, such as 2001:db8::1 or 2001:db8::/32"),
-            (_, Some((name, _))) => format!("a name such as `{name}`, or a number to {}", self.max()),
+            (Type::Ipv6, _) => {
+                String::from("an IPv6 address, such as 2001:db8::1 or 2001:db8::/32")
+            }
+            (_, Some((name, _))) => {
+                format!("a name such as `{name}`, or a number to {}", self.max())
+            }
             _ => format!("a number from 0 to {}", self.max()),
         }
     }
@@ -268,7 +277,9 @@ impl Type {
         {
             let value = self.one(address).ok_or_else(fault)?;
             let length: u32 = length.parse().map_err(|_| fault())?;
-            let free = u32::from(self.bits()).checked_sub(length).ok_or_else(fault)?;
+            let free = u32::from(self.bits())
+                .checked_sub(length)
+                .ok_or_else(fault)?;
             let host = u128::MAX.checked_shl(free).map_or(u128::MAX, |mask| !mask) & self.max();
             let host = if free == 0 { 0 } else { host };
             return Ok((value & !host, value | host));
@@ -280,7 +291,9 @@ impl Type {
         let (first, last) = (first?, last?);
         match first < last {
             true => Ok((first, last)),
-            false => Err(error(format!("`{text}`: the range ends before its second value"))),
+            false => Err(error(format!(
+                "`{text}`: the range ends before its second value"
+            ))),
         }
     }
 }

@@ -187,7 +187,12 @@ impl Router {
 }
 
 /// Reads a packet again that was reassembled or translated.
-pub(super) fn reread(from: u16, vrf: usize, frame: Frame, out: &mut Out) -> Option<(Transit, Frame)> {
+pub(super) fn reread(
+    from: u16,
+    vrf: usize,
+    frame: Frame,
+    out: &mut Out,
+) -> Option<(Transit, Frame)> {
     match Transit::read(&frame, from, vrf) {
         Some(transit) => Some((transit, frame)),
         None => {

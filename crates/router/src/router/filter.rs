@@ -183,7 +183,11 @@ impl Filter {
                 }
             }
         }
-        if let Some(firewall) = self.firewall.as_mut().filter(|_| outcome == Outcome::Accept) {
+        if let Some(firewall) = self
+            .firewall
+            .as_mut()
+            .filter(|_| outcome == Outcome::Accept)
+        {
             outcome = firewall.run(hook, true, now, &mut packet);
         }
         (transit.flow.mark, transit.flow.tracked) = (packet.mark, packet.tracked);
@@ -233,7 +237,10 @@ impl Router {
             return Some(frame);
         };
         let mut transit = *transit;
-        let has_rules = filter.firewall.as_ref().is_some_and(|own| own.has(Hook::Input));
+        let has_rules = filter
+            .firewall
+            .as_ref()
+            .is_some_and(|own| own.has(Hook::Input));
         // Linux puts IPv4 packets for itself together before their rules.
         if has_rules
             && transit.source.is_ipv4()
@@ -268,7 +275,11 @@ impl Router {
         frame: Frame,
         out: &mut Out,
     ) -> Option<Frame> {
-        if self.filter.as_ref().is_none_or(|filter| filter.tracker.is_none()) {
+        if self
+            .filter
+            .as_ref()
+            .is_none_or(|filter| filter.tracker.is_none())
+        {
             return Some(frame);
         }
         let mut tracked = transit.flow.tracked;
@@ -345,8 +356,12 @@ impl Router {
             Ok(Outcome::Drop) => out.drop(frame, reason::RULES[hook as usize]),
             Ok(Outcome::Policy) => out.drop(frame, reason::POLICIES[hook as usize]),
             Ok(Outcome::SynProxy(proxy)) => self.answer_by_proxy(now, proxy, transit, frame, out),
-            // The sender of an own packet is the router.
-            Ok(Outcome::Reject(_)) if hook == Hook::Output => out.drop(frame, reason::REJECTED),
+            // Of own packets only a reset in the name of another host has a sender.
+            Ok(Outcome::Reject(_))
+                if hook == Hook::Output && self.vrfs[transit.vrf].tables.is_own(transit.source) =>
+            {
+                out.drop(frame, reason::REJECTED);
+            }
             Ok(Outcome::Reject(reject)) => self.reject(now, reject, transit, frame, out),
             Err(why) => out.drop(frame, why),
         }
@@ -362,9 +377,8 @@ impl Router {
         out: &mut Out,
     ) {
         let headers = Headers::read(&frame, ETHERNET, false);
-        let is_good = |headers: &Headers| {
-            !headers.is_later_fragment && headers.is_checksum_valid(&frame)
-        };
+        let is_good =
+            |headers: &Headers| !headers.is_later_fragment && headers.is_checksum_valid(&frame);
         let Some(headers) = headers.filter(is_good) else {
             return out.drop(frame, reason::REJECTED);
         };
@@ -383,7 +397,10 @@ impl Router {
                     return out.done(answer);
                 };
                 without_class(&mut answer);
-                let tracker = self.filter.as_mut().and_then(|filter| filter.tracker.as_mut());
+                let tracker = self
+                    .filter
+                    .as_mut()
+                    .and_then(|filter| filter.tracker.as_mut());
                 if let Some(tracker) = tracker {
                     tracker.close(&transit.flow.tracked);
                 }

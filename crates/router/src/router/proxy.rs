@@ -32,7 +32,9 @@ impl Router {
         };
         if segment.flags() & flag::SYN != 0 {
             let mut answer = out.frame();
-            filter.proxy.answer(now, proxy, &headers, &segment, &mut answer);
+            filter
+                .proxy
+                .answer(now, proxy, &headers, &segment, &mut answer);
             out.done(frame);
             let tracked = transit.flow.tracked.answer();
             return self.send_by_proxy(now, transit, answer, |own| own.flow.tracked = tracked, out);
@@ -55,7 +57,10 @@ impl Router {
             return out.drop(frame, reason::BAD_HEADER);
         };
         let mut syn = out.frame();
-        if !filter.proxy.open(now, proxy, &headers, &segment, first, &mut syn) {
+        if !filter
+            .proxy
+            .open(now, proxy, &headers, &segment, first, &mut syn)
+        {
             out.done(syn);
             return out.drop(frame, reason::COOKIE);
         }
@@ -89,12 +94,17 @@ impl Router {
         out: &mut Out,
     ) -> Option<Frame> {
         let tracked = transit.flow.tracked;
-        let tracker = self.filter.as_mut().and_then(|filter| filter.tracker.as_mut());
+        let tracker = self
+            .filter
+            .as_mut()
+            .and_then(|filter| filter.tracker.as_mut());
         let Some(tracker) = tracker else {
             return Some(frame);
         };
         let (state, window) = (tracker.tcp_state(&tracked), tracker.client_window(&tracked));
-        let Some(proxied) = tracker.proxied(&tracked).filter(|_| !transit.flow.is_translated)
+        let Some(proxied) = tracker
+            .proxied(&tracked)
+            .filter(|_| !transit.flow.is_translated)
         else {
             return Some(frame);
         };
@@ -127,7 +137,10 @@ impl Router {
                 out.done(frame);
                 let translated = |own: &mut Transit| own.flow.is_translated = true;
                 self.send_by_proxy(now, transit, to_server, translated, out);
-                let tracker = self.filter.as_mut().and_then(|filter| filter.tracker.as_mut());
+                let tracker = self
+                    .filter
+                    .as_mut()
+                    .and_then(|filter| filter.tracker.as_mut());
                 if let Some(proxied) = tracker.and_then(|tracker| tracker.proxied(&tracked)) {
                     *proxied = joined;
                 }
@@ -139,7 +152,11 @@ impl Router {
         }
         let direction = tracked.direction;
         let proxied = *proxied;
-        synproxy::translate(&proxied, direction, &mut frame[headers.payload..headers.end]);
+        synproxy::translate(
+            &proxied,
+            direction,
+            &mut frame[headers.payload..headers.end],
+        );
         Some(frame)
     }
 }

@@ -272,14 +272,18 @@ impl Tables {
     /// Adds an address of the router, and its network's broadcast address (RFC 919); not the network itself.
     pub fn add_address(&mut self, own: InterfaceAddress) {
         self.local.insert(Prefix::new(own.address, 128), OWN);
-        if let IpAddr::V4(address) = own.address
-            && (1..31).contains(&own.prefix)
+        if let Some(last) = broadcast(own)
+            && self.local.exact(last).is_none()
         {
-            let last = address | core::net::Ipv4Addr::from_bits(u32::MAX >> own.prefix);
-            let to = Prefix::new(last.into(), 32);
-            if self.local.exact(to).is_none() {
-                self.local.insert(to, BROADCAST);
-            }
+            self.local.insert(last, BROADCAST);
+        }
+    }
+
+    /// Removes an address of the router, and its network's broadcast address; add those of other addresses again.
+    pub fn remove_address(&mut self, own: InterfaceAddress) {
+        self.local.remove(Prefix::new(own.address, 128));
+        if let Some(last) = broadcast(own) {
+            self.local.remove(last);
         }
     }
 
@@ -376,6 +380,17 @@ impl Tables {
         let tables = self.tables.values();
         let tables = core::iter::once(&self.main).chain(tables);
         tables.flat_map(|table| table.routes.values().flatten())
+    }
+}
+
+/// The broadcast address of an address's network, if it has one.
+fn broadcast(own: InterfaceAddress) -> Option<Prefix> {
+    match own.address {
+        IpAddr::V4(address) if (1..31).contains(&own.prefix) => {
+            let last = address | core::net::Ipv4Addr::from_bits(u32::MAX >> own.prefix);
+            Some(Prefix::new(last.into(), 32))
+        }
+        _ => None,
     }
 }
 

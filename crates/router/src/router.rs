@@ -12,7 +12,8 @@
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
 //! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
-//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
+//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender. Routes by a port whose link is
+//! down do not count, as with Linux's `ignore_routes_with_linkdown`.
 
 mod border;
 mod config;
@@ -46,6 +47,7 @@ use ip::neighbours::REACHABLE_TIME;
 use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
 use multipath::choose;
+use node::event::{Event, What};
 use node::outcome::Table;
 use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::arp::Operation;
@@ -602,6 +604,14 @@ impl Node for Router {
         let border = self.border.as_ref().and_then(Border::next_wake);
         let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
         ports.chain(own).chain(border).chain(services).min()
+    }
+
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let (What::Link(up), Some(port)) = (event.what, self.ports.get(usize::from(event.port.0)))
+        else {
+            return;
+        };
+        self.vrfs[port.vrf].tables.set_link(event.port.0, up);
     }
 
     fn statistics(&self) -> Statistics {

@@ -75,6 +75,9 @@ pub enum Multipath {
     L3,
     /// By addresses, protocol and ports; fragments by addresses and protocol. Linux's policy 1.
     L4,
+    /// As [`L4`](Multipath::L4), by rendezvous hashing: when a hop is added or removed, or the link to it fails, only flows that go to
+    /// it or come from it move.
+    Resilient,
     /// By turns, packet by packet; packets of one flow may overtake each other.
     PerPacket,
 }

@@ -1,0 +1,11 @@
+#![no_std]
+#![forbid(unsafe_code)]
+#![warn(missing_docs)]
+//! x
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod domain;
+pub mod leases;
+pub mod v4;

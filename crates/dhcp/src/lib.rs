@@ -6,6 +6,8 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod datagram;
 pub mod domain;
 pub mod leases;
+pub mod service;
 pub mod v4;

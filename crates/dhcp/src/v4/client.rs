@@ -181,15 +181,15 @@ impl Client {
         (self.timer < Time::MAX).then_some(self.timer)
     }
 
-    /// Another host has answered for an address, or announces it.
-    pub fn handle_conflict(&mut self, now: Time, address: Ipv4Addr) {
-        let Some(lease) = self.lease.as_ref().filter(|lease| lease.address == address) else {
-            return;
+    /// Another host has answered for an address, or probes for it. Whether it is the one that this client probes for.
+    pub fn handle_conflict(&mut self, now: Time, address: Ipv4Addr) -> bool {
+        let lease = self.lease.as_ref().filter(|lease| lease.address == address);
+        let Some(lease) = lease.filter(|_| self.state == State::Probing) else {
+            return false;
         };
-        if self.state == State::Probing {
-            self.decline = Some((lease.address, lease.server));
-            self.restart(now, DECLINE_DELAY);
-        }
+        self.decline = Some((lease.address, lease.server));
+        self.restart(now, DECLINE_DELAY);
+        true
     }
 
     /// Takes a message of a server.

@@ -82,7 +82,8 @@ impl Options {
     }
 }
 
-fn hex(text: &str) -> Option<Vec<u8>> {
+/// Bytes in hexadecimal, with spaces or colons between them; `None` for another text.
+pub fn hex(text: &str) -> Option<Vec<u8>> {
     let digits: Vec<u8> = text
         .chars()
         .filter(|c| !matches!(c, ' ' | ':'))
@@ -154,22 +155,28 @@ pub fn read_addresses(value: &[u8]) -> Vec<Ipv4Addr> {
 #[cfg_attr(feature = "serde", serde(default, deny_unknown_fields))]
 pub struct Named {
     /// Default routers. Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub router: Vec<Ipv4Addr>,
     /// Name servers. Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub dns: Vec<Ipv4Addr>,
     /// Domain of the hosts. Default: none.
     pub domain: Option<String>,
     /// Domains that are searched (RFC 3397). Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub search: Vec<String>,
     /// Time servers (NTP). Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub ntp: Vec<Ipv4Addr>,
     /// MTU of the link, 68 to 65,535 bytes. Default: not stated.
     pub mtu: Option<u16>,
     /// Routes, such as `10.9.0.0/16 via 10.0.0.2` (RFC 3442); `default` is added from `router`. Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub routes: Vec<String>,
     /// Time for which hosts that can do without IPv4 do so (RFC 8925), at least 300 s. Default: not stated.
     pub ipv6_only: Option<node::Time>,
     /// Other options, such as `150 ip 10.0.0.1`, see [`Options::set_text`]. Default: none.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub options: Vec<String>,
 }
 

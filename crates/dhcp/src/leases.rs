@@ -490,8 +490,12 @@ impl Leases {
         oldest.is_some_and(|(end, address)| self.finish(address, end).is_some())
     }
 
-    /// Removes an ended lease to make room.
+    /// Removes an ended lease, or else the oldest offer, to make room.
     fn evict(&mut self) -> bool {
+        let ends = self.ranges.values().map(|free| &free.ended);
+        if ends.chain([&self.loose]).all(BTreeSet::is_empty) {
+            self.end_oldest_offer(|_| true);
+        }
         let mut ranges = self.ranges.values().filter_map(|free| free.ended.first());
         let Some((_, address)) = self.loose.first().or_else(|| ranges.next()).copied() else {
             return false;

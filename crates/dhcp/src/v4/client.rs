@@ -137,6 +137,8 @@ pub struct Client {
     started: Time,
     /// Messages sent in this state.
     sent: u32,
+    /// Time of the request from which a lease counts (RFC 2131 section 4.4.1).
+    requested: Time,
     timer: Time,
     offer: Option<(Ipv4Addr, Ipv4Addr)>,
     lease: Option<Lease>,
@@ -158,6 +160,7 @@ impl Client {
             xid: 0,
             started: Time::ZERO,
             sent: 0,
+            requested: Time::ZERO,
             timer,
             offer: None,
             lease: None,
@@ -241,7 +244,7 @@ impl Client {
 
     /// Takes the lease of an acknowledgement.
     fn take(&mut self, now: Time, message: &Message<'_>, server: Ipv4Addr) -> Result<(), &'static str> {
-        let lease = lease(now, message, server).ok_or("DHCP reply with a bad lease")?;
+        let lease = lease(self.requested, message, server).ok_or("DHCP reply with a bad lease")?;
         let same = self.lease.as_ref().is_some_and(|old| old.address == lease.address);
         let renews = matches!(self.state, State::Renewing | State::Rebinding);
         if renews && !same {
@@ -328,7 +331,6 @@ impl Client {
                 Some(Action::Probe(address))
             }
             State::Bound => {
-                self.xid = self.random.bits() as u32;
                 self.started = now;
                 self.enter(now, State::Renewing);
                 self.timeout(now, out)
@@ -349,6 +351,8 @@ impl Client {
                 let least = RENEW_TIMEOUT.min(Time::from_ps((lease.end - lease.renewal).as_ps() / 8));
                 let half = Time::from_ps((until - now).as_ps() / 2);
                 self.timer = (now + half.max(least)).min(until);
+                // The reply to an earlier request would give a lease that is too long.
+                (self.xid, self.requested) = (self.random.bits() as u32, now);
                 self.write(now, Kind::Request, None, None, out);
                 Some(Action::Send {
                     from: lease.address,
@@ -363,6 +367,9 @@ impl Client {
         let doubled = FIRST_TIMEOUT * (1 << self.sent.min(16));
         let random = Time::from_ps(self.random.below((JITTER * 2).as_ps()));
         self.timer = now + doubled.min(LAST_TIMEOUT) - JITTER + random;
+        if self.sent == 0 {
+            self.requested = now;
+        }
         self.sent += 1;
     }
 
@@ -437,8 +444,8 @@ fn broadcast() -> Option<Action> {
     })
 }
 
-/// The lease of an acknowledgement; `None` when it cannot be used.
-fn lease(now: Time, message: &Message<'_>, server: Ipv4Addr) -> Option<Lease> {
+/// The lease of an acknowledgement of a request at `requested`; `None` when it cannot be used.
+fn lease(requested: Time, message: &Message<'_>, server: Ipv4Addr) -> Option<Lease> {
     let address = message.yiaddr();
     let seconds = message.number(option::LEASE_TIME)?;
     if !is_host(address.into()) || seconds < MIN_LEASE {
@@ -467,7 +474,7 @@ fn lease(now: Time, message: &Message<'_>, server: Ipv4Addr) -> Option<Lease> {
     }
     let until = |after: u64| match seconds {
         u32::MAX => Time::MAX,
-        _ => now + Time::from_secs(after),
+        _ => requested + Time::from_secs(after),
     };
     let classless = message.option(option::CLASSLESS_ROUTES);
     let mut routes = match classless.and_then(|value| read_routes(&value)) {

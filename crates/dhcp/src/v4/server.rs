@@ -348,13 +348,11 @@ impl Exchange<'_> {
     fn release(&mut self) -> Result<Answer, &'static str> {
         let address = u128::from(u32::from(self.message.ciaddr()));
         let lease = self.leases.find(self.key);
-        match lease.filter(|lease| lease.address == address) {
-            Some(_) => {
-                self.leases.release(self.now, self.key);
-                Ok(Answer::Done)
-            }
-            None => Err(UNKNOWN),
-        }
+        let released = match lease.filter(|lease| lease.address == address) {
+            Some(_) => self.leases.release(self.now, self.key),
+            None => None,
+        };
+        released.map(|_| Answer::Done).ok_or(UNKNOWN)
     }
 }
 

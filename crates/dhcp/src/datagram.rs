@@ -61,7 +61,10 @@ mod tests {
     #[test]
     fn a_datagram_reads_back_at_its_port_alone() {
         let mut out = Out::default();
-        let (from, to) = ("10.0.0.1:68".parse().unwrap(), "255.255.255.255:67".parse().unwrap());
+        let (from, to) = (
+            "10.0.0.1:68".parse().unwrap(),
+            "255.255.255.255:67".parse().unwrap(),
+        );
         let mut frame = frame([[2; 6], [0xFF; 6]], from, to, b"payload", &mut out);
         let read_back = read(&frame, 67).unwrap();
         assert_eq!((read_back.source, read_back.destination), (from, to));

@@ -404,7 +404,11 @@ impl Leases {
         }
         // The client's other address is free again.
         if let Some(other) = self.clients.get(key).copied().filter(|old| *old != address) {
-            if self.entries.get(&other).is_some_and(|lease| lease.state != State::Ended) {
+            if self
+                .entries
+                .get(&other)
+                .is_some_and(|lease| lease.state != State::Ended)
+            {
                 self.finish(other, Time::ZERO);
             }
             self.clients.remove(key);

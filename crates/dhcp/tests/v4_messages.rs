@@ -173,13 +173,20 @@ fn an_ack_has_the_lease_its_times_and_the_options_that_were_asked_for() {
     assert_eq!(ack.number(option::LEASE_TIME), Some(100));
     assert_eq!(ack.number(option::RENEWAL), Some(50));
     assert_eq!(ack.number(option::REBINDING), Some(88));
-    assert_eq!(ack.address(option::SUBNET_MASK), Some([255, 255, 255, 0].into()));
+    assert_eq!(
+        ack.address(option::SUBNET_MASK),
+        Some([255, 255, 255, 0].into())
+    );
     // All options, as the client asks for none in particular, but the one of RFC 8925.
     assert!(ack.option(option::ROUTER).is_some() && ack.option(option::IPV6_ONLY).is_none());
     // An option that is asked for twice is sent once, in the order asked for (RFC 2131 section 4.3.1).
     let asks = Request::new(Kind::Request, 1).with(option::PARAMETERS, [108, 6, 6, 99]);
     world.send(&asks.ciaddr(address));
-    let numbers: Vec<u8> = world.message().options().map(|(number, _)| number).collect();
+    let numbers: Vec<u8> = world
+        .message()
+        .options()
+        .map(|(number, _)| number)
+        .collect();
     assert_eq!(numbers, [53, 54, 1, 51, 58, 59, 108, 6]);
     assert_eq!(world.message().option(6).unwrap().len(), 8);
 }
@@ -225,7 +232,10 @@ fn a_client_that_restarts_keeps_its_address_and_a_stranger_is_ignored() {
     assert_eq!(world.send(&reboot(2)).kind, Kind::Nak);
     // After the lease the client gets the same address again.
     world.now = Time::from_secs(500);
-    assert_eq!(world.send(&Request::new(Kind::Discover, 1)).kind, Kind::Offer);
+    assert_eq!(
+        world.send(&Request::new(Kind::Discover, 1)).kind,
+        Kind::Offer
+    );
     assert_eq!(world.message().yiaddr(), address);
 }
 
@@ -305,7 +315,10 @@ fn inform_brings_options_without_a_lease() {
     let reply = world.send(&inform);
     assert_eq!(reply.to, Destination::Client([10, 0, 0, 200].into()));
     let message = world.message();
-    assert_eq!((message.kind(), message.yiaddr()), (Kind::Ack, Ipv4Addr::UNSPECIFIED));
+    assert_eq!(
+        (message.kind(), message.yiaddr()),
+        (Kind::Ack, Ipv4Addr::UNSPECIFIED)
+    );
     assert!(message.option(option::ROUTER).is_some());
     assert!(message.option(option::LEASE_TIME).is_none());
     assert!(world.server.leases().is_empty());
@@ -321,7 +334,10 @@ fn the_clients_identifier_and_the_relays_information_come_back() {
         .giaddr([10, 0, 9, 1]);
     world.send(&discover);
     let message = world.message();
-    assert_eq!(message.option(option::CLIENT_ID).as_deref(), Some(&b"\x00some id"[..]));
+    assert_eq!(
+        message.option(option::CLIENT_ID).as_deref(),
+        Some(&b"\x00some id"[..])
+    );
     let (last, value) = message.options().last().unwrap();
     assert_eq!((last, value), (option::RELAY_AGENT, &information[..]));
     // Another interface of the same client (RFC 4361) gets the same address.
@@ -349,7 +365,10 @@ fn a_renewal_comes_directly_though_the_lease_came_by_a_relay() {
 #[test]
 fn the_reply_is_not_longer_than_the_client_takes() {
     let mut config = subnet("10.0.0.0/24", "10.0.0.10");
-    config.named.options = vec![format!("43 hex {}", "01".repeat(250)), format!("224 hex {}", "02".repeat(250))];
+    config.named.options = vec![
+        format!("43 hex {}", "01".repeat(250)),
+        format!("224 hex {}", "02".repeat(250)),
+    ];
     let mut world = World::new(&[config], Settings::default());
     world.send(&Request::new(Kind::Discover, 1));
     assert!(world.bytes.len() <= 548 && world.message().option(224).is_none());

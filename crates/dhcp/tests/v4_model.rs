@@ -24,7 +24,8 @@ impl Model {
 
     fn address(&self, client: u32) -> Option<Ipv4Addr> {
         let mut all = self.held.iter();
-        all.find(|(_, (owner, _))| *owner == client).map(|(address, _)| *address)
+        all.find(|(_, (owner, _))| *owner == client)
+            .map(|(address, _)| *address)
     }
 }
 
@@ -69,13 +70,17 @@ fn run(seed: u64) {
                 request
             }
             3..6 => match offers.get(&client) {
-                Some(offer) => Request::new(Kind::Request, client).requested(*offer).server(SERVER),
+                Some(offer) => Request::new(Kind::Request, client)
+                    .requested(*offer)
+                    .server(SERVER),
                 None => continue,
             },
             6 => Request::new(Kind::Request, client).ciaddr(own.unwrap_or(any)),
             7 => Request::new(Kind::Request, client).requested(own.unwrap_or(any)),
             8 => Request::new(Kind::Release, client).ciaddr(own.unwrap_or(any)),
-            _ => Request::new(Kind::Decline, client).requested(own.unwrap_or(any)).server(SERVER),
+            _ => Request::new(Kind::Decline, client)
+                .requested(own.unwrap_or(any))
+                .server(SERVER),
         };
         let reply = world.try_send(&request);
         match request.kind {
@@ -102,16 +107,28 @@ fn run(seed: u64) {
         }
         let used = model.held.len() + model.resting.len();
         if request.kind == Kind::Discover && (used < room || own.is_some()) {
-            assert!(matches!(reply, Ok(Some(_))), "seed {seed}: {used} of {room}, {reply:?}");
+            assert!(
+                matches!(reply, Ok(Some(_))),
+                "seed {seed}: {used} of {room}, {reply:?}"
+            );
         }
         let Ok(Some(reply)) = reply else { continue };
         let message = world.message();
         let address = message.yiaddr();
         if reply.kind != Kind::Nak {
-            assert!((10..10 + size).contains(&address.octets()[3].into()), "seed {seed}");
+            assert!(
+                (10..10 + size).contains(&address.octets()[3].into()),
+                "seed {seed}"
+            );
             let holder = model.held.get(&address).map(|(owner, _)| *owner);
-            assert!(holder.is_none_or(|owner| owner == client), "seed {seed}: {address} is held");
-            assert!(!model.resting.contains_key(&address), "seed {seed}: {address} rests");
+            assert!(
+                holder.is_none_or(|owner| owner == client),
+                "seed {seed}: {address} is held"
+            );
+            assert!(
+                !model.resting.contains_key(&address),
+                "seed {seed}: {address} rests"
+            );
         }
         match reply.kind {
             Kind::Offer => drop(offers.insert(client, address)),
@@ -162,9 +179,14 @@ fn a_flood_of_discovers_costs_bounded_memory_and_clients_still_get_addresses() {
             world.send(&Request::new(Kind::Discover, flood));
             let address = world.message().yiaddr();
             for other in 0..50 {
-                world.send(&Request::new(Kind::Discover, 2_000_000 + flood * 50 + other));
+                world.send(&Request::new(
+                    Kind::Discover,
+                    2_000_000 + flood * 50 + other,
+                ));
             }
-            let request = Request::new(Kind::Request, flood).requested(address).server(SERVER);
+            let request = Request::new(Kind::Request, flood)
+                .requested(address)
+                .server(SERVER);
             assert_eq!(world.send(&request).kind, Kind::Ack);
         }
     }

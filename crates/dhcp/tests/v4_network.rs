@@ -53,7 +53,9 @@ fn network(seed: u64, loss: f64, delay: Time, probe: Time, lease: Time) -> Netwo
         port: (0..=CLIENTS).map(port).collect(),
         ..RouterConfig::default()
     });
-    let router = router.unwrap().with_services(None, vec![v4_relay::make(&relay).unwrap()]);
+    let router = router
+        .unwrap()
+        .with_services(None, vec![v4_relay::make(&relay).unwrap()]);
     let router = graph.add("router", Box::new(router.unwrap()));
     let subnet = |number: u16| {
         let mut config = crate::v4_messages::subnet(
@@ -119,7 +121,10 @@ fn clients_get_and_keep_addresses_through_a_relay_whatever_the_links_lose() {
         let mut network = network(seed, loss, delay, probe, lease);
         let mut had = 0;
         for second in 1..600 {
-            network.sim.advance_to(Time::from_secs(second), u32::MAX).unwrap();
+            network
+                .sim
+                .advance_to(Time::from_secs(second), u32::MAX)
+                .unwrap();
             let server = leases(&network.sim, network.server);
             for (number, client) in network.clients.iter().enumerate() {
                 let own = leases(&network.sim, *client);
@@ -129,7 +134,10 @@ fn clients_get_and_keep_addresses_through_a_relay_whatever_the_links_lose() {
                     assert_eq!(usize::from(address.octets()[2]), number, "seed {seed}");
                     // The server never counts on less than the client.
                     let known = server.get(&address);
-                    assert!(known.is_some_and(|known| *known >= until), "seed {seed}: {address}");
+                    assert!(
+                        known.is_some_and(|known| *known >= until),
+                        "seed {seed}: {address}"
+                    );
                 }
             }
         }
@@ -141,6 +149,9 @@ fn clients_get_and_keep_addresses_through_a_relay_whatever_the_links_lose() {
             2 => all * 70 / 100,
             _ => all * 40 / 100,
         };
-        assert!(had >= least, "seed {seed}, loss {loss}, {lease}: {had} of {all}");
+        assert!(
+            had >= least,
+            "seed {seed}, loss {loss}, {lease}: {had} of {all}"
+        );
     }
 }

@@ -78,9 +78,10 @@ const MAX_TIME: Time = Time::from_secs(60);
 /// When a key is out of its range.
 pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
     let id = config.id.as_deref().map(crate::v4::options::hex);
-    if id.as_ref().is_some_and(|id| {
-        id.as_ref().is_none_or(|id| !(2..=255).contains(&id.len()))
-    }) {
+    if id
+        .as_ref()
+        .is_some_and(|id| id.as_ref().is_none_or(|id| !(2..=255).contains(&id.len())))
+    {
         return Err(ConfigError::new("id", "2 to 255 bytes in hexadecimal"));
     }
     for (key, time) in [("probe", config.probe), ("delay", config.delay)] {
@@ -175,7 +176,10 @@ impl DhcpClient {
 
     /// Changes address and routes of the port to those of a lease.
     fn configure(&mut self, lease: Option<Lease>) {
-        let old = self.in_use.as_ref().map_or(Vec::new(), |old| self.all_of(old));
+        let old = self
+            .in_use
+            .as_ref()
+            .map_or(Vec::new(), |old| self.all_of(old));
         let new = lease.as_ref().map_or(Vec::new(), |new| self.all_of(new));
         self.configured += u64::from(lease.is_some() && old != new);
         self.in_use = lease;

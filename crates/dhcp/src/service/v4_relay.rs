@@ -100,10 +100,21 @@ struct Relay {
 }
 
 impl Relay {
-    fn request(&mut self, link: &Link<'_>, payload: &[u8], out: &mut Out) -> Result<(), &'static str> {
+    fn request(
+        &mut self,
+        link: &Link<'_>,
+        payload: &[u8],
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
         let own = v4_of(link).ok_or("DHCP request on a port without an address")?;
         let circuit = link.port.0.to_string();
-        relay::to_servers(&self.settings, own, circuit.as_bytes(), payload, &mut self.message)?;
+        relay::to_servers(
+            &self.settings,
+            own,
+            circuit.as_bytes(),
+            payload,
+            &mut self.message,
+        )?;
         if self.links.len() >= MAX_LINKS && !self.links.contains_key(&own) {
             return Err("too many addresses of a relay");
         }

@@ -243,9 +243,17 @@ impl Client {
     }
 
     /// Takes the lease of an acknowledgement.
-    fn take(&mut self, now: Time, message: &Message<'_>, server: Ipv4Addr) -> Result<(), &'static str> {
+    fn take(
+        &mut self,
+        now: Time,
+        message: &Message<'_>,
+        server: Ipv4Addr,
+    ) -> Result<(), &'static str> {
         let lease = lease(self.requested, message, server).ok_or("DHCP reply with a bad lease")?;
-        let same = self.lease.as_ref().is_some_and(|old| old.address == lease.address);
+        let same = self
+            .lease
+            .as_ref()
+            .is_some_and(|old| old.address == lease.address);
         let renews = matches!(self.state, State::Renewing | State::Rebinding);
         if renews && !same {
             return Err("DHCP reply with another address");
@@ -268,7 +276,10 @@ impl Client {
                 to: Ipv4Addr::BROADCAST,
             });
         }
-        let in_use = matches!(self.state, State::Bound | State::Renewing | State::Rebinding);
+        let in_use = matches!(
+            self.state,
+            State::Bound | State::Renewing | State::Rebinding
+        );
         if !in_use && let Some(lease) = self.configured.take() {
             return Some(Action::Unconfigure(lease));
         }
@@ -348,7 +359,8 @@ impl Client {
                     State::Renewing => (lease.rebinding, lease.server),
                     _ => (lease.end, Ipv4Addr::BROADCAST),
                 };
-                let least = RENEW_TIMEOUT.min(Time::from_ps((lease.end - lease.renewal).as_ps() / 8));
+                let least =
+                    RENEW_TIMEOUT.min(Time::from_ps((lease.end - lease.renewal).as_ps() / 8));
                 let half = Time::from_ps((until - now).as_ps() / 2);
                 self.timer = (now + half.max(least)).min(until);
                 // The reply to an earlier request would give a lease that is too long.
@@ -400,7 +412,10 @@ impl Client {
         out: &mut Vec<u8>,
     ) {
         let renews = matches!(self.state, State::Renewing | State::Rebinding);
-        let lease = self.lease.as_ref().filter(|_| renews && kind == Kind::Request);
+        let lease = self
+            .lease
+            .as_ref()
+            .filter(|_| renews && kind == Kind::Request);
         let secs = (now - self.started).as_ns() / 1_000_000_000;
         let header = Header {
             op: REQUEST,

@@ -336,12 +336,7 @@ pub struct Writer<'a> {
 
 impl<'a> Writer<'a> {
     /// Begins a message of at most `size` bytes in `out`, whose content is lost.
-    pub fn new(
-        out: &'a mut Vec<u8>,
-        header: &Header,
-        kind: Kind,
-        size: usize,
-    ) -> Writer<'a> {
+    pub fn new(out: &'a mut Vec<u8>, header: &Header, kind: Kind, size: usize) -> Writer<'a> {
         out.clear();
         out.extend([header.op, 1, 6, 0]);
         out.extend(header.xid.to_be_bytes());

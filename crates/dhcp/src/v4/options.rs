@@ -46,7 +46,8 @@ impl Options {
     /// When the text has another form, or the server sets this option itself.
     pub fn set_text(&mut self, text: &str) -> Result<(), ConfigError> {
         let wanted = || {
-            let reason = "`NUMBER ip|text|hex|u8|u16|u32 VALUE` is wanted, such as \"150 ip 10.0.0.1\"";
+            let reason =
+                "`NUMBER ip|text|hex|u8|u16|u32 VALUE` is wanted, such as \"150 ip 10.0.0.1\"";
             ConfigError::new("options", reason)
         };
         let mut words = text.trim().splitn(3, ' ');
@@ -72,8 +73,14 @@ impl Options {
             }
             "text" => value.as_bytes().to_vec(),
             "hex" => hex(value).ok_or_else(wanted)?,
-            "u8" => u8::try_from(uint()?).map_err(|_| wanted())?.to_be_bytes().to_vec(),
-            "u16" => u16::try_from(uint()?).map_err(|_| wanted())?.to_be_bytes().to_vec(),
+            "u8" => u8::try_from(uint()?)
+                .map_err(|_| wanted())?
+                .to_be_bytes()
+                .to_vec(),
+            "u16" => u16::try_from(uint()?)
+                .map_err(|_| wanted())?
+                .to_be_bytes()
+                .to_vec(),
             "u32" => uint()?.to_be_bytes().to_vec(),
             _ => return Err(wanted()),
         };
@@ -267,7 +274,10 @@ mod tests {
         ];
         let value = write_routes(&routes);
         assert_eq!(&value[..12], [0, 10, 0, 0, 1, 8, 10, 10, 0, 0, 1, 16]);
-        assert_eq!(&value[value.len() - 18..][..9], [25, 10, 229, 0, 128, 10, 0, 0, 1]);
+        assert_eq!(
+            &value[value.len() - 18..][..9],
+            [25, 10, 229, 0, 128, 10, 0, 0, 1]
+        );
         assert_eq!(read_routes(&value).unwrap(), routes);
         assert_eq!(read_routes(&value[..value.len() - 1]), None);
         assert_eq!(read_routes(&[33, 1, 2, 3, 4, 5, 6, 7, 8, 9]), None);
@@ -276,14 +286,27 @@ mod tests {
     #[test]
     fn options_are_read_from_texts() {
         let mut options = Options::default();
-        for text in ["150 ip 10.0.0.1, 10.0.0.2", "66 text boot.lab", "43 hex 01:02 ff", "35 u32 60"] {
+        for text in [
+            "150 ip 10.0.0.1, 10.0.0.2",
+            "66 text boot.lab",
+            "43 hex 01:02 ff",
+            "35 u32 60",
+        ] {
             options.set_text(text).unwrap();
         }
         assert_eq!(options.get(150), Some(&[10, 0, 0, 1, 10, 0, 0, 2][..]));
         assert_eq!(options.get(66), Some(&b"boot.lab"[..]));
         assert_eq!(options.get(43), Some(&[1, 2, 255][..]));
         assert_eq!(options.get(35), Some(&[0, 0, 0, 60][..]));
-        for text in ["", "43", "43 hex 1", "53 u8 1", "300 u8 1", "23 u8 256", "6 ip x"] {
+        for text in [
+            "",
+            "43",
+            "43 hex 1",
+            "53 u8 1",
+            "300 u8 1",
+            "23 u8 256",
+            "6 ip x",
+        ] {
             assert!(options.set_text(text).is_err(), "{text}");
         }
     }

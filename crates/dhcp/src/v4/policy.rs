@@ -127,7 +127,10 @@ fn subnet(config: &SubnetConfig) -> Result<Subnet, ConfigError> {
     let network = config.network;
     let network = network.filter(|network| network.address.is_ipv4() && network.prefix <= 31);
     let network = network.ok_or_else(|| {
-        ConfigError::new("network", "an IPv4 network is needed, such as \"10.0.0.0/24\"")
+        ConfigError::new(
+            "network",
+            "an IPv4 network is needed, such as \"10.0.0.0/24\"",
+        )
     })?;
     let inside = |address: Ipv4Addr| network.contains(address.into());
     let mut hosts: Vec<(Mac, [Range; 1])> = Vec::new();
@@ -144,10 +147,13 @@ fn subnet(config: &SubnetConfig) -> Result<Subnet, ConfigError> {
     }
     let mut ranges = Vec::new();
     for text in &config.pool {
-        let [first, last] = bounds(text).filter(|bounds| bounds.iter().all(|b| inside(*b))).ok_or_else(|| {
-            let reason = "addresses of the network are needed, such as \"10.0.0.100-10.0.0.199\"";
-            ConfigError::new("pool", reason)
-        })?;
+        let [first, last] = bounds(text)
+            .filter(|bounds| bounds.iter().all(|b| inside(*b)))
+            .ok_or_else(|| {
+                let reason =
+                    "addresses of the network are needed, such as \"10.0.0.100-10.0.0.199\"";
+                ConfigError::new("pool", reason)
+            })?;
         ranges.extend(without(first.into(), last.into(), network, &hosts));
     }
     if config.lease < MIN_LEASE {
@@ -235,7 +241,10 @@ mod tests {
         let hosts = [(Mac([2; 6]), [Range::one(0x0A00_0005)])];
         let network = "10.0.0.1/28".parse().unwrap();
         let ranges = without(0x0A00_0000, 0x0A00_000F, network, &hosts);
-        let bounds: Vec<_> = ranges.iter().map(|r| (r.first & 255, r.last & 255)).collect();
+        let bounds: Vec<_> = ranges
+            .iter()
+            .map(|r| (r.first & 255, r.last & 255))
+            .collect();
         assert_eq!(bounds, vec![(1, 4), (6, 14)]);
     }
 
@@ -253,8 +262,14 @@ mod tests {
             Subnets::new(&[config]).unwrap_err().key
         };
         assert_eq!(bad(|one| one.network = None), "network");
-        assert_eq!(bad(|one| one.pool = vec!["10.0.0.20-10.0.0.10".into()]), "pool");
-        assert_eq!(bad(|one| one.pool = vec!["10.0.1.10-10.0.1.20".into()]), "pool");
+        assert_eq!(
+            bad(|one| one.pool = vec!["10.0.0.20-10.0.0.10".into()]),
+            "pool"
+        );
+        assert_eq!(
+            bad(|one| one.pool = vec!["10.0.1.10-10.0.1.20".into()]),
+            "pool"
+        );
         assert_eq!(bad(|one| one.lease = Time::from_secs(29)), "lease");
         assert_eq!(Subnets::new(&[]).unwrap_err().key, "subnets");
     }

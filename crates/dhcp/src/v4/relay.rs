@@ -112,10 +112,7 @@ fn end(message: &[u8]) -> usize {
 ///
 /// # Errors
 /// The reason for which it is not relayed.
-pub fn to_client(
-    bytes: &[u8],
-    out: &mut Vec<u8>,
-) -> Result<(Ipv4Addr, Destination), &'static str> {
+pub fn to_client(bytes: &[u8], out: &mut Vec<u8>) -> Result<(Ipv4Addr, Destination), &'static str> {
     let message = Message::new(bytes).map_err(|fault| fault.0)?;
     if message.op() != REPLY {
         return Err("DHCP message of a client");
@@ -202,7 +199,14 @@ mod tests {
         assert_eq!(read.option(12).as_deref(), Some(&b"host"[..]));
         // A second relay adds nothing but a hop.
         let mut again = Vec::new();
-        to_servers(&settings(), [10, 9, 9, 9].into(), b"x", &relayed, &mut again).unwrap();
+        to_servers(
+            &settings(),
+            [10, 9, 9, 9].into(),
+            b"x",
+            &relayed,
+            &mut again,
+        )
+        .unwrap();
         assert_eq!(again[HOPS], 2);
         assert_eq!(again[4..], relayed[4..]);
         assert!(to_servers(&settings(), own, b"x", &relayed, &mut again).is_err());

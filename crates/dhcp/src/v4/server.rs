@@ -182,7 +182,9 @@ impl<P: Policy> Server<P> {
         };
         let grant = self.policy.decide(now, &request)?;
         // The client may have an address in each subnet.
-        let mask = u32::MAX.checked_shl(32 - u32::from(grant.prefix.min(32))).unwrap_or(0);
+        let mask = u32::MAX
+            .checked_shl(32 - u32::from(grant.prefix.min(32)))
+            .unwrap_or(0);
         self.key.extend((u32::from(subnet) & mask).to_be_bytes());
         self.key.extend(&*client);
         let server = grant.server.unwrap_or(arrival.server);
@@ -306,7 +308,11 @@ impl Exchange<'_> {
         if let Some(server) = server {
             if !self.servers.contains(&server) {
                 // The client takes another server's offer.
-                if self.leases.find(self.key).is_some_and(|one| one.state == State::Offered) {
+                if self
+                    .leases
+                    .find(self.key)
+                    .is_some_and(|one| one.state == State::Offered)
+                {
                     self.leases.release(self.now, self.key);
                 }
                 return Ok(Answer::Done);
@@ -332,7 +338,10 @@ impl Exchange<'_> {
 
     /// Whether an address has the prefix of the client's link, so that another server may have handed it out.
     fn shares_prefix(&self, address: u128) -> bool {
-        let subnet = self.key.first_chunk::<4>().map_or(0, |octets| u32::from_be_bytes(*octets));
+        let subnet = self
+            .key
+            .first_chunk::<4>()
+            .map_or(0, |octets| u32::from_be_bytes(*octets));
         let shift = 32 - u32::from(self.grant.prefix.min(32));
         (subnet ^ address as u32).checked_shr(shift).unwrap_or(0) == 0
     }
@@ -410,12 +419,16 @@ fn write(
     }
     let relay = message.option(option::RELAY_AGENT);
     // Room for what must be in the reply.
-    let id = message.option(option::CLIENT_ID).map_or(0, |id| id.len() + 4);
+    let id = message
+        .option(option::CLIENT_ID)
+        .map_or(0, |id| id.len() + 4);
     let kept = relay.as_ref().map_or(0, |relay| relay.len() + 4) + id;
     let size = message.max_size().min(1472).max(548);
     let mut writer = Writer::new(out, &header, kind, size.saturating_sub(kept));
     writer.option(option::SERVER, &server.octets());
-    let mask = u32::MAX.checked_shl(32 - u32::from(grant.prefix.min(32))).unwrap_or(0);
+    let mask = u32::MAX
+        .checked_shl(32 - u32::from(grant.prefix.min(32)))
+        .unwrap_or(0);
     writer.option(option::SUBNET_MASK, &mask.to_be_bytes());
     if address.is_some() {
         let seconds = seconds(grant.lease);

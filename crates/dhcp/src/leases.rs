@@ -8,6 +8,7 @@
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
+use alloc::vec::Vec;
 use node::Time;
 use node::random::split_mix;
 
@@ -70,6 +71,28 @@ impl Range {
     pub fn contains(&self, address: u128) -> bool {
         (self.first..=self.last).contains(&address)
             && (address - self.first).is_multiple_of(self.step)
+    }
+
+    /// The range without some addresses, in parts.
+    pub fn without(self, mut holes: Vec<u128>) -> Vec<Range> {
+        holes.retain(|hole| self.contains(*hole));
+        holes.sort_unstable();
+        let mut parts = Vec::new();
+        let mut first = Some(self.first);
+        for hole in holes {
+            if let Some(first) = first.filter(|first| *first < hole) {
+                parts.push(Range {
+                    first,
+                    last: hole - self.step,
+                    step: self.step,
+                });
+            }
+            first = hole.checked_add(self.step);
+        }
+        if let Some(first) = first.filter(|first| *first <= self.last) {
+            parts.push(Range { first, ..self });
+        }
+        parts
     }
 
     /// Index of the last address.

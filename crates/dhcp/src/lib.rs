@@ -11,3 +11,4 @@ pub mod domain;
 pub mod leases;
 pub mod service;
 pub mod v4;
+pub mod v6;

@@ -3,3 +3,4 @@
 mod v4_messages;
 mod v4_model;
 mod v4_network;
+mod v6_messages;

@@ -15,7 +15,7 @@
 
 use super::{MAX_SHOWN, Ports, is_broadcast, v4_of};
 use crate::datagram;
-use crate::leases::{Lease, Limits, State};
+use crate::leases::{Lease, State};
 use crate::v4::message::{CLIENT_PORT, SERVER_PORT};
 use crate::v4::policy::{Policy, SubnetConfig, Subnets};
 use crate::v4::server::{Arrival, Destination, Server, Settings};
@@ -75,26 +75,16 @@ impl Default for Config {
 
 impl Config {
     fn settings(&self) -> Result<Settings, ConfigError> {
-        let check = |key, holds: bool, reason: &str| match holds {
-            true => Ok(()),
-            false => Err(ConfigError::new(key, reason)),
-        };
-        let times = Time::from_secs(1)..=Time::from_secs(600);
-        check("offer", times.contains(&self.offer), "1 s to 10 min")?;
-        let leases = (1..=1 << 24).contains(&self.max_leases);
-        check("max_leases", leases, "1 to 16777216")?;
-        let offers = (1..=1 << 16).contains(&self.max_offers);
-        check("max_offers", offers, "1 to 65536")?;
-        let circuit = self.max_per_circuit.unwrap_or(usize::MAX);
-        check("max_per_circuit", circuit > 0, "at least 1")?;
+        let limits = super::limits(
+            self.offer,
+            self.max_leases,
+            self.max_offers,
+            self.max_per_circuit,
+        )?;
         Ok(Settings {
             offer: self.offer,
             decline: self.decline,
-            limits: Limits {
-                leases: self.max_leases,
-                offers: self.max_offers,
-                circuit,
-            },
+            limits,
             rapid_commit: self.rapid_commit,
             authoritative: self.authoritative,
         })

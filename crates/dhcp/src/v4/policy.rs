@@ -188,26 +188,12 @@ fn without(
         let zero = u32::from(address) & !host_bits;
         holes.extend([zero.into(), u128::from(zero | host_bits)]);
     }
-    holes.sort_unstable();
-    let (mut at, last) = (u128::from(first), u128::from(last));
-    let mut ranges = Vec::new();
-    for hole in holes.into_iter().filter(|hole| *hole <= last) {
-        if hole > at {
-            ranges.push((at, hole - 1));
-        }
-        at = at.max(hole + 1);
-    }
-    if at <= last {
-        ranges.push((at, last));
-    }
-    let ranges = ranges.into_iter();
-    ranges
-        .map(|(first, last)| Range {
-            first,
-            last,
-            step: 1,
-        })
-        .collect()
+    let range = Range {
+        first: first.into(),
+        last: last.into(),
+        step: 1,
+    };
+    range.without(holes)
 }
 
 impl Policy for Subnets {

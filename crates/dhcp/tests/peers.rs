@@ -7,4 +7,5 @@
 mod peers {
     pub mod harness;
     mod v4;
+    mod v6;
 }

@@ -112,8 +112,8 @@ impl Services {
         self.all.is_empty()
     }
 
-    /// Whether a frame is offered before the interface sees it: one for a group, or any while the interface has no address of the
-    /// packet's version.
+    /// Whether a frame is offered before the interface sees it: one for a group, one of ARP, or any while the interface has no
+    /// address of the packet's version.
     pub fn come_first(&self, frame: &[u8], interface: &Interface) -> bool {
         if self.all.is_empty() || frame.len() < ETHERNET {
             return false;
@@ -126,6 +126,7 @@ impl Services {
             || match u16::from_be_bytes([frame[12], frame[13]]) {
                 ethertype::IPV4 => !has(true),
                 ethertype::IPV6 => !has(false),
+                ethertype::ARP => true,
                 _ => false,
             }
     }

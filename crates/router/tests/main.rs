@@ -7,6 +7,7 @@ mod hand;
 mod hostile;
 mod multipath;
 mod nat;
+mod services;
 mod siit;
 
 #[global_allocator]

@@ -119,6 +119,11 @@ impl Exchanges {
         all.counter("refused: another question", counters.wrong_question);
     }
 
+    /// Whether a query is under way from a port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.by_port.contains_key(&port)
+    }
+
     /// Number of queries under way.
     pub fn len(&self) -> usize {
         self.by_port.len()

@@ -26,6 +26,7 @@
 //!     address: "10.0.0.2:4000".parse().unwrap(),
 //!     own: [10, 0, 0, 1].into(),
 //!     link: 0,
+//!     mac: [2, 0, 0, 0, 0, 2],
 //! };
 //! let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x07example\0\0\x01\0\x01";
 //! let mut asked = None;
@@ -202,6 +203,11 @@ impl<P: Policy> Forwarder<P> {
         } else {
             self.ask(now, ended.owner, true, send);
         }
+    }
+
+    /// Whether a query is under way from an own port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.exchanges.has_port(port)
     }
 
     /// When [`wake`](Forwarder::wake) is due.

@@ -26,4 +26,5 @@ pub mod name;
 pub mod policy;
 pub mod reply;
 pub mod server;
+pub mod service;
 pub mod zone;

@@ -21,8 +21,10 @@ pub struct Client {
     pub address: SocketAddr,
     /// The own address that it asked.
     pub own: IpAddr,
-    /// The link by which the query came.
+    /// The port of the link by which the query came.
     pub link: u16,
+    /// MAC address that the query came from: of the client, or of a router before it.
+    pub mac: [u8; 6],
 }
 
 /// A query that waits for its response.

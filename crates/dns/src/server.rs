@@ -23,7 +23,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use domain::base::iana::{Class, OptRcode, Rcode};
-use domain::base::message_builder::{AdditionalBuilder, AnswerBuilder};
+use domain::base::message_builder::AnswerBuilder;
 use domain::base::{MessageBuilder, StaticCompressor};
 use node::{Statistics, Time};
 
@@ -161,12 +161,12 @@ impl Server {
         builder.header_mut().set_rcode(code);
         self.counters.truncated += u64::from(builder.header().tc());
         if query.edns.is_some() {
-            push_opt(
-                &mut builder,
-                self.max_size,
-                query.dnssec_ok(),
-                OptRcode::NOERROR,
-            );
+            // The code's upper bits are zero, as they are by default. The limit is off: it fits.
+            let _ = builder.opt(|opt| {
+                opt.set_udp_payload_size(self.max_size);
+                opt.set_dnssec_ok(query.dnssec_ok());
+                Ok(())
+            });
         }
         *response = builder.finish().into_target();
         code
@@ -188,16 +188,6 @@ fn start(query: &Query<'_>, target: Target) -> AnswerBuilder<Target> {
     // A first name is never compressed, and there is no limit yet.
     let _ = builder.push((name, rtype, class));
     builder.answer()
-}
-
-/// Adds the OPT record of a response.
-fn push_opt(builder: &mut AdditionalBuilder<Target>, size: u16, dnssec_ok: bool, code: OptRcode) {
-    let _ = builder.opt(|opt| {
-        opt.set_udp_payload_size(size);
-        opt.set_dnssec_ok(dnssec_ok);
-        opt.set_rcode(code);
-        Ok(())
-    });
 }
 
 /// Appends a response without records to a message that is not answered: its header, and its question if that can be read.

@@ -1,1 +1,4 @@
-//! Behaviour.
+//! Behaviour of servers, forwarders, resolvers and relays.
+
+#[cfg(target_os = "linux")]
+mod kernel;

@@ -137,7 +137,12 @@ impl<'a> Lookup<'a> {
                 };
             };
             let is_cut = labels > apex && node.set(Rtype::NS).is_some();
-            let is_at_parent = labels == all && self.query.question.rtype == Rtype::DS;
+            // Records of a delegation that belong to this side of it (RFC 4035 section 2.6).
+            let is_at_parent = labels == all
+                && match self.query.question.rtype {
+                    Rtype::DS => true,
+                    rtype => rtype == Rtype::NSEC && node.set(rtype).is_some(),
+                };
             if is_cut && !is_at_parent {
                 return Found::Cut(node);
             }
@@ -155,6 +160,7 @@ impl<'a> Lookup<'a> {
     fn write_answer(&mut self, builder: &mut AnswerBuilder<Target>) -> Result<End<'a>, PushError> {
         let question = self.query.question;
         let mut name = question.name;
+        let mut aliases: [Option<&Node>; MAX_ALIASES] = [None; MAX_ALIASES];
         for alias in 0..=MAX_ALIASES {
             self.key.set(name);
             let Some(zone) = self.zone() else {
@@ -207,6 +213,12 @@ impl<'a> Lookup<'a> {
                     None => End::NoData { zone, node },
                 });
             };
+            // A loop ends here, each record once.
+            let mut before = aliases.iter().flatten();
+            if !is_wildcard && before.any(|before| core::ptr::eq(*before, node)) {
+                return Ok(End::Answer);
+            }
+            aliases[alias] = Some(node);
             push(set)?;
             match set.data.first() {
                 Some(ZoneRecordData::Cname(target)) => name = target.cname().for_slice(),

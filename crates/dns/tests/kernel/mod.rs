@@ -4,6 +4,7 @@
 //! Without the rights to make a namespace, or without a program, a test says that it was skipped.
 
 mod authority;
+mod forwarding;
 
 use ip::service::Service;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

@@ -160,6 +160,12 @@ impl Cache {
         found
     }
 
+    /// A response that is in the cache and within its TTL, for an own purpose: not counted.
+    pub fn peek(&mut self, now: Time, key: &[u8]) -> Option<&[u8]> {
+        let entry = self.entries.get(key)?;
+        entry.response.as_deref().filter(|_| now < entry.expires)
+    }
+
     /// Remembers that all servers failed. Gives an old response, if there is one and it may be given out.
     pub fn fail(&mut self, now: Time, key: &Arc<[u8]>) -> Option<Cached<'_>> {
         let limits = self.limits;

@@ -25,6 +25,7 @@ pub mod message;
 pub mod name;
 pub mod policy;
 pub mod reply;
+pub mod resolver;
 pub mod server;
 pub mod service;
 pub mod zone;

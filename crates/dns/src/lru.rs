@@ -62,6 +62,16 @@ impl<K: Ord + Clone, V> Lru<K, V> {
         entry.map(|(_, value)| value)
     }
 
+    /// An entry, whose place in the order stays.
+    pub fn peek<Q: Ord + ?Sized>(&self, key: &Q) -> Option<&V>
+    where
+        K: Borrow<Q>,
+    {
+        let slot = *self.index.get(key)?;
+        let entry = self.slots[slot as usize].entry.as_ref();
+        entry.map(|(_, value)| value)
+    }
+
     /// Adds or replaces an entry, which becomes the one used last; gives the value replaced.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
         if let Some(old) = self.get(&key) {
@@ -169,6 +179,8 @@ mod tests {
                     assert_eq!(lru.pop_oldest(), old);
                 }
             }
+            let found = model.iter().find(|(other, _)| *other == key);
+            assert_eq!(lru.peek(&key), found.map(|found| &found.1));
             assert_eq!(lru.len(), model.len());
             assert_eq!(lru.is_empty(), model.is_empty());
             assert_eq!(lru.oldest(), model.first().map(|(key, value)| (key, value)));

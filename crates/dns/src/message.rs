@@ -3,13 +3,16 @@
 //! Names, record data and zone text are read and written by the crate `domain`. A forwarder hands on the octets that a
 //! server sent, so it needs the places of fields in a message, which this module finds.
 
-use crate::name;
+use crate::name::{self, OwnedName};
+use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::ops::Range;
 use domain::base::iana::{Class, Opcode, Rcode, Rtype};
 use domain::base::message::Section;
-use domain::base::{Header, Message, Name, ParsedName};
+use domain::base::name::FlattenInto;
+use domain::base::{Header, Message, Name, ParsedName, ParsedRecord, Record};
 use domain::dep::octseq::Parser;
+use domain::rdata::AllRecordData;
 
 /// Length of a message's header, bytes.
 pub const HEADER: usize = 12;
@@ -184,6 +187,18 @@ pub fn name_at(message: &[u8], at: usize) -> Option<ParsedName<&[u8]>> {
     ParsedName::parse_ref(&mut parser).ok()
 }
 
+/// A record with its own octets, without compression.
+pub type OwnedRecord = Record<OwnedName, AllRecordData<Vec<u8>, OwnedName>>;
+
+/// The record that begins at a place in a message; `None` when its data are not of its type.
+pub fn record_at(message: &[u8], at: usize) -> Option<OwnedRecord> {
+    let mut parser = Parser::from_ref(message);
+    parser.seek(at).ok()?;
+    let record = ParsedRecord::parse(&mut parser).ok()?;
+    let record = record.to_any_record::<AllRecordData<_, _>>().ok()?;
+    Some(record.flatten_into())
+}
+
 /// The addresses in a response's answer section: the owner's name, the address and its TTL in seconds. The owner is not the
 /// name of the question where that is an alias.
 pub fn addresses(message: &[u8]) -> impl Iterator<Item = (ParsedName<&[u8]>, IpAddr, u32)> {
@@ -297,7 +312,6 @@ fn skip_name(message: &[u8], at: usize) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::vec::Vec;
 
     fn query(additional: &[u8], count: u8) -> Vec<u8> {
         let mut bytes = alloc::vec![0, 7, 1, 0, 0, 1, 0, 0, 0, 0, 0, count];

@@ -4,9 +4,11 @@
 //! |---|---|
 //! | `dns-zone` | [`zone`]: authoritative server |
 //! | `dns-forwarder` | [`forwarder`] |
+//! | `dns-resolver` | [`resolver`]: iterative resolver |
 
 pub mod forwarder;
 mod recursive;
+pub mod resolver;
 pub mod server;
 pub mod zone;
 

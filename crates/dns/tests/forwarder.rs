@@ -36,7 +36,19 @@ pub fn query(id: u16, name: &str, rtype: u16, dnssec_ok: Option<bool>) -> Vec<u8
     query.extend(rtype.to_be_bytes());
     query.extend([0, 1]);
     if let Some(dnssec_ok) = dnssec_ok {
-        query.extend([0, 0, 41, 4, 0xD0, 0, 0, if dnssec_ok { 0x80 } else { 0 }, 0, 0, 0]);
+        query.extend([
+            0,
+            0,
+            41,
+            4,
+            0xD0,
+            0,
+            0,
+            if dnssec_ok { 0x80 } else { 0 },
+            0,
+            0,
+            0,
+        ]);
     }
     query
 }
@@ -94,7 +106,11 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
     let servers: Vec<SocketAddr> = (0..server_count as u8)
         .map(|server| SocketAddr::new([192, 0, 2, server + 1].into(), 53))
         .collect();
-    let stale = if random.chance(0.5) { Time::from_secs(40) } else { Time::ZERO };
+    let stale = if random.chance(0.5) {
+        Time::from_secs(40)
+    } else {
+        Time::ZERO
+    };
     let limits = front::Limits {
         questions: 1 + random.index(40),
         per_client: 1 + random.index(20),
@@ -124,7 +140,11 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
     loop {
         let mut outputs: Vec<(SocketAddr, u16, Vec<u8>)> = Vec::new();
         let arrives = flying.iter().map(|packet| packet.at).min();
-        let due = [arrives, forwarder.next_wake(), (next_query < end).then_some(next_query)];
+        let due = [
+            arrives,
+            forwarder.next_wake(),
+            (next_query < end).then_some(next_query),
+        ];
         let Some(next) = due.into_iter().flatten().min() else {
             break;
         };
@@ -140,12 +160,16 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
         if arrives == Some(next) {
             let at = flying.iter().position(|packet| packet.at == next).unwrap();
             let packet = flying.swap_remove(at);
-            let accepted = forwarder.handle_response(now, packet.from, packet.port, &packet.bytes, &mut send);
+            let accepted =
+                forwarder.handle_response(now, packet.from, packet.port, &packet.bytes, &mut send);
             refused += u64::from(!accepted);
         } else if forwarder.next_wake() == Some(next) {
             forwarder.wake(now, &mut send);
         } else {
-            let (host, port) = (2 + random.below(4) as u8, 1_024 + random.below(60_000) as u16);
+            let (host, port) = (
+                2 + random.below(4) as u8,
+                1_024 + random.below(60_000) as u16,
+            );
             let letter = ["a", "A", "b", "x", "f", "t"][random.index(6)];
             let name = format!("{letter}{}.Example", random.below(8));
             let id = random.bits() as u16;
@@ -215,13 +239,20 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
                 b'f' => panic!("a server that fails has no response of code {code}"),
                 _ => {
                     let (_, address, left) = addresses(&message).next().expect("an address");
-                    let IpAddr::V4(address) = address else { panic!() };
+                    let IpAddr::V4(address) = address else {
+                        panic!()
+                    };
                     let made = Time::from_ms(address.to_bits().into());
                     let age = now.as_ps().checked_sub(made.as_ps()).expect("forged data");
-                    let is_fresh = age + u64::from(left) * SECOND <= u64::from(ttl) * SECOND + delay * 1_000_000_000 + SECOND / 1_000;
+                    let is_fresh = age + u64::from(left) * SECOND
+                        <= u64::from(ttl) * SECOND + delay * 1_000_000_000 + SECOND / 1_000;
                     let is_stale = stale > Time::ZERO
                         && left == 30
-                        && age <= u64::from(ttl) * SECOND + stale.as_ps() + delay * 1_000_000_000 + SECOND / 1_000;
+                        && age
+                            <= u64::from(ttl) * SECOND
+                                + stale.as_ps()
+                                + delay * 1_000_000_000
+                                + SECOND / 1_000;
                     assert!(is_fresh || is_stale, "age {age} TTL {left} of {ttl}");
                 }
             }
@@ -229,10 +260,14 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
     }
     assert_eq!(forwarder.waiting(), 0);
     let (queries, cache, exchange) = forwarder.counters();
-    let counted = exchange.wrong_id + exchange.wrong_port + exchange.wrong_server + exchange.wrong_question;
+    let counted =
+        exchange.wrong_id + exchange.wrong_port + exchange.wrong_server + exchange.wrong_question;
     assert_eq!(counted, refused);
     assert!(refused >= expected_refused);
-    assert_eq!(queries.queries, queries.responses + queries.overload + duplicates(&queries, asked.len()));
+    assert_eq!(
+        queries.queries,
+        queries.responses + queries.overload + duplicates(&queries, asked.len())
+    );
     (queries, cache, refused)
 }
 
@@ -296,18 +331,34 @@ fn a_policy_decides_on_each_question_and_sees_each_answer() {
         forwarder.handle_query(Time::ZERO, client(7, 5_000), &bytes, &mut send);
         if let Some((port, message)) = server {
             let mut send = |output: Output<'_>| {
-                let Output::Response { message, .. } = output else { panic!() };
+                let Output::Response { message, .. } = output else {
+                    panic!()
+                };
                 response = Some(message.to_vec());
             };
             let back = respond(&message, Time::from_ms(0x0A01_0203), 60);
-            assert!(forwarder.handle_response(Time::ZERO, "192.0.2.1:53".parse().unwrap(), port, &back, &mut send));
+            assert!(forwarder.handle_response(
+                Time::ZERO,
+                "192.0.2.1:53".parse().unwrap(),
+                port,
+                &back,
+                &mut send
+            ));
         }
-        response.map(|response| (response[3] & 15, addresses(&response).map(|(_, address, _)| address).next()))
+        response.map(|response| {
+            (
+                response[3] & 15,
+                addresses(&response).map(|(_, address, _)| address).next(),
+            )
+        })
     };
     assert_eq!(ask("no.example", 1), Some((3, None)));
     assert_eq!(ask("refused.example", 1), Some((5, None)));
     assert_eq!(ask("ignored.example", 1), None);
-    assert_eq!(ask("page.example", 1), Some((0, Some([192, 0, 2, 99].into()))));
+    assert_eq!(
+        ask("page.example", 1),
+        Some((0, Some([192, 0, 2, 99].into())))
+    );
     assert_eq!(ask("page.example", 28), Some((0, None)));
     let address = IpAddr::from([10, 1, 2, 3]);
     assert_eq!(ask("a.example", 1), Some((0, Some(address))));

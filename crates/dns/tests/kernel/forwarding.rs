@@ -47,16 +47,15 @@ pub fn start_named(net: &mut Net) -> String {
     net.start("named", &["-f", "-g", "-c", &config]);
     net.await_server("10.1.0.2", "example");
     let signed = fs::read_to_string(net.folder.join("root.signed")).unwrap();
-    let flat: String = signed.lines().map(|line| line.split(';').next().unwrap_or("").to_owned() + " ").collect();
-    let key = flat.split("DNSKEY").find(|key| key.trim_start().starts_with("257")).expect("a key");
-    let (_, key) = key.split_once('(').expect("a key in parentheses");
-    let key: String = key.split(')').next().unwrap().split_whitespace().collect();
-    net.write("anchor", &format!("trust-anchors {{ . static-key 257 3 13 \"{key}\"; }};"))
+    anchor(net, &signed)
 }
 
 pub fn config(servers: &[&str]) -> forwarder::Config {
     forwarder::Config {
-        servers: servers.iter().map(|server| server.parse().unwrap()).collect(),
+        servers: servers
+            .iter()
+            .map(|server| server.parse().unwrap())
+            .collect(),
         ..forwarder::Config::default()
     }
 }
@@ -77,31 +76,64 @@ fn delv_validates_through_the_forwarder() {
                 let arguments = ["@10.0.0.1", "-a", &anchor, "+root=.", name, rtype];
                 net.run("delv", &arguments)
             };
-            for (name, rtype) in [("www.example", "A"), ("alias.example", "AAAA"), ("x.w.example", "A"), ("odd.example", "TYPE65280"), ("long.example", "TXT")] {
+            for (name, rtype) in [
+                ("www.example", "A"),
+                ("alias.example", "AAAA"),
+                ("x.w.example", "A"),
+                ("odd.example", "TYPE65280"),
+                ("long.example", "TXT"),
+            ] {
                 let said = delv(name, rtype);
-                assert!(said.contains("; fully validated"), "{name} {rtype}: {said}\n{}", net.logs());
+                assert!(
+                    said.contains("; fully validated"),
+                    "{name} {rtype}: {said}\n{}",
+                    net.logs()
+                );
             }
             let said = delv("nothing.example", "A");
-            assert!(said.contains("; negative response, fully validated"), "{said}");
+            assert!(
+                said.contains("; negative response, fully validated"),
+                "{said}"
+            );
             let said = delv("www.example", "MX");
-            assert!(said.contains("; negative response, fully validated"), "{said}");
+            assert!(
+                said.contains("; negative response, fully validated"),
+                "{said}"
+            );
             // Once more from the cache, with the question's case; without EDNS the response is cut off.
             let said = net.run("kdig", &["@10.0.0.1", "+dnssec", "www.example", "A"]);
-            assert!(said.contains("RRSIG") && said.contains("Flags: qr rd ra;"), "{said}");
+            assert!(
+                said.contains("RRSIG") && said.contains("Flags: qr rd ra;"),
+                "{said}"
+            );
             let said = net.run("dig", &["@10.0.0.1", "WWW.eXample", "A"]);
             assert!(said.contains(";WWW.eXample."), "{said}");
-            let said = net.run("dig", &["@10.0.0.1", "+noedns", "+ignore", "long.example", "TXT"]);
-            assert!(said.contains("flags: qr tc rd ra") && said.contains("ANSWER: 0"), "{said}");
+            let said = net.run(
+                "dig",
+                &["@10.0.0.1", "+noedns", "+ignore", "long.example", "TXT"],
+            );
+            assert!(
+                said.contains("flags: qr tc rd ra") && said.contains("ANSWER: 0"),
+                "{said}"
+            );
             let said = net.run("dig", &["@10.0.0.1", "+norecurse", "www.example", "A"]);
             assert!(said.contains("status: REFUSED"), "{said}");
-            let said = net.run("dig", &["@10.0.0.1", "+edns=1", "+noednsneg", "www.example", "A"]);
+            let said = net.run(
+                "dig",
+                &["@10.0.0.1", "+edns=1", "+noednsneg", "www.example", "A"],
+            );
             assert!(said.contains("status: BADVERS"), "{said}");
         },
     );
     let Some(((), outcome)) = result else { return };
     let counter = |name: &str| {
         let name = format!("dns-forwarder: {name}");
-        outcome.counters.iter().find(|(counter, _)| *counter == name).expect("a counter").1
+        outcome
+            .counters
+            .iter()
+            .find(|(counter, _)| *counter == name)
+            .expect("a counter")
+            .1
     };
     assert!(counter("cache hits") > 0 && counter("queries without a response") > 0);
     assert_eq!(counter("refused: another question"), 0);
@@ -109,9 +141,18 @@ fn delv_validates_through_the_forwarder() {
 
 /// Queries a second of dnsperf through a server.
 fn rate(net: &Net, server: &str, file: &str) -> f64 {
-    let said = net.run("dnsperf", &["-s", server, "-d", file, "-l", "4", "-c", "4", "-q", "50"]);
-    let line = said.lines().find(|line| line.contains("Queries per second")).unwrap_or_else(|| panic!("{said}"));
-    let lost = said.lines().find(|line| line.contains("Queries lost")).unwrap_or_default();
+    let said = net.run(
+        "dnsperf",
+        &["-s", server, "-d", file, "-l", "4", "-c", "4", "-q", "50"],
+    );
+    let line = said
+        .lines()
+        .find(|line| line.contains("Queries per second"))
+        .unwrap_or_else(|| panic!("{said}"));
+    let lost = said
+        .lines()
+        .find(|line| line.contains("Queries lost"))
+        .unwrap_or_default();
     println!("{server}: {} {}", line.trim(), lost.trim());
     line.split_whitespace().last().unwrap().parse().unwrap()
 }
@@ -129,21 +170,36 @@ fn dnsperf_loads_the_forwarder_and_dnsmasq_alike() {
         |net| {
             start_named(net);
             let mask = [
-                "-k", "--no-resolv", "--no-hosts", "--server=10.1.0.2", "--listen-address=10.1.0.3", "--bind-interfaces",
-                "--cache-size=10000", "--conf-file=/dev/null", "--user=root", "--pid-file=",
+                "-k",
+                "--no-resolv",
+                "--no-hosts",
+                "--server=10.1.0.2",
+                "--listen-address=10.1.0.3",
+                "--bind-interfaces",
+                "--cache-size=10000",
+                "--conf-file=/dev/null",
+                "--user=root",
+                "--pid-file=",
             ];
             net.start("dnsmasq", &mask);
             net.await_server("10.1.0.3", "example");
-            let names: String = (0..2_000).map(|name| format!("n{name}.w.example A\n")).collect();
+            let names: String = (0..2_000)
+                .map(|name| format!("n{name}.w.example A\n"))
+                .collect();
             let file = net.write("queries", &names);
             // In turn, so that a change of the machine's load meets both.
             let rates: Vec<[f64; 2]> = (0..2)
                 .map(|_| ["10.0.0.1", "10.1.0.3"].map(|server| rate(net, server, &file)))
                 .collect();
-            rates.iter().map(|[ours, theirs]| ours / theirs).fold(0.0, f64::max)
+            rates
+                .iter()
+                .map(|[ours, theirs]| ours / theirs)
+                .fold(0.0, f64::max)
         },
     );
-    let Some((ratio, outcome)) = result else { return };
+    let Some((ratio, outcome)) = result else {
+        return;
+    };
     println!("ratio to dnsmasq {ratio:.2}");
     println!("{:?}", outcome.counters);
     // Both are beyond the same router of ours, which dnsmasq's packets cross twice; a tenth would be a fault of the forwarder.

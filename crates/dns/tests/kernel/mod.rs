@@ -5,6 +5,7 @@
 
 mod authority;
 mod forwarding;
+mod resolving;
 
 use ip::service::Service;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
@@ -184,4 +185,29 @@ pub fn with_router<T>(
     net.servers.remove("s0").unwrap();
     let outcome = run.join().unwrap().outcome;
     Some((done, outcome.nodes.into_iter().next().expect("one node")))
+}
+
+/// Writes the file with the key of a signed root zone for `delv`.
+pub fn anchor(net: &Net, signed: &str) -> String {
+    let lines = signed
+        .lines()
+        .map(|line| line.split(';').next().unwrap_or_default());
+    let flat = lines.collect::<Vec<_>>().join(" ");
+    let mut keys = flat
+        .split("DNSKEY")
+        .filter(|key| key.trim_start().starts_with("257"));
+    let (_, key) = keys
+        .next()
+        .and_then(|key| key.split_once('('))
+        .expect("a key in parentheses");
+    let key: String = key
+        .split(')')
+        .next()
+        .unwrap_or_default()
+        .split_whitespace()
+        .collect();
+    net.write(
+        "anchor",
+        &format!("trust-anchors {{ . static-key 257 3 13 \"{key}\"; }};"),
+    )
 }

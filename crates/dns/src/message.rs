@@ -12,7 +12,7 @@ use domain::base::message::Section;
 use domain::base::name::FlattenInto;
 use domain::base::{Header, Message, Name, ParsedName, ParsedRecord, Record};
 use domain::dep::octseq::Parser;
-use domain::rdata::AllRecordData;
+use domain::rdata::ZoneRecordData;
 
 /// Length of a message's header, bytes.
 pub const HEADER: usize = 12;
@@ -188,14 +188,14 @@ pub fn name_at(message: &[u8], at: usize) -> Option<ParsedName<&[u8]>> {
 }
 
 /// A record with its own octets, without compression.
-pub type OwnedRecord = Record<OwnedName, AllRecordData<Vec<u8>, OwnedName>>;
+pub type OwnedRecord = Record<OwnedName, ZoneRecordData<Vec<u8>, OwnedName>>;
 
 /// The record that begins at a place in a message; `None` when its data are not of its type.
 pub fn record_at(message: &[u8], at: usize) -> Option<OwnedRecord> {
     let mut parser = Parser::from_ref(message);
     parser.seek(at).ok()?;
     let record = ParsedRecord::parse(&mut parser).ok()?;
-    let record = record.to_any_record::<AllRecordData<_, _>>().ok()?;
+    let record = record.to_record::<ZoneRecordData<_, _>>().ok()??;
     Some(record.flatten_into())
 }
 

@@ -13,7 +13,7 @@ use domain::base::iana::{Rcode, Rtype};
 use domain::base::message::Section;
 use domain::base::name::FlattenInto;
 use domain::base::{Message, ParsedName};
-use domain::rdata::AllRecordData;
+use domain::rdata::ZoneRecordData;
 
 /// The port of servers.
 const PORT: u16 = 53;
@@ -158,7 +158,7 @@ impl Response<'_> {
                 let Some(record) = record_at(self.bytes, place.start) else {
                     continue;
                 };
-                if let (AllRecordData::Cname(target), true) = (record.data(), is_alias) {
+                if let (ZoneRecordData::Cname(target), true) = (record.data(), is_alias) {
                     alias = Some(target.cname().clone());
                 }
                 is_found |= is_wanted;

@@ -1,0 +1,61 @@
+//! Scenario files of Unbound and Deckard (`.rpl`), played to a forwarder or resolver.
+//!
+//! They are not part of this repository. The environment variable `WIRE_RPL` names a folder with such files, for example a
+//! checkout's `testdata`; without it the test says that it was skipped. Scenarios that need another program's features are
+//! counted with the feature. A response matches when code, question, answer section and the presence of a SOA record are as
+//! expected; the rest of authority and additional section is a server's choice.
+
+mod file;
+mod play;
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// Scenarios that may fail, with the reason; all others must pass.
+const DIFFERENT: &[(&str, &str)] = &[];
+
+fn files(folder: &Path, all: &mut Vec<std::path::PathBuf>) {
+    let entries = std::fs::read_dir(folder).expect("a folder");
+    for path in entries.map(|entry| entry.expect("an entry").path()) {
+        if path.is_dir() {
+            files(&path, all);
+        } else if path.extension().is_some_and(|extension| extension == "rpl") {
+            all.push(path);
+        }
+    }
+}
+
+#[test]
+fn scenarios_of_other_implementations_pass() {
+    let Ok(folder) = std::env::var("WIRE_RPL") else {
+        println!("skipped: WIRE_RPL names no folder of scenarios");
+        return;
+    };
+    let mut all = Vec::new();
+    files(Path::new(&folder), &mut all);
+    all.sort();
+    let (mut passed, mut failed) = (0, Vec::new());
+    let mut skipped: BTreeMap<String, usize> = BTreeMap::new();
+    for path in &all {
+        let text = std::fs::read(path).expect("a file");
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let scenario = file::parse(&String::from_utf8_lossy(&text));
+        match scenario.and_then(|scenario| play::play(&scenario)) {
+            Ok(()) => passed += 1,
+            Err(play::Stop::Unsupported(reason)) => *skipped.entry(reason).or_default() += 1,
+            Err(play::Stop::Failed(reason)) => failed.push((name, reason)),
+        }
+    }
+    println!("{} scenarios: {passed} passed, {} failed", all.len(), failed.len());
+    for (reason, count) in &skipped {
+        println!("{count} not played: {reason}");
+    }
+    let mut unexpected = 0;
+    for (name, reason) in &failed {
+        let known = DIFFERENT.iter().find(|(other, _)| other == name);
+        unexpected += usize::from(known.is_none());
+        println!("{name}: {reason} [{}]", known.map_or("unexpected", |known| known.1));
+    }
+    assert!(passed > 0, "no scenario was played");
+    assert_eq!(unexpected, 0);
+}

@@ -21,7 +21,7 @@ use crate::cache;
 use crate::exchange::{self, Ended, Exchanges, Request};
 use crate::front::{self, Front, Output, Send};
 use crate::lru::Lru;
-use crate::message::{Question, addresses};
+use crate::message::{OwnedRecord, Question, addresses};
 use crate::name::OwnedName;
 use crate::policy::Policy;
 use crate::reply::Client;
@@ -268,9 +268,7 @@ impl<P: Policy> Resolver<P> {
     }
 
     fn enter_closest(&mut self, now: Time, task: &mut Task) {
-        let zone = self
-            .delegations
-            .find(now, &task.key, task.max_zone_labels());
+        let zone = self.delegations.find(now, &task.key, task.max_zone_labels);
         task.enter(zone, self.config.minimise);
     }
 
@@ -296,6 +294,8 @@ impl<P: Policy> Resolver<P> {
             let is_slow = |server: SocketAddr| slow.peek(&server).is_some_and(|until| now < *until);
             let step = task.step(self.exchanges.random(), self.config.max_searches, is_slow);
             match step {
+                // Servers that respond to whole names only (RFC 9156 section 3).
+                Step::Fail if !task.is_whole() => task.lengthen(true),
                 Step::Fail => return self.fail(now, id, send),
                 Step::Ask(server) => {
                     job.state.queries += 1;
@@ -307,7 +307,7 @@ impl<P: Policy> Resolver<P> {
                             rtype,
                             class: Class::IN,
                         },
-                        recursion_desired: false,
+                        recursion_desired: task.accepts_doubtful,
                         checking_disabled: task.checking_disabled,
                         edns: (!task.without_edns).then_some(task.dnssec_ok),
                         timeout: self.config.timeout,
@@ -335,6 +335,7 @@ impl<P: Policy> Resolver<P> {
     fn search_address(&mut self, now: Time, id: u64, server: &OwnedName) -> Option<Task> {
         let task = self.tasks.get(&id)?;
         let (job, depth, begun) = (task.job, task.depth + 1, task.begun);
+        let (zone, labels) = (task.zone_key().to_vec(), task.zone.labels);
         let rtype = Rtype::A;
         let question = Question {
             name: server.for_slice(),
@@ -369,6 +370,10 @@ impl<P: Policy> Resolver<P> {
         };
         let mut child = Task::new(goal, job, depth, server.clone(), rtype);
         child.begun = begun;
+        if child.key.as_slice().starts_with(zone.as_slice()) {
+            // Its own zone cannot be asked: it has no glue, and the parent's servers may know the address.
+            child.max_zone_labels = labels.saturating_sub(1);
+        }
         Some(child)
     }
 
@@ -389,17 +394,25 @@ impl<P: Policy> Resolver<P> {
             }
             Meaning::Alias(mut answer, name) => {
                 task.answer.append(&mut answer);
+                let is_loop = |record: &OwnedRecord| {
+                    record.rtype() == Rtype::CNAME && *record.owner() == name
+                };
+                if task.answer.iter().any(is_loop) {
+                    let all = core::mem::take(&mut task.answer);
+                    return self.finish(now, id, Rcode::NOERROR, false, &all, &[], send);
+                }
                 task.rename(name);
                 if let Some(mut task) = self.tasks.remove(&id) {
                     self.enter_closest(now, &mut task);
                     self.tasks.insert(id, task);
                 }
             }
-            Meaning::Referral(zone, ttl) => {
+            Meaning::Referral(mut zone, ttl) => {
                 self.counters.referrals += 1;
                 task.referrals += 1;
+                zone.expires = delegation::end(now, ttl, task.zone.expires);
                 let key = task.key.ancestor(zone.labels);
-                self.delegations.put(now, key, zone.clone(), ttl);
+                self.delegations.put(key, zone.clone());
                 task.enter(zone, self.config.minimise);
             }
             Meaning::Longer { whole } => {
@@ -408,6 +421,10 @@ impl<P: Policy> Resolver<P> {
             Meaning::Lame => {
                 self.counters.lame += 1;
                 task.exclude(ended.server);
+            }
+            Meaning::Doubtful => {
+                self.counters.lame += 1;
+                task.exclude_doubtful(ended.server);
             }
             Meaning::NoEdns => {
                 task.without_edns = true;
@@ -425,8 +442,8 @@ impl<P: Policy> Resolver<P> {
         id: u64,
         code: Rcode,
         is_truncated: bool,
-        answer: &[crate::message::OwnedRecord],
-        authority: &[crate::message::OwnedRecord],
+        answer: &[OwnedRecord],
+        authority: &[OwnedRecord],
         send: &mut Send<'_>,
     ) {
         let Some(task) = self.tasks.remove(&id) else {

@@ -13,8 +13,8 @@ const MAX_DELEGATIONS: usize = 8_192;
 pub const MAX_SERVERS: usize = 16;
 /// Maximum number of addresses of a server.
 pub const MAX_ADDRESSES: usize = 8;
-/// Upper limit of the TTL of a delegation. It is renewed by the parent zone alone, so that a name that the parent has removed
-/// ends (ghost domain names).
+/// Upper limit of the TTL of a delegation. It is renewed by the parent zone alone, and does not outlive the parent's, so that
+/// a name that a parent has removed ends (ghost and phoenix domain names).
 const MAX_TTL: u32 = 86_400;
 
 /// A server of a zone.
@@ -33,19 +33,15 @@ pub struct Delegation {
     pub labels: usize,
     /// Its servers.
     pub servers: Vec<NameServer>,
-}
-
-#[derive(Debug)]
-struct Entry {
-    delegation: Delegation,
-    expires: Time,
+    /// End of its TTL.
+    pub expires: Time,
 }
 
 /// The delegations that are known.
 #[derive(Debug)]
 pub struct Delegations {
     root: Delegation,
-    known: Lru<Arc<[u8]>, Entry>,
+    known: Lru<Arc<[u8]>, Delegation>,
 }
 
 impl Delegations {
@@ -58,6 +54,7 @@ impl Delegations {
             root: Delegation {
                 labels: 0,
                 servers: roots.into_iter().map(server).collect(),
+                expires: Time::MAX,
             },
             known: Lru::default(),
         }
@@ -66,22 +63,17 @@ impl Delegations {
     /// The closest known delegation of a name with at most `labels` labels.
     pub fn find(&mut self, now: Time, name: &Key, labels: usize) -> Delegation {
         for labels in (1..=labels.min(name.labels())).rev() {
-            let entry = self.known.get(name.ancestor(labels));
-            if let Some(entry) = entry.filter(|entry| now < entry.expires) {
-                return entry.delegation.clone();
+            let found = self.known.get(name.ancestor(labels));
+            if let Some(found) = found.filter(|found| now < found.expires) {
+                return found.clone();
             }
         }
         self.root.clone()
     }
 
-    /// Keeps a delegation for `ttl` seconds.
-    pub fn put(&mut self, now: Time, zone: &[u8], delegation: Delegation, ttl: u32) {
-        let expires = now + Time::from_secs(ttl.min(MAX_TTL).into());
-        let entry = Entry {
-            delegation,
-            expires,
-        };
-        self.known.insert(zone.into(), entry);
+    /// Keeps a delegation.
+    pub fn put(&mut self, zone: &[u8], delegation: Delegation) {
+        self.known.insert(zone.into(), delegation);
         if self.known.len() > MAX_DELEGATIONS {
             self.known.pop_oldest();
         }
@@ -89,10 +81,10 @@ impl Delegations {
 
     /// Adds the addresses of a server that were found, for later searches.
     pub fn add_addresses(&mut self, zone: &[u8], server: &OwnedName, addresses: &[SocketAddr]) {
-        let Some(entry) = self.known.get(zone) else {
+        let Some(found) = self.known.get(zone) else {
             return;
         };
-        let mut servers = entry.delegation.servers.iter_mut();
+        let mut servers = found.servers.iter_mut();
         if let Some(found) = servers.find(|other| other.name.as_ref() == Some(server)) {
             found.addresses = addresses.to_vec();
         }
@@ -101,6 +93,11 @@ impl Delegations {
     pub fn len(&self) -> usize {
         self.known.len()
     }
+}
+
+/// End of a delegation with a TTL in seconds by a zone that ends at `parent`.
+pub fn end(now: Time, ttl: u32, parent: Time) -> Time {
+    (now + Time::from_secs(ttl.min(MAX_TTL).into())).min(parent)
 }
 
 /// Whether queries may go to an address of a response: to a host, and not to the own machine.

@@ -37,6 +37,8 @@ pub enum Meaning {
     Longer { whole: bool },
     /// The server is not a server of the zone, or cannot respond.
     Lame,
+    /// The response is that of a recursive server, or it is empty: it counts when no other server has a better one.
+    Doubtful,
     /// The server does not understand the OPT record.
     NoEdns,
 }
@@ -62,8 +64,10 @@ pub fn read(task: &Task, bytes: &[u8], had_edns: bool, with_v6: bool) -> Meaning
     };
     let header = message.header();
     match header.rcode() {
-        Rcode::NOERROR | Rcode::NXDOMAIN => {}
+        Rcode::NOERROR | Rcode::NXDOMAIN | Rcode::YXDOMAIN => {}
         Rcode::FORMERR | Rcode::NOTIMP if had_edns => return Meaning::NoEdns,
+        // Servers that respond to whole names only (RFC 9156 section 3).
+        _ if !task.is_whole() => return Meaning::Longer { whole: true },
         _ => return Meaning::Lame,
     }
     if header.tc() {
@@ -84,12 +88,12 @@ pub fn read(task: &Task, bytes: &[u8], had_edns: bool, with_v6: bool) -> Meaning
         bytes,
         places,
     };
-    // A recursive server's response is not the zone's.
-    if header.ra() && !header.aa() {
-        return Meaning::Lame;
-    }
-    let is_negative = header.rcode() == Rcode::NXDOMAIN;
+    let is_negative = header.rcode() != Rcode::NOERROR;
     let (answer, last) = response.answer();
+    let is_recursive = header.ra() && !header.aa() && !task.accepts_doubtful;
+    if is_recursive && (!answer.is_empty() || is_negative || response.has_soa(&last)) {
+        return Meaning::Doubtful;
+    }
     if !task.is_whole() {
         return match answer.is_empty() && !is_negative {
             true if header.aa() || response.has_soa(&last) => Meaning::Longer { whole: false },
@@ -97,6 +101,14 @@ pub fn read(task: &Task, bytes: &[u8], had_edns: bool, with_v6: bool) -> Meaning
             // NXDOMAIN, or an alias above the name: servers that mistake names without records for those that do not exist
             // (RFC 9156 section 3), are asked for the whole name.
             false => Meaning::Longer { whole: is_negative },
+        };
+    }
+    if header.rcode() == Rcode::YXDOMAIN {
+        // A name that an alias of its subtree makes too long (RFC 6672 section 2.2).
+        let is_dname = |record: &OwnedRecord| record.rtype() == Rtype::DNAME;
+        return match answer.iter().any(is_dname) {
+            true => Meaning::End(Rcode::YXDOMAIN, answer, Vec::new()),
+            false => Meaning::Lame,
         };
     }
     let is_found = answer.iter().any(|record| {
@@ -115,8 +127,9 @@ pub fn read(task: &Task, bytes: &[u8], had_edns: bool, with_v6: bool) -> Meaning
         return Meaning::Alias(answer, last);
     }
     match response.referral(&last, with_v6) {
-        // A name without records, and a server that has no SOA record to say so.
-        Meaning::Lame if header.aa() => Meaning::End(header.rcode(), answer, Vec::new()),
+        // Perhaps a name without records, of a server that has no SOA record to say so.
+        Meaning::Lame if task.accepts_doubtful => Meaning::End(Rcode::NOERROR, answer, Vec::new()),
+        Meaning::Lame if header.aa() || response.is_empty() => Meaning::Doubtful,
         meaning => meaning,
     }
 }
@@ -152,7 +165,11 @@ impl Response<'_> {
                 };
                 let is_wanted = matches!(self.task.rtype, rtype if rtype == place.rtype || rtype == covered || rtype == Rtype::ANY);
                 let is_alias = covered == Rtype::CNAME && !is_wanted;
-                if *owner != key || !(is_wanted || is_alias) {
+                // The alias of a whole subtree (RFC 6672).
+                let is_dname = covered == Rtype::DNAME
+                    && owner.labels() < key.labels()
+                    && key.as_slice().starts_with(owner.as_slice());
+                if !is_dname && (*owner != key || !(is_wanted || is_alias)) {
                     continue;
                 }
                 let Some(record) = record_at(self.bytes, place.start) else {
@@ -161,7 +178,7 @@ impl Response<'_> {
                 if let (ZoneRecordData::Cname(target), true) = (record.data(), is_alias) {
                     alias = Some(target.cname().clone());
                 }
-                is_found |= is_wanted;
+                is_found |= is_wanted && *owner == key;
                 answer.push(record);
             }
             let Some(target) = alias.filter(|_| !is_found) else {
@@ -177,6 +194,12 @@ impl Response<'_> {
             }
         }
         (answer, name)
+    }
+
+    /// Whether there are no records but additional ones.
+    fn is_empty(&self) -> bool {
+        let mut places = self.places.iter();
+        places.all(|(place, _)| place.section == Section::Additional)
     }
 
     /// Whether there is a SOA record of the zone for the name.
@@ -217,7 +240,12 @@ impl Response<'_> {
         let mut ttl = u32::MAX;
         for (place, owner) in self.section(Section::Authority) {
             let is_below = owner.labels() > self.task.zone.labels
-                && owner.labels() <= self.task.max_zone_labels()
+                && owner.labels()
+                    <= self
+                        .task
+                        .key
+                        .labels()
+                        .saturating_sub(usize::from(self.task.rtype == Rtype::DS))
                 && key.as_slice().starts_with(owner.as_slice());
             let is_same = labels == 0 || labels == owner.labels();
             if place.rtype != Rtype::NS || !is_below || !is_same || servers.len() >= MAX_SERVERS {
@@ -251,6 +279,11 @@ impl Response<'_> {
             });
             server.addresses = addresses.take(MAX_ADDRESSES).collect();
         }
-        Meaning::Referral(Delegation { labels, servers }, ttl)
+        let zone = Delegation {
+            labels,
+            servers,
+            expires: node::Time::ZERO,
+        };
+        Meaning::Referral(zone, ttl)
     }
 }

@@ -54,6 +54,12 @@ pub struct Task {
     /// When the client's question came.
     pub begun: Time,
     pub without_edns: bool,
+    /// Maximum number of labels of the zone to begin with.
+    pub max_zone_labels: usize,
+    /// A server of the zone whose response was doubtful.
+    doubtful: Option<SocketAddr>,
+    /// Whether the response of such a server counts, as no other one has responded.
+    pub accepts_doubtful: bool,
 }
 
 /// The next step of a search.
@@ -69,6 +75,11 @@ pub enum Step {
 impl Task {
     pub fn new(goal: Goal, job: u64, depth: usize, name: OwnedName, rtype: Rtype) -> Task {
         let key = Key::of(name.for_slice());
+        // DS records are in the parent zone (RFC 4035 section 2.4).
+        let max_zone_labels = match rtype {
+            Rtype::DS => key.labels().saturating_sub(1),
+            _ => key.labels(),
+        };
         Task {
             goal,
             job,
@@ -81,6 +92,7 @@ impl Task {
             zone: Delegation {
                 labels: 0,
                 servers: Vec::new(),
+                expires: Time::ZERO,
             },
             tries: Vec::new(),
             lame: Vec::new(),
@@ -92,14 +104,9 @@ impl Task {
             answer: Vec::new(),
             begun: Time::ZERO,
             without_edns: false,
-        }
-    }
-
-    /// Maximum number of labels of the zone to ask: DS records are in the parent zone (RFC 4035 section 2.4).
-    pub fn max_zone_labels(&self) -> usize {
-        match self.rtype {
-            Rtype::DS => self.key.labels().saturating_sub(1),
-            _ => self.key.labels(),
+            max_zone_labels,
+            doubtful: None,
+            accepts_doubtful: false,
         }
     }
 
@@ -109,6 +116,8 @@ impl Task {
         self.lame.clear();
         self.searched.clear();
         self.without_edns = false;
+        self.doubtful = None;
+        self.accepts_doubtful = false;
         self.sent_labels = match minimise && self.added < MAX_MINIMISED {
             true => zone.labels + 1,
             false => self.key.labels(),
@@ -119,6 +128,8 @@ impl Task {
     /// Goes on with an alias.
     pub fn rename(&mut self, name: OwnedName) {
         self.key = Key::of(name.for_slice());
+        let is_ds = self.rtype == Rtype::DS;
+        self.max_zone_labels = self.key.labels().saturating_sub(usize::from(is_ds));
         self.name = name;
         self.aliases += 1;
         self.added = 0;
@@ -137,6 +148,8 @@ impl Task {
             false => self.sent_labels + 1,
         };
         self.tries.clear();
+        self.doubtful = None;
+        self.accepts_doubtful = false;
     }
 
     /// The name of queries, and their type.
@@ -166,6 +179,12 @@ impl Task {
     /// A server that must not be asked again.
     pub fn exclude(&mut self, server: SocketAddr) {
         self.lame.push(server);
+    }
+
+    /// A server whose response is doubtful: it is asked once more when all others have failed.
+    pub fn exclude_doubtful(&mut self, server: SocketAddr) {
+        self.exclude(server);
+        self.doubtful = Some(server);
     }
 
     /// Takes an address back from those that were asked, to ask it once more in another way.
@@ -220,7 +239,8 @@ impl Task {
             }
         }
         let Some((_, server)) = best else {
-            return Step::Fail;
+            self.accepts_doubtful = true;
+            return self.doubtful.take().map_or(Step::Fail, Step::Ask);
         };
         match self.tries.iter_mut().find(|(other, _)| *other == server) {
             Some((_, tries)) => *tries += 1,

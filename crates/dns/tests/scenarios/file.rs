@@ -1,11 +1,11 @@
 //! Reading a scenario.
 
 use super::play::Stop;
+use dns::message::OwnedRecord;
+use dns::name::OwnedName;
 use domain::base::iana::{Rcode, Rtype};
 use domain::base::name::FlattenInto;
 use domain::zonefile::inplace::{Entry as ZoneEntry, Zonefile};
-use dns::message::OwnedRecord;
-use dns::name::OwnedName;
 use std::net::IpAddr;
 
 #[derive(Debug, Default)]
@@ -82,8 +82,7 @@ fn record(line: &str) -> Result<OwnedRecord, Stop> {
     file.set_default_class(domain::base::iana::Class::IN);
     match file.next_entry() {
         Ok(Some(ZoneEntry::Record(record))) => {
-            let record: OwnedRecord =
-                record.flatten_into();
+            let record: OwnedRecord = record.flatten_into();
             let (class, ttl) = (record.class(), record.ttl());
             let (owner, data) = record.into_owner_and_data();
             Ok(OwnedRecord::new(owner, class, ttl, data))
@@ -97,19 +96,31 @@ fn question(line: &str) -> Result<(OwnedName, Rtype), Stop> {
     let [name, .., rtype] = words.as_slice() else {
         return Err(unsupported("a question without a type"));
     };
-    let name = OwnedName::vec_from_str(name).map_err(|_| unsupported("a name that the parser does not read"))?;
-    let rtype = rtype.parse().map_err(|_| unsupported("a type that the parser does not know"))?;
+    let name = OwnedName::vec_from_str(name)
+        .map_err(|_| unsupported("a name that the parser does not read"))?;
+    let rtype = rtype
+        .parse()
+        .map_err(|_| unsupported("a type that the parser does not know"))?;
     Ok((name, rtype))
 }
 
 pub fn parse(text: &str) -> Result<Scenario, Stop> {
     let mut scenario = Scenario::default();
-    let (config, body) = text.split_once("CONFIG_END").ok_or_else(|| unsupported("no configuration"))?;
+    let (config, body) = text
+        .split_once("CONFIG_END")
+        .ok_or_else(|| unsupported("no configuration"))?;
     for line in config.lines() {
         // Deckard's are comments in part.
-        let line = line.trim().trim_start_matches(';').split('#').next().unwrap_or_default();
+        let line = line
+            .trim()
+            .trim_start_matches(';')
+            .split('#')
+            .next()
+            .unwrap_or_default();
         if let Some((key, value)) = line.split_once(':') {
-            scenario.config.push((key.trim().into(), value.trim().trim_matches('"').into()));
+            scenario
+                .config
+                .push((key.trim().into(), value.trim().trim_matches('"').into()));
         }
     }
     let mut entry: Option<Entry> = None;
@@ -138,7 +149,9 @@ pub fn parse(text: &str) -> Result<Scenario, Stop> {
             "RANGE_END" => scenario.ranges.extend(range.take()),
             "ENTRY_BEGIN" => (entry, section) = (Some(Entry::default()), None),
             "ENTRY_END" => {
-                let done = entry.take().ok_or_else(|| unsupported("an entry that ends twice"))?;
+                let done = entry
+                    .take()
+                    .ok_or_else(|| unsupported("an entry that ends twice"))?;
                 match (&mut range, scenario.steps.last_mut()) {
                     (Some(range), _) => range.entries.push(done),
                     (None, Some(step)) => step.entry = Some(done),
@@ -148,19 +161,34 @@ pub fn parse(text: &str) -> Result<Scenario, Stop> {
             "STEP" => {
                 let mut words = rest.splitn(3, char::is_whitespace);
                 scenario.steps.push(Step {
-                    number: words.next().and_then(|number| number.parse().ok()).unwrap_or(0),
+                    number: words
+                        .next()
+                        .and_then(|number| number.parse().ok())
+                        .unwrap_or(0),
                     action: words.next().unwrap_or_default().into(),
                     argument: words.next().unwrap_or_default().trim().into(),
                     entry: None,
                 });
             }
-            "MATCH" if entry.is_some() => entry.as_mut().expect("an entry").matches.extend(words(rest)),
-            "ADJUST" if entry.is_some() => entry.as_mut().expect("an entry").adjust.extend(words(rest)),
+            "MATCH" if entry.is_some() => entry
+                .as_mut()
+                .expect("an entry")
+                .matches
+                .extend(words(rest)),
+            "ADJUST" if entry.is_some() => {
+                entry.as_mut().expect("an entry").adjust.extend(words(rest))
+            }
             "REPLY" if entry.is_some() && section.is_none() => {
                 entry.as_mut().expect("an entry").flags.extend(words(rest));
             }
-            "SECTION" => section = ["QUESTION", "ANSWER", "AUTHORITY", "ADDITIONAL"].iter().position(|name| *name == rest),
-            "HEX_ANSWER_BEGIN" | "HEX_EDNSDATA_BEGIN" => return Err(unsupported("messages in hexadecimal")),
+            "SECTION" => {
+                section = ["QUESTION", "ANSWER", "AUTHORITY", "ADDITIONAL"]
+                    .iter()
+                    .position(|name| *name == rest)
+            }
+            "HEX_ANSWER_BEGIN" | "HEX_EDNSDATA_BEGIN" => {
+                return Err(unsupported("messages in hexadecimal"));
+            }
             _ => match (&mut entry, section) {
                 (Some(entry), Some(0)) => entry.question = Some(question(line)?),
                 (Some(entry), Some(index)) => entry.sections[index - 1].push(record(line)?),

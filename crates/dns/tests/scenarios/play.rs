@@ -23,11 +23,38 @@ pub enum Stop {
 
 /// Keys of configurations that change nothing here, or are read below.
 const HARMLESS: &[&str] = &[
-    "server", "name", "stub-zone", "stub-addr", "forward-zone", "forward-addr", "target-fetch-policy", "qname-minimisation",
-    "query-minimization", "minimal-responses", "iter-scrub-promiscuous", "trust-anchor-signaling", "rrset-roundrobin",
-    "log-servfail", "verbosity", "do-ip6", "do-ip4", "access-control", "harden-referral-path", "module-config", "ede",
-    "log-time-ascii", "features", "feature-list", "val-override-date", "val-override-timestamp", "test from testbound", "hide-identity", "hide-version",
-    "outbound-msg-retry", "msg-cache-slabs", "serve-expired-client-timeout", "fake-sha1", "harden-glue",
+    "server",
+    "name",
+    "stub-zone",
+    "stub-addr",
+    "forward-zone",
+    "forward-addr",
+    "target-fetch-policy",
+    "qname-minimisation",
+    "query-minimization",
+    "minimal-responses",
+    "iter-scrub-promiscuous",
+    "trust-anchor-signaling",
+    "rrset-roundrobin",
+    "log-servfail",
+    "verbosity",
+    "do-ip6",
+    "do-ip4",
+    "access-control",
+    "harden-referral-path",
+    "module-config",
+    "ede",
+    "log-time-ascii",
+    "val-override-date",
+    "val-override-timestamp",
+    "test from testbound",
+    "hide-identity",
+    "hide-version",
+    "outbound-msg-retry",
+    "msg-cache-slabs",
+    "serve-expired-client-timeout",
+    "fake-sha1",
+    "harden-glue",
 ];
 
 enum Core {
@@ -38,32 +65,75 @@ enum Core {
 fn core(scenario: &Scenario) -> Result<Core, Stop> {
     let unsupported = |reason: &str| Err(Stop::Unsupported(reason.into()));
     let values = |key: &str| {
-        let found = scenario.config.iter().filter(|(other, _)| other == key).map(|(_, value)| value.as_str());
-        found.map(|value| value.split_whitespace().next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        let found = scenario
+            .config
+            .iter()
+            .filter(|(other, _)| other == key)
+            .map(|(_, value)| value.as_str());
+        found
+            .map(|value| {
+                value
+                    .split_whitespace()
+                    .next()
+                    .unwrap_or_default()
+                    .to_owned()
+            })
+            .collect::<Vec<_>>()
     };
-    let says = |key: &str, value: &str| values(key).iter().any(|other| other.trim_matches('"') == value);
-    if !values("trust-anchor").is_empty() || !values("trust-anchor-file").is_empty() || !values("auto-trust-anchor-file").is_empty() {
+    let says = |key: &str, value: &str| {
+        values(key)
+            .iter()
+            .any(|other| other.trim_matches('"') == value)
+    };
+    if !values("trust-anchor").is_empty()
+        || !values("trust-anchor-file").is_empty()
+        || !values("auto-trust-anchor-file").is_empty()
+    {
         return unsupported("validates DNSSEC");
     }
-    let modules = scenario.config.iter().find(|(key, _)| key == "module-config").map(|(_, value)| value.as_str());
-    if modules.is_some_and(|modules| modules.split_whitespace().any(|module| !matches!(module, "iterator" | "validator"))) {
+    let modules = scenario
+        .config
+        .iter()
+        .find(|(key, _)| key == "module-config")
+        .map(|(_, value)| value.as_str());
+    if modules.is_some_and(|modules| {
+        modules
+            .split_whitespace()
+            .any(|module| !matches!(module, "iterator" | "validator"))
+    }) {
         return unsupported("modules: DNS64, RPZ, subnets, cache databases");
+    }
+    if !values("features").is_empty() || !values("feature-list").is_empty() {
+        return unsupported("features of the Knot Resolver");
     }
     for (key, _) in &scenario.config {
         let key = key.as_str();
-        if !HARMLESS.contains(&key) && key.chars().all(|letter| letter.is_ascii_lowercase() || letter == '-') && key.contains('-') {
+        if !HARMLESS.contains(&key)
+            && key.chars().all(|letter| {
+                letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-'
+            })
+            && key.contains('-')
+        {
             return Err(Stop::Unsupported(format!("key {key}")));
         }
     }
     let servers = |key: &str| {
         let addresses = values(key).into_iter().filter_map(|address| {
-            let address = address.split(['@', '#']).next().unwrap_or_default().parse::<IpAddr>().ok()?;
+            let address = address
+                .split(['@', '#'])
+                .next()
+                .unwrap_or_default()
+                .parse::<IpAddr>()
+                .ok()?;
             Some(SocketAddr::new(address, 53))
         });
         addresses.collect::<Vec<_>>()
     };
     let (stubs, forwards) = (servers("stub-addr"), servers("forward-addr"));
-    let names: BTreeSet<String> = values("name").into_iter().map(|name| name.trim_matches('"').to_owned()).collect();
+    let names: BTreeSet<String> = values("name")
+        .into_iter()
+        .map(|name| name.trim_matches('"').to_owned())
+        .collect();
     if names.len() > 1 || names.iter().any(|name| name != ".") {
         return unsupported("several zones of stubs or forwards");
     }
@@ -73,7 +143,9 @@ fn core(scenario: &Scenario) -> Result<Core, Stop> {
                 servers: forwards,
                 ..forwarder::Config::default()
             };
-            Ok(Core::Forwarder(Box::new(Forwarder::new(config, PermitAll, 1))))
+            Ok(Core::Forwarder(Box::new(Forwarder::new(
+                config, PermitAll, 1,
+            ))))
         }
         (false, true) => {
             let config = resolver::Config {
@@ -84,7 +156,9 @@ fn core(scenario: &Scenario) -> Result<Core, Stop> {
                 max_time: Time::from_secs(120),
                 ..resolver::Config::default()
             };
-            Ok(Core::Resolver(Box::new(Resolver::new(config, PermitAll, 1))))
+            Ok(Core::Resolver(Box::new(Resolver::new(
+                config, PermitAll, 1,
+            ))))
         }
         _ => unsupported("neither a root stub nor a root forward"),
     }
@@ -120,14 +194,22 @@ impl Player<'_> {
         for _ in 0..10_000 {
             let step = self.step;
             let ranges = &self.scenario.ranges;
-            let found = self.pending.iter().enumerate().find_map(|(index, (server, _, query))| {
-                let mut ranges = ranges.iter().filter(|range| {
-                    (range.from..=range.to).contains(&step)
-                        && (range.addresses.is_empty() || range.addresses.contains(&server.ip()))
+            let found = self
+                .pending
+                .iter()
+                .enumerate()
+                .find_map(|(index, (server, _, query))| {
+                    // Of two ranges the last one counts.
+                    let mut ranges = ranges.iter().rev().filter(|range| {
+                        (range.from..=range.to).contains(&step)
+                            && (range.addresses.is_empty()
+                                || range.addresses.contains(&server.ip()))
+                    });
+                    let entry = ranges.find_map(|range| {
+                        range.entries.iter().find(|entry| is_match(entry, query))
+                    })?;
+                    Some((index, entry))
                 });
-                let entry = ranges.find_map(|range| range.entries.iter().find(|entry| is_match(entry, query)))?;
-                Some((index, entry))
-            });
             let Some((index, entry)) = found else { return };
             let (server, port, query) = self.pending.remove(index);
             self.reply(entry, server, port, &query);
@@ -180,23 +262,27 @@ impl Player<'_> {
         builder.push((&name, rtype, Class::IN)).expect("room");
         let mut builder = builder.additional();
         if entry.flag("DO") {
-            builder.opt(|opt| {
-                opt.set_udp_payload_size(4096);
-                opt.set_dnssec_ok(true);
-                Ok(())
-            })
-            .expect("room");
+            builder
+                .opt(|opt| {
+                    opt.set_udp_payload_size(4096);
+                    opt.set_dnssec_ok(true);
+                    Ok(())
+                })
+                .expect("room");
         } else {
             // As of a client with a larger buffer, so that nothing is cut off.
-            builder.opt(|opt| {
-                opt.set_udp_payload_size(4096);
-                Ok(())
-            })
-            .expect("room");
+            builder
+                .opt(|opt| {
+                    opt.set_udp_payload_size(4096);
+                    Ok(())
+                })
+                .expect("room");
         }
         let bytes = builder.finish();
         self.call(|core, now, send| match core {
-            Core::Forwarder(core) => core.handle_query(now, client(9, 4_000 + number), &bytes, send),
+            Core::Forwarder(core) => {
+                core.handle_query(now, client(9, 4_000 + number), &bytes, send)
+            }
             Core::Resolver(core) => core.handle_query(now, client(9, 4_000 + number), &bytes, send),
         });
         self.settle();
@@ -226,8 +312,8 @@ fn response(entry: &Entry, query: &[u8]) -> Vec<u8> {
     let builder = MessageBuilder::from_target(StaticCompressor::new(Vec::new())).expect("a vector");
     let mut builder = builder.question();
     let header = builder.header_mut();
-    let id = if entry.adjust.iter().any(|word| word == "copy_id") { [query[0], query[1]] } else { [0, 0] };
-    header.set_id(u16::from_be_bytes(id));
+    // Unbound's player does not compare identifiers.
+    header.set_id(u16::from_be_bytes([query[0], query[1]]));
     header.set_qr(entry.flag("QR"));
     header.set_aa(entry.flag("AA"));
     header.set_tc(entry.flag("TC"));
@@ -239,21 +325,40 @@ fn response(entry: &Entry, query: &[u8]) -> Vec<u8> {
     let copies = entry.adjust.iter().any(|word| word == "copy_query");
     match &entry.question {
         Some((name, rtype)) if !copies => builder.push((name, *rtype, Class::IN)).expect("room"),
-        _ => builder.push((asked.name, asked.rtype, asked.class)).expect("room"),
+        None if !copies => {}
+        _ => builder
+            .push((asked.name, asked.rtype, asked.class))
+            .expect("room"),
     }
     let mut builder = builder.answer();
-    entry.sections[0].iter().for_each(|record| builder.push(record).expect("room"));
+    entry.sections[0]
+        .iter()
+        .for_each(|record| builder.push(record).expect("room"));
     let mut builder = builder.authority();
-    entry.sections[1].iter().for_each(|record| builder.push(record).expect("room"));
+    entry.sections[1]
+        .iter()
+        .for_each(|record| builder.push(record).expect("room"));
     let mut builder = builder.additional();
-    entry.sections[2].iter().for_each(|record| builder.push(record).expect("room"));
+    entry.sections[2]
+        .iter()
+        .for_each(|record| builder.push(record).expect("room"));
     builder.finish().into_target()
 }
 
 fn texts<'a>(all: impl Iterator<Item = &'a OwnedRecord>, with_ttl: bool) -> BTreeSet<String> {
     let text = |record: &OwnedRecord| {
-        let ttl = if with_ttl { record.ttl().as_secs().to_string() } else { String::new() };
-        format!("{} {ttl} {} {}", record.owner(), record.rtype(), record.data()).to_lowercase()
+        let ttl = if with_ttl {
+            record.ttl().as_secs().to_string()
+        } else {
+            String::new()
+        };
+        format!(
+            "{} {ttl} {} {}",
+            record.owner(),
+            record.rtype(),
+            record.data()
+        )
+        .to_lowercase()
     };
     all.map(text).collect()
 }
@@ -261,8 +366,12 @@ fn texts<'a>(all: impl Iterator<Item = &'a OwnedRecord>, with_ttl: bool) -> BTre
 fn check(entry: &Entry, response: &[u8]) -> Result<(), String> {
     let header = Message::from_slice(response).expect("a header").header();
     let section = |wanted: Section| -> Vec<OwnedRecord> {
-        let places = records(response).map_while(Result::ok).filter(|place| place.section == wanted);
-        places.filter_map(|place| record_at(response, place.start)).collect()
+        let places = records(response)
+            .map_while(Result::ok)
+            .filter(|place| place.section == wanted);
+        places
+            .filter_map(|place| record_at(response, place.start))
+            .collect()
     };
     if header.rcode() != entry.code() {
         return Err(format!("{} and not {}", header.rcode(), entry.code()));
@@ -330,7 +439,11 @@ pub fn play(scenario: &Scenario) -> Result<(), Stop> {
                 player.reply(entry, server, port, &query);
             }
             ("CHECK_OUT_QUERY", Some(entry)) if !is_resolver => {
-                if !player.pending.iter().any(|(_, _, query)| is_match(entry, query)) {
+                if !player
+                    .pending
+                    .iter()
+                    .any(|(_, _, query)| is_match(entry, query))
+                {
                     return failed("no such query to a server".into());
                 }
             }
@@ -339,7 +452,11 @@ pub fn play(scenario: &Scenario) -> Result<(), Stop> {
             }
             ("NOTHING", _) => {}
             ("TIME_PASSES", _) if step.argument.starts_with("ELAPSE") => {
-                let seconds = step.argument.split_whitespace().nth(1).and_then(|number| number.parse::<f64>().ok());
+                let seconds = step
+                    .argument
+                    .split_whitespace()
+                    .nth(1)
+                    .and_then(|number| number.parse::<f64>().ok());
                 let end = player.now + Time::from_us((seconds.unwrap_or(0.0) * 1e6) as u64);
                 while player.next_wake().is_some_and(|at| at <= end) {
                     player.wake();
@@ -347,7 +464,9 @@ pub fn play(scenario: &Scenario) -> Result<(), Stop> {
                 player.now = end;
             }
             ("REPLY" | "CHECK_OUT_QUERY" | "TIMEOUT", _) => {
-                return Err(Stop::Unsupported("steps for each query that Unbound sends".into()));
+                return Err(Stop::Unsupported(
+                    "steps for each query that Unbound sends".into(),
+                ));
             }
             (action, _) => return Err(Stop::Unsupported(format!("step {action}"))),
         }

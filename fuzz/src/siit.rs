@@ -89,7 +89,7 @@ pub fn target(data: &[u8]) {
     let is_v4 = kind & 1 == 1;
     let router = (kind & 8 != 0).then_some(V4.into());
     let mut siit = Siit::new(Config {
-        pairs: vec![(V4.into(), V6.into())],
+        pairs: vec![(core::net::Ipv4Addr::from(V4), core::net::Ipv6Addr::from(V6)).into()],
         router,
         ..Config::default()
     })

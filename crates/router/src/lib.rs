@@ -9,6 +9,7 @@
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
 //! | [`nat`] | network address translation |
+//! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
@@ -21,6 +22,7 @@ extern crate std;
 
 pub mod fib;
 pub mod nat;
+pub mod nat64;
 pub mod prefix;
 pub mod route;
 pub mod router;

@@ -64,7 +64,7 @@ mod tcp;
 mod timers;
 mod translate;
 
-pub use config::Config;
+pub use config::{Config, Forward, Transport};
 pub use report::{BlockRow, Counters, Row};
 
 use alloc::vec::Vec;
@@ -135,6 +135,11 @@ impl Nat {
     /// Whether an address is one of the external addresses.
     pub fn is_external(&self, address: Ipv4Addr) -> bool {
         self.pool.is_external(address)
+    }
+
+    /// Whether an inside host has a mapping that is not static.
+    pub fn has_host(&self, address: Ipv4Addr) -> bool {
+        self.pool.has_host(address)
     }
 
     /// Ends the sessions whose time is over at `now`. Every other call does that first; a router

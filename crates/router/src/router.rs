@@ -4,10 +4,14 @@
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   `external` are the addresses of the former if left out. `siit` or `nat64`, none: the
+//!   keys of [`crate::siit::Config`] or [`crate::nat64::Config`], for the VRF of the ports without a name. `multipath`, l3:
+//!   [`Multipath`]. `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
 //!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
+//!   group, and of other protocols than IP and ARP. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
+//!   `siit` or `nat64` packets translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and
+//!   `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
@@ -16,6 +20,7 @@
 
 mod border;
 mod config;
+mod crossing;
 mod fragment;
 mod multipath;
 mod redirect;
@@ -35,6 +40,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
+use crossing::Crossing;
 use ip::address::InterfaceAddress;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
@@ -148,6 +154,7 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
+    crossing: Option<Crossing>,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -168,6 +175,7 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
+        let translator = config::translator(&mut config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -246,8 +254,10 @@ impl Router {
             outside,
             reassembly: Reassembly::default(),
         });
+        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
+            crossing,
             vrfs,
             border,
             limit: RateLimit::new(config.icmp_limit),
@@ -372,7 +382,9 @@ impl Router {
         match transit.source.is_ipv4() {
             true => {
                 v4::count_hop(&mut frame);
-                self.redirect(now, transit, hop, &frame, out);
+                if !transit.crossed {
+                    self.redirect(now, transit, hop, &frame, out);
+                }
                 self.record(transit, hop, &mut frame);
             }
             false => frame[ETHERNET + 7] -= 1,
@@ -532,6 +544,7 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
+        self.wake_crossing(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -545,7 +558,8 @@ impl Node for Router {
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
-        ports.chain(own).chain(border).min()
+        let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
+        ports.chain(own).chain(border).chain(crossing).min()
     }
 
     fn statistics(&self) -> Statistics {
@@ -564,6 +578,9 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+        }
+        if let Some(crossing) = &self.crossing {
+            crossing.count(&mut all);
         }
         all
     }
@@ -594,6 +611,9 @@ impl Node for Router {
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
         let border = self.border.iter().flat_map(|border| border.nat.tables(now));
-        routes.chain([neighbours]).chain(border).collect()
+        let crossing = self.crossing.iter();
+        let crossing = crossing.flat_map(|crossing| crossing.tables(now));
+        let all = routes.chain([neighbours]).chain(border);
+        all.chain(crossing).collect()
     }
 }

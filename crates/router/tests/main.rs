@@ -2,6 +2,7 @@
 
 mod allocation;
 mod border;
+mod crossing;
 mod forwarding;
 mod hand;
 mod hostile;

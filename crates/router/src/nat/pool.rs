@@ -200,6 +200,11 @@ impl Pool {
         Some(Endpoint { address, id })
     }
 
+    /// Whether an inside host has a mapping.
+    pub fn has_host(&self, address: Ipv4Addr) -> bool {
+        self.hosts.contains_key(&address)
+    }
+
     fn take_at(
         &mut self,
         index: usize,

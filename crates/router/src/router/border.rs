@@ -104,6 +104,13 @@ impl Router {
         mut frame: Frame,
         out: &mut Out,
     ) -> Option<Frame> {
+        if self
+            .crossing
+            .as_ref()
+            .is_some_and(|crossing| crossing.is_final(transit))
+        {
+            return Some(frame);
+        }
         let crosses = |border: &&mut Border| {
             border.is_outside(port) && !border.is_outside(transit.from) && transit.source.is_ipv4()
         };

@@ -20,6 +20,7 @@
 //! | [`options`] | options of IPv4 headers |
 //! | [`extensions`] | extension headers of IPv6 with options |
 //! | [`host`] | a node that only answers |
+//! | [`service`] | what runs next to interfaces: servers of DHCP, DNS and the like |
 //! | [`header`] | IP and UDP headers in frames |
 //!
 //! ```
@@ -63,5 +64,6 @@ pub mod options;
 pub mod reset;
 pub mod routers;
 pub mod routes;
+pub mod service;
 
 pub use interface::{Config, Interface, Received};

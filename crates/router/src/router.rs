@@ -2,21 +2,22 @@
 //!
 //! - **Ports:** one for each `port`.
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
-//!   `mtu`, 1500; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
+//!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
 //!   `external` are the addresses of the former if left out. `siit` or `nat64`, none: the
 //!   keys of [`crate::siit::Config`] or [`crate::nat64::Config`], for the VRF of the ports without a name. `multipath`, l3:
 //!   [`Multipath`]. `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
 //!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
+//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
 //!   `siit` or `nat64` packets translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and
 //!   `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
 //! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
-//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
+//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender. Routes by a port whose link is
+//! down do not count, as with Linux's `ignore_routes_with_linkdown`.
 
 mod border;
 mod config;
@@ -25,6 +26,7 @@ mod fragment;
 mod multipath;
 mod redirect;
 mod report;
+mod services;
 mod transit;
 mod v4;
 mod v6;
@@ -35,6 +37,7 @@ use crate::nat::Nat;
 use crate::route::Hop;
 use crate::rule::Key;
 use crate::tables::{Decision, Tables};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -47,8 +50,10 @@ use ip::header::ETHERNET;
 use ip::icmp::{self, Error};
 use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
+use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
 use multipath::choose;
+use node::event::{Event, What};
 use node::outcome::Table;
 use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::arp::Operation;
@@ -96,8 +101,8 @@ pub mod reason {
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
 
-/// The pseudo-port of what the router sends by itself, until it has a route.
-const OWN: Port = Port(u16::MAX);
+/// The pseudo-port of packets that the router sends by itself, until they have a route.
+const OWN: Port = ip::service::ROUTED;
 /// No port.
 const NONE: u16 = u16::MAX;
 /// MAC address of the interface that has all addresses of a VRF; never on a link.
@@ -135,6 +140,7 @@ struct Vrf {
     tables: Tables,
     /// All addresses of the VRF: it answers pings, refuses closed ports and reassembles.
     own: Interface,
+    services: Services,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -145,6 +151,8 @@ struct Counters {
     errors: u64,
     redirects: u64,
     ignored: u64,
+    /// Changes of addresses and routes by services that could not be made.
+    refused_changes: u64,
 }
 
 /// A router. See the [module](self).
@@ -163,6 +171,7 @@ pub struct Router {
     /// Kept for the next packet that the router sends by itself.
     sends: Vec<Departure>,
     unresolved: Vec<Frame>,
+    changes: Vec<Change>,
 }
 
 impl Router {
@@ -196,7 +205,12 @@ impl Router {
                     seed: config.seed,
                     ..ip::Config::default()
                 });
-                Vrf { name, tables, own }
+                Vrf {
+                    name,
+                    tables,
+                    own,
+                    services: Services::default(),
+                }
             })
             .collect();
         let ports = config.port.iter().enumerate().map(|(number, port)| {
@@ -266,18 +280,46 @@ impl Router {
             counters: Counters::default(),
             sends: Vec::new(),
             unresolved: Vec::new(),
+            changes: Vec::new(),
             config,
         })
     }
 
-    fn frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
-            return out.drop(frame, reason::SHORT);
+    /// This router with services, which see the links of one VRF.
+    ///
+    /// # Errors
+    /// When no port is in the VRF.
+    pub fn with_services(
+        mut self,
+        vrf: Option<&str>,
+        services: Vec<Box<dyn Service>>,
+    ) -> Result<Router, ConfigError> {
+        let mut vrfs = self.vrfs.iter_mut();
+        let Some(place) = vrfs.find(|one| one.name.as_deref() == vrf) else {
+            return Err(ConfigError::new("vrf", "no port is in this VRF"));
         };
+        place.services = Services::new(services);
+        Ok(self)
+    }
+
+    fn frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
+        if frame.len() < ETHERNET {
+            return out.drop(frame, reason::SHORT);
+        }
         let port = &self.ports[usize::from(from)];
-        if header[0] & 1 == 0 && header[..6] != port.mac {
+        if frame[0] & 1 == 0 && frame[..6] != port.mac {
             return self.ignore(frame, out);
         }
+        let services = &self.vrfs[port.vrf].services;
+        let frame = match services.come_first(&frame, &port.interface) {
+            false => frame,
+            true => match self.offer(now, from, frame, out) {
+                Some(frame) => frame,
+                None => return,
+            },
+        };
+        let port = &self.ports[usize::from(from)];
+        let header = &frame[..ETHERNET];
         match u16::from_be_bytes([header[12], header[13]]) {
             ethertype::IPV4 => self.v4(now, from, frame, out),
             ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
@@ -315,7 +357,12 @@ impl Router {
     fn link_frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
         let interface = &mut self.ports[usize::from(from)].interface;
         match interface.handle_frame(now, frame, out) {
-            Received::Packet(frame, packet) => interface.unclaimed(now, frame, &packet, out),
+            Received::Packet(frame, packet) => {
+                if let Some(frame) = self.offer(now, from, frame, out) {
+                    let interface = &mut self.ports[usize::from(from)].interface;
+                    interface.unclaimed(now, frame, &packet, out);
+                }
+            }
             Received::Consumed => {}
             Received::Other(frame) => self.ignore(frame, out),
         }
@@ -423,7 +470,12 @@ impl Router {
             frame[..6].copy_from_slice(&OWN_MAC);
         }
         match own.handle_frame(now, frame, out) {
-            Received::Packet(frame, packet) => own.unclaimed(now, frame, &packet, out),
+            Received::Packet(frame, packet) => {
+                if let Some(frame) = self.offer(now, transit.from, frame, out) {
+                    let own = &mut self.vrfs[transit.vrf].own;
+                    own.unclaimed(now, frame, &packet, out);
+                }
+            }
             Received::Consumed => {}
             Received::Other(frame) => out.done(frame),
         }
@@ -436,7 +488,11 @@ impl Router {
         sends.extend(out.sends());
         for departure in sends.drain(..) {
             match (departure.port, departure.when) {
-                (OWN, _) => self.answer(now, vrf, link, departure.frame, out),
+                (OWN, _) => {
+                    if let Some(frame) = self.fill_source(vrf, link, departure.frame, out) {
+                        self.answer(now, vrf, link, frame, out);
+                    }
+                }
                 (port, When::Now) => out.send(port, departure.frame),
                 (port, When::At(at)) => out.send_at(port, at, departure.frame),
             }
@@ -545,6 +601,7 @@ impl Node for Router {
         }
         self.wake_border(now, out);
         self.wake_crossing(now, out);
+        self.wake_services(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -559,7 +616,17 @@ impl Node for Router {
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
         let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
-        ports.chain(own).chain(border).chain(crossing).min()
+        let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
+        let all = ports.chain(own).chain(border);
+        all.chain(crossing).chain(services).min()
+    }
+
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let (What::Link(up), Some(port)) = (event.what, self.ports.get(usize::from(event.port.0)))
+        else {
+            return;
+        };
+        self.vrfs[port.vrf].tables.set_link(event.port.0, up);
     }
 
     fn statistics(&self) -> Statistics {
@@ -581,6 +648,10 @@ impl Node for Router {
         }
         if let Some(crossing) = &self.crossing {
             crossing.count(&mut all);
+        }
+        for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
+            vrf.services.count(&mut all);
+            all.counter("refused_changes", self.counters.refused_changes);
         }
         all
     }
@@ -611,9 +682,10 @@ impl Node for Router {
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
         let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
         let crossing = self.crossing.iter();
         let crossing = crossing.flat_map(|crossing| crossing.tables(now));
         let all = routes.chain([neighbours]).chain(border);
-        all.chain(crossing).collect()
+        all.chain(crossing).chain(services).collect()
     }
 }

@@ -8,6 +8,7 @@ mod hand;
 mod hostile;
 mod multipath;
 mod nat;
+mod services;
 mod siit;
 
 #[global_allocator]

@@ -86,6 +86,9 @@ pub enum Multipath {
     L3,
     /// By addresses, protocol and ports; fragments by addresses and protocol. Linux's policy 1.
     L4,
+    /// As [`L4`](Multipath::L4), by rendezvous hashing: when a hop is added or removed, or the link to it fails, only flows that go to
+    /// it or come from it move.
+    Resilient,
     /// By turns, packet by packet; packets of one flow may overtake each other.
     PerPacket,
 }
@@ -105,6 +108,8 @@ pub struct PortConfig {
     pub mac: Option<Mac>,
     /// Maximum length of an IP packet that leaves by it, 576 to 9000 bytes; at least 1280 with IPv6.
     pub mtu: usize,
+    /// Whether it has a link-local IPv6 address although it has no other one, such as before a prefix is delegated.
+    pub ipv6: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
     /// Whether it is on the outside of the router's NAT.
@@ -119,6 +124,7 @@ impl Default for PortConfig {
             address: Vec::new(),
             mac: None,
             mtu: 1500,
+            ipv6: false,
             vrf: None,
             outside: false,
             redirects: true,
@@ -161,7 +167,7 @@ impl PortConfig {
     }
 
     pub(super) fn has_v6(&self) -> bool {
-        self.address.iter().any(|own| own.address.is_ipv6())
+        self.ipv6 || self.address.iter().any(|own| own.address.is_ipv6())
     }
 }
 
@@ -276,6 +282,14 @@ pub(super) fn external(config: &Config, vrf: &Option<String>) -> Vec<InterfaceAd
         .collect()
 }
 
+/// Metric of the route of a port's own network.
+pub(super) fn connected_metric(own: InterfaceAddress) -> u32 {
+    match own.address {
+        IpAddr::V4(_) => 0,
+        IpAddr::V6(_) => CONNECTED_METRIC_V6,
+    }
+}
+
 /// The VRFs of a configuration, by name, with their tables.
 pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, ConfigError> {
     if config.port.is_empty() || config.port.len() > MAX_PORTS {
@@ -298,7 +312,6 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
                 return Err(ConfigError::new("port", reason));
             }
             tables.add_address(*own);
-            let v4 = own.address.is_ipv4();
             let hop = Hop {
                 port: Some(number as u16),
                 ..Hop::default()
@@ -306,7 +319,7 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
             let connected = Route {
                 to: Prefix::new(own.address, own.prefix),
                 action: Action::Forward([hop].into()),
-                metric: if v4 { 0 } else { CONNECTED_METRIC_V6 },
+                metric: connected_metric(*own),
                 table: crate::route::MAIN,
                 vrf: port.vrf.clone(),
             };

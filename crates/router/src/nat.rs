@@ -207,9 +207,8 @@ impl Nat {
     /// All static mappings and sessions that live at `now`, by protocol and inside endpoint.
     pub fn rows(&self, now: Time) -> Vec<Row> {
         let forwards = self.forwards.iter();
-        let forwards = forwards.map(|(number, external, target)| {
-            Row::of_forward(now, number, external, target)
-        });
+        let forwards = forwards
+            .map(|(number, external, target)| Row::of_forward(now, number, external, target));
         let sessions = self.sessions.iter();
         let sessions = sessions.filter(|(_, session)| session.timer.expires > now);
         let sessions = sessions.map(|(mapping, session)| Row::of_session(now, mapping, session));

@@ -4,13 +4,14 @@
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `siit` or `nat64`, none: the
+//!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
+//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the
 //!   keys of [`crate::siit::Config`] or [`crate::nat64::Config`], for the VRF of the ports without a name. `multipath`, l3:
 //!   [`Multipath`]. `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
 //!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
 //!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
-//!   `siit` or `nat64` packets translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and
+//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and
 //!   `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
@@ -23,6 +24,7 @@ mod border;
 mod config;
 mod crossing;
 mod fragment;
+mod mapping;
 mod multipath;
 mod redirect;
 mod report;
@@ -170,6 +172,8 @@ pub struct Router {
     counters: Counters,
     /// Kept for the next packet that the router sends by itself.
     sends: Vec<Departure>,
+    /// Kept for the next answer about port mappings.
+    answer: Vec<u8>,
     unresolved: Vec<Frame>,
     changes: Vec<Change>,
 }
@@ -184,6 +188,7 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
+        let mut server = config::server(&config)?;
         let translator = config::translator(&mut config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
@@ -267,6 +272,7 @@ impl Router {
                 .map_or(0, |port| ports[port].vrf),
             outside,
             reassembly: Reassembly::default(),
+            server: server.take(),
         });
         let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
         Ok(Router {
@@ -279,6 +285,7 @@ impl Router {
             turn: 0,
             counters: Counters::default(),
             sends: Vec::new(),
+            answer: Vec::new(),
             unresolved: Vec::new(),
             changes: Vec::new(),
             config,
@@ -471,7 +478,9 @@ impl Router {
         }
         match own.handle_frame(now, frame, out) {
             Received::Packet(frame, packet) => {
-                if let Some(frame) = self.offer(now, transit.from, frame, out) {
+                let rest = self.map_ports(now, transit, frame, &packet, out);
+                let rest = rest.and_then(|frame| self.offer(now, transit.from, frame, out));
+                if let Some(frame) = rest {
                     let own = &mut self.vrfs[transit.vrf].own;
                     own.unclaimed(now, frame, &packet, out);
                 }
@@ -600,6 +609,7 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
+        self.announce(now, out);
         self.wake_crossing(now, out);
         self.wake_services(now, out);
         for vrf in 0..self.vrfs.len() {
@@ -645,6 +655,10 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+            let server = border.server.iter();
+            for (name, count) in server.flat_map(|server| server.counters().named()) {
+                all.counter(&format!("port_mapping_{name}"), count);
+            }
         }
         if let Some(crossing) = &self.crossing {
             crossing.count(&mut all);
@@ -681,7 +695,10 @@ impl Node for Router {
             name: String::from("neighbours"),
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
-        let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let border = self.border.iter().flat_map(|border| {
+            let server = border.server.as_ref().map(|server| server.table(now));
+            border.nat.tables(now).into_iter().chain(server)
+        });
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
         let crossing = self.crossing.iter();
         let crossing = crossing.flat_map(|crossing| crossing.tables(now));

@@ -8,6 +8,7 @@ mod hand;
 mod hostile;
 mod multipath;
 mod nat;
+mod port_mapping;
 mod services;
 mod siit;
 

@@ -197,7 +197,9 @@ impl Nat {
             let is_strange = number == protocol::UDP && strangers.contains(now, external, remote);
             !is_strange && sessions.session(number, external, remote).is_none()
         };
-        let taken = self.pool.take(number, inside, [latest, next.or(wish)], is_free);
+        let taken = self
+            .pool
+            .take(number, inside, [latest, next.or(wish)], is_free);
         taken.ok_or_else(|| {
             self.counters.no_port += 1;
             Verdict::Prohibit(NO_PORT)

@@ -4,6 +4,7 @@ use super::Vrf;
 use super::crossing::{Crossing, Translator};
 use crate::nat::{self, config::AddressRange};
 use crate::nat64::{self, Nat64};
+use crate::port_mapping::{self, Server};
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
 use crate::rule::Rule;
@@ -43,6 +44,8 @@ pub struct Config {
     pub rule: Vec<Rule>,
     /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
     pub nat: Option<nat::Config>,
+    /// Port mapping protocols for hosts inside of `nat`.
+    pub port_mapping: Option<port_mapping::Config>,
     /// Stateless translation between IPv4 and IPv6, such as a CLAT's (RFC 6877), in the VRF of ports without a name.
     pub siit: Option<siit::Config>,
     /// Stateful translation between IPv6 and IPv4 in the VRF of ports without a name; not with `siit`. Its external addresses
@@ -64,6 +67,7 @@ impl Default for Config {
             route: Vec::new(),
             rule: Vec::new(),
             nat: None,
+            port_mapping: None,
             siit: None,
             nat64: None,
             multipath: Multipath::L3,
@@ -213,6 +217,18 @@ fn outside_addresses(config: &Config) -> Vec<AddressRange> {
         .collect()
 }
 
+/// The server for port mappings.
+pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
+    let Some(server) = &config.port_mapping else {
+        return Ok(None);
+    };
+    if config.nat.is_none() {
+        let reason = "there is no `nat`: add [node.NAME.nat]";
+        return Err(ConfigError::new("port_mapping", reason));
+    }
+    Server::new(server.clone()).map(Some)
+}
+
 /// The translator between IPv4 and IPv6.
 pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, ConfigError> {
     let outside = outside_addresses(config);
@@ -239,7 +255,9 @@ pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, Conf
         let reason = format!("{} is an external address of `nat`, too", shared.first);
         return Err(ConfigError::new("nat64", reason));
     }
-    Ok(Some(Translator::Nat64(Nat64::new(nat64, config.seed)?)))
+    Ok(Some(Translator::Nat64(
+        Nat64::new(nat64, config.seed)?.into(),
+    )))
 }
 
 /// The translator in its VRF, with the first address of each version.

@@ -27,7 +27,7 @@ const GROWTH: usize = 28;
 #[derive(Debug)]
 pub(super) enum Translator {
     Siit(Siit),
-    Nat64(Nat64),
+    Nat64(alloc::boxed::Box<Nat64>),
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -88,14 +88,14 @@ impl Translator {
         }
     }
 
-    fn to_v4(&mut self, now: Time, frame: &mut Frame, is_reassembled: bool) -> Crossed {
+    fn down(&mut self, now: Time, frame: &mut Frame, is_reassembled: bool) -> Crossed {
         match self {
             Translator::Siit(siit) => siit.to_v4(frame).into(),
             Translator::Nat64(nat64) => nat64.outbound(now, frame, is_reassembled).into(),
         }
     }
 
-    fn to_v6(&mut self, now: Time, frame: &mut Frame) -> Crossed {
+    fn up(&mut self, now: Time, frame: &mut Frame) -> Crossed {
         match self {
             Translator::Siit(siit) => siit.to_v6(frame).into(),
             Translator::Nat64(nat64) => nat64.inbound(now, frame).into(),
@@ -302,8 +302,8 @@ impl Router {
         // Fragments of an IPv6 packet share it.
         let identification = u32::from_be_bytes([0, 0, frame[ETHERNET + 4], frame[ETHERNET + 5]]);
         let crossed = match is_v4 {
-            true => crossing.translator.to_v6(now, &mut frame),
-            false => crossing.translator.to_v4(now, &mut frame, is_reassembled),
+            true => crossing.translator.up(now, &mut frame),
+            false => crossing.translator.down(now, &mut frame, is_reassembled),
         };
         let may_cut = match crossed {
             Crossed::No => return Some((*transit, frame)),
@@ -395,8 +395,8 @@ impl Router {
         });
         let crossed = match (is_written, is_v4) {
             (false, _) => Crossed::No,
-            (true, true) => crossing.translator.to_v6(now, &mut report),
-            (true, false) => crossing.translator.to_v4(now, &mut report, false),
+            (true, true) => crossing.translator.up(now, &mut report),
+            (true, false) => crossing.translator.down(now, &mut report, false),
         };
         match crossed {
             Crossed::Yes(_) => {

@@ -128,13 +128,13 @@ fn put_message(frame: &mut [u8], at: usize, (kind, code, rest): messages::Messag
 impl Siit {
     /// Translates an IPv4 packet in an Ethernet frame to IPv6.
     pub fn to_v6(&self, frame: &mut Frame) -> Verdict {
-        self.to_v6_at(frame, WHOLE)
+        self.translate_v4(frame, WHOLE)
     }
 
     /// Translates an IPv4 packet that has been an IPv6 packet back to IPv6 (RFC 7757 section 4.2).
     pub fn hairpin(&self, frame: &mut Frame) -> Verdict {
         let is_hairpin = true;
-        self.to_v6_at(
+        self.translate_v4(
             frame,
             Place {
                 is_hairpin,
@@ -143,7 +143,7 @@ impl Siit {
         )
     }
 
-    fn to_v6_at(&self, frame: &mut Frame, place: Place) -> Verdict {
+    fn translate_v4(&self, frame: &mut Frame, place: Place) -> Verdict {
         let kind = frame.get(12..14);
         if kind != Some(&ethertype::IPV4.to_be_bytes()) {
             return Verdict::Drop(MALFORMED);
@@ -159,13 +159,13 @@ impl Siit {
 
     /// Translates an IPv6 packet in an Ethernet frame to IPv4.
     pub fn to_v4(&mut self, frame: &mut Frame) -> Verdict {
-        self.to_v4_at(frame, WHOLE)
+        self.translate_v6(frame, WHOLE)
     }
 
     /// Translates an IPv6 packet that was reassembled to IPv4: routers may fragment it.
     pub fn reassembled_to_v4(&mut self, frame: &mut Frame) -> Verdict {
         let is_reassembled = true;
-        self.to_v4_at(
+        self.translate_v6(
             frame,
             Place {
                 is_reassembled,
@@ -174,7 +174,7 @@ impl Siit {
         )
     }
 
-    fn to_v4_at(&mut self, frame: &mut Frame, place: Place) -> Verdict {
+    fn translate_v6(&mut self, frame: &mut Frame, place: Place) -> Verdict {
         let kind = frame.get(12..14);
         if kind != Some(&ethertype::IPV6.to_be_bytes()) {
             return Verdict::Drop(MALFORMED);

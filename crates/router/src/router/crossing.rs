@@ -21,8 +21,8 @@ use node::{Frame, Out, Statistics, Time};
 
 /// Length of an IPv6 packet that each link carries, bytes (RFC 8200 section 5).
 const MIN_MTU_V6: usize = 1_280;
-/// Bytes by which the headers of an IPv6 fragment are longer than those of IPv4.
-const GROWTH: usize = 28;
+/// Bytes of the headers of an IPv6 fragment.
+const HEADERS_V6: usize = 48;
 
 #[derive(Debug)]
 pub(super) enum Translator {
@@ -264,12 +264,12 @@ impl Router {
         }
         // A fragment becomes longer, and must fit on each IPv6 link.
         let is_piece = transit.source.is_ipv4() && Fragment::read(&frame).is_some();
-        let is_long = frame.len() > ETHERNET + MIN_MTU_V6 - GROWTH;
+        // IPv4 options go.
+        let max = MIN_MTU_V6 - HEADERS_V6 + usize::from(frame[ETHERNET] & 15) * 4;
+        let is_long = frame.len() > ETHERNET + max;
         if is_piece && is_long && !transit.whole {
             let mut pieces = core::mem::take(&mut crossing.pieces);
-            fragment::cut(frame, MIN_MTU_V6 - GROWTH, out, |piece, _| {
-                pieces.push(piece)
-            });
+            fragment::cut(frame, max, out, |piece, _| pieces.push(piece));
             for piece in pieces.drain(..) {
                 match Transit::read(&piece, transit.from, transit.vrf) {
                     Some(transit) => drop(self.translate(now, &transit, false, piece, out)),

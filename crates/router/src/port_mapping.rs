@@ -17,15 +17,18 @@
 mod ledger;
 mod nat_pmp;
 mod pcp;
+mod upnp;
 
 pub use ledger::{MAX_DESCRIPTION, MAX_FILTERS};
+pub use upnp::{GROUP as SSDP_GROUP, MAX_CONNECTIONS, PORT as UPNP_PORT, SSDP_PORT};
 
 use crate::nat::Nat;
 use alloc::format;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, SocketAddrV4};
 use ledger::Ledger;
-use node::{ConfigError, Time};
+use node::{ConfigError, Out, Time};
+use upnp::Gateway;
 
 /// UDP port of servers.
 pub const PORT: u16 = 5351;
@@ -52,6 +55,8 @@ pub struct Config {
     pub pcp: bool,
     /// Whether NAT-PMP is answered. Default: yes.
     pub nat_pmp: bool,
+    /// Whether UPnP is answered. Default: no, as any page in a browser inside can try it.
+    pub upnp: bool,
     /// Whether a PCP client may ask for mappings of other hosts. Default: no.
     pub third_party: bool,
     /// Maximum number of mappings of an inside host, at least 1. Default: 32.
@@ -69,6 +74,7 @@ impl Default for Config {
         Config {
             pcp: true,
             nat_pmp: true,
+            upnp: false,
             third_party: false,
             per_host: 32,
             mappings: 1_024,
@@ -114,14 +120,15 @@ pub struct Server {
     counters: Counters,
     /// Time of the next announcement, and the number of those that follow.
     announcement: Option<(Time, u32)>,
+    gateway: Option<Gateway>,
 }
 
 impl Server {
-    /// A server without mappings, whose epoch begins at time 0.
+    /// A server without mappings, whose epoch begins at time 0. The names of its device come from `seed`.
     ///
     /// # Errors
     /// When a value is out of its range.
-    pub fn new(config: Config) -> Result<Server, ConfigError> {
+    pub fn new(config: Config, seed: u64) -> Result<Server, ConfigError> {
         if config.per_host == 0 || !(1..=MAX_MAPPINGS).contains(&config.mappings) {
             let reason = format!("`mappings` is 1 to {MAX_MAPPINGS}, `per_host` at least 1");
             return Err(ConfigError::new("mappings", reason));
@@ -137,6 +144,7 @@ impl Server {
         Ok(Server {
             ledger: Ledger::new(&config),
             counters: Counters::default(),
+            gateway: config.upnp.then(|| Gateway::new(seed)),
             announcement: announces.then_some((Time::ZERO, ANNOUNCEMENTS - 1)),
             config,
         })
@@ -180,9 +188,15 @@ impl Server {
         Some([pcp, nat_pmp])
     }
 
-    /// Time of the next announcement.
+    /// Drives connections that are due.
+    pub fn wake(&mut self, now: Time, nat: &mut Nat, out: &mut Out) {
+        self.wake_gateway(now, nat, out);
+    }
+
+    /// Time of the next announcement, notification or segment.
     pub fn next_wake(&self) -> Option<Time> {
-        self.announcement.map(|(at, _)| at)
+        let announcement = self.announcement.map(|(at, _)| at);
+        announcement.into_iter().chain(self.gateway_wake()).min()
     }
 
     /// Counts since the start.

@@ -288,7 +288,12 @@ fn known(sent: &[u8], tayga: &[Vec<u8>], ours: &[Vec<u8>]) -> Option<&'static st
         _ => packet[6] == protocol::ICMPV6 && packet[40] < 128,
     };
     match (tayga, ours) {
-        ([], [_]) if is_v4 && number == protocol::UDP => Some("tayga drops UDP without a checksum"),
+        ([], [_, ..]) if is_v4 && number == protocol::UDP => {
+            Some("tayga drops UDP without a checksum")
+        }
+        ([], [_]) if !is_v4 && number == protocol::ICMPV6 && sent[54..56] == [1, 3] => {
+            Some("tayga drops `address unreachable`")
+        }
         ([theirs], [own]) => {
             let is_quote = is_error(theirs) && is_error(own);
             let equal = |clean: fn(&[u8]) -> Vec<u8>| clean(theirs) == clean(own);

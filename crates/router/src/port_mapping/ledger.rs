@@ -21,6 +21,8 @@ pub(super) enum Owner {
     Pcp([u8; 12]),
     /// The host, by NAT-PMP.
     NatPmp,
+    /// The host, by UPnP.
+    Upnp,
 }
 
 impl fmt::Display for Owner {
@@ -28,6 +30,7 @@ impl fmt::Display for Owner {
         f.write_str(match self {
             Owner::Pcp(_) => "pcp",
             Owner::NatPmp => "nat-pmp",
+            Owner::Upnp => "upnp",
         })
     }
 }
@@ -223,6 +226,19 @@ impl Ledger {
         for key in keys {
             let _ = self.end(now, nat, key, owner);
         }
+    }
+
+    /// Mappings of a host that an owner has: time that is left, and description.
+    pub fn of_owner(
+        &self,
+        now: Time,
+        host: Ipv4Addr,
+        owner: Owner,
+    ) -> impl Iterator<Item = (Key, Time, &str)> {
+        let all = self.entries.range(Key::first(host)..);
+        let own = all.take_while(move |(key, _)| key.host == host);
+        let live = own.filter(move |(_, entry)| entry.owner == owner && entry.until > now);
+        live.map(move |(key, entry)| (*key, entry.until - now, entry.description.as_str()))
     }
 
     pub fn lines(&self, now: Time) -> impl Iterator<Item = String> + '_ {

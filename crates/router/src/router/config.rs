@@ -226,7 +226,7 @@ pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
         let reason = "there is no `nat`: add [node.NAME.nat]";
         return Err(ConfigError::new("port_mapping", reason));
     }
-    Server::new(server.clone()).map(Some)
+    Server::new(server.clone(), config.seed).map(Some)
 }
 
 /// The translator between IPv4 and IPv6.

@@ -40,7 +40,10 @@ impl Router {
             return out.drop(frame, reason::SOURCE);
         }
         if destination.is_multicast() || destination.is_broadcast() {
-            return self.ignore(frame, out);
+            if let Some(frame) = self.search_group(now, &transit, frame, out) {
+                self.ignore(frame, out);
+            }
+            return;
         }
         if destination.is_unspecified() || destination.is_loopback() {
             return out.drop(frame, reason::DESTINATION);

@@ -13,6 +13,7 @@ mod xml;
 use super::Server;
 use crate::nat::Nat;
 use alloc::collections::VecDeque;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use hosts::endpoint::{Egress, Endpoint, SocketOptions, Stack};
@@ -195,13 +196,7 @@ impl Server {
         let (own, remote) = (connection.own, connection.remote);
         if !connection.is_answered {
             let bytes = core::mem::take(&mut connection.request);
-            let response = match Request::read(&bytes) {
-                Reading::More => None,
-                Reading::Bad(status) => Some(http::response(status, "", "")),
-                Reading::Whole(request) => {
-                    Some(self.respond(now, nat, own, *remote.ip(), &request))
-                }
-            };
+            let response = self.answer(now, nat, [own, remote], &bytes);
             if let Some(gateway) = &mut self.gateway {
                 let connection = &mut gateway.connections[index];
                 connection.is_answered = response.is_some();
@@ -233,6 +228,22 @@ impl Server {
         }
     }
 
+    /// The response to the bytes that have come on a connection between the server's end and a client's; `None` when the request
+    /// goes on. With `upnp` alone.
+    pub fn answer(
+        &mut self,
+        now: Time,
+        nat: &mut Nat,
+        [own, remote]: [SocketAddrV4; 2],
+        bytes: &[u8],
+    ) -> Option<String> {
+        match Request::read(bytes) {
+            Reading::More => None,
+            Reading::Bad(status) => Some(http::response(status, "", "")),
+            Reading::Whole(request) => Some(self.respond(now, nat, own, *remote.ip(), &request)),
+        }
+    }
+
     /// The response to a request.
     fn respond(
         &mut self,
@@ -241,7 +252,7 @@ impl Server {
         own: SocketAddrV4,
         client: Ipv4Addr,
         request: &Request<'_>,
-    ) -> alloc::string::String {
+    ) -> String {
         let id = self.gateway.as_ref().map_or(0, |gateway| gateway.id);
         // A name instead of the address is a page's script whose name was bound again.
         if request.host.and_then(|host| host.parse().ok()) != Some(own) {

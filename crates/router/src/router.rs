@@ -5,14 +5,15 @@
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
 //!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
-//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the
-//!   keys of [`crate::siit::Config`] or [`crate::nat64::Config`], for the VRF of the ports without a name. `multipath`, l3:
-//!   [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
+//!   [`crate::nat64::Config`], for the VRF of the ports without a name. `mpls`: a list of routes of labels, see
+//!   [`crate::mpls`], for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`].
+//!   `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
-//!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
+//!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
 //!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
-//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and
-//!   `nat64_over_hosts`.
+//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets
+//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
@@ -24,6 +25,7 @@ mod border;
 mod config;
 mod crossing;
 mod fragment;
+mod labels;
 mod mapping;
 mod multipath;
 mod redirect;
@@ -54,6 +56,7 @@ use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
 use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
+use labels::Labels;
 use multipath::choose;
 use node::event::{Event, What};
 use node::outcome::Table;
@@ -99,6 +102,14 @@ pub mod reason {
     pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// A frame with labels on a port without `mpls`.
+    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
+    /// A label stack that is cut off, or has more than 16 entries.
+    pub const BAD_LABELS: &str = "bad label stack";
+    /// Labels above something else than an IP packet.
+    pub const NOT_IP: &str = "no IP packet below the labels";
+    /// A label without a route.
+    pub const NO_LABEL: &str = "no route of the label";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
@@ -126,6 +137,7 @@ struct RouterPort {
     vrf: usize,
     redirects: bool,
     has_v6: bool,
+    mpls: bool,
 }
 
 impl RouterPort {
@@ -148,6 +160,7 @@ struct Vrf {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     forwarded: u64,
+    labelled: u64,
     fragmented: u64,
     delivered: u64,
     errors: u64,
@@ -165,6 +178,7 @@ pub struct Router {
     vrfs: Vec<Vrf>,
     border: Option<Border>,
     crossing: Option<Crossing>,
+    labels: Labels,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -260,9 +274,12 @@ impl Router {
                     .unwrap_or(0),
                 redirects: port.redirects,
                 has_v6: port.has_v6(),
+                mpls: port.mpls,
             }
         });
         let ports: Vec<RouterPort> = ports.collect();
+        let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
+        let labels = config::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -280,6 +297,7 @@ impl Router {
             crossing,
             vrfs,
             border,
+            labels,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
@@ -326,11 +344,13 @@ impl Router {
             },
         };
         let port = &self.ports[usize::from(from)];
+        let vrf = port.vrf;
         let header = &frame[..ETHERNET];
         match u16::from_be_bytes([header[12], header[13]]) {
-            ethertype::IPV4 => self.v4(now, from, frame, out),
-            ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
+            ethertype::IPV4 => self.v4(now, from, vrf, frame, out),
+            ethertype::IPV6 if port.has_v6 => self.v6(now, from, vrf, frame, out),
             ethertype::ARP => self.arp(now, from, frame, out),
+            ethertype::MPLS => self.labelled(now, from, frame, out),
             _ => self.ignore(frame, out),
         }
     }
@@ -423,7 +443,7 @@ impl Router {
                 None => out.drop(frame, reason::SOURCE),
             };
         }
-        let mtu = self.ports[port].mtu;
+        let mtu = self.ports[port].mtu - hop.labels.bytes();
         let is_long = transit.end - ETHERNET > mtu;
         if is_long && transit.whole {
             let error = Error::TooBig(mtu as u32);
@@ -454,16 +474,21 @@ impl Router {
         hop: Hop,
         destination: IpAddr,
         is_long: bool,
-        frame: Frame,
+        mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
-        let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
+        let number = usize::from(hop.port.unwrap_or_default());
         if !is_long {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
         }
         self.counters.fragmented += 1;
-        fragment::cut(frame, port.mtu, out, |frame, out| {
+        let mtu = self.ports[number].mtu - hop.labels.bytes();
+        fragment::cut(frame, mtu, out, |mut frame, out| {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
         });
     }
@@ -529,7 +554,8 @@ impl Router {
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
-        let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
+        let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
+        let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
         self.transmit(now, hop, destination, is_long, frame, out);
     }
@@ -644,6 +670,7 @@ impl Node for Router {
         let pings = own.map(|counters| counters.pings).sum();
         let mut all = Statistics::from([
             ("forwarded", self.counters.forwarded),
+            ("labelled", self.counters.labelled),
             ("fragmented", self.counters.fragmented),
             ("delivered", self.counters.delivered),
             ("pings", pings),
@@ -699,10 +726,19 @@ impl Node for Router {
             let server = border.server.as_ref().map(|server| server.table(now));
             border.nat.tables(now).into_iter().chain(server)
         });
+        let labels = (!self.config.mpls.is_empty()).then(|| Table {
+            name: String::from("labels"),
+            entries: self
+                .config
+                .mpls
+                .iter()
+                .map(|one| format!("{one}"))
+                .collect(),
+        });
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
         let crossing = self.crossing.iter();
         let crossing = crossing.flat_map(|crossing| crossing.tables(now));
-        let all = routes.chain([neighbours]).chain(border);
+        let all = routes.chain(labels).chain([neighbours]).chain(border);
         all.chain(crossing).chain(services).collect()
     }
 }

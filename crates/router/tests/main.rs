@@ -6,6 +6,7 @@ mod crossing;
 mod forwarding;
 mod hand;
 mod hostile;
+mod mpls;
 mod multipath;
 mod nat;
 mod port_mapping;

@@ -1,6 +1,5 @@
 //! Descriptions of the device and of its service (UPnP Device Architecture 1.1 section 2, WANIPConnection:2).
 
-use super::ssdp::uuid;
 use alloc::format;
 use alloc::string::String;
 
@@ -133,6 +132,17 @@ const VARIABLES: [(&str, &str); 20] = [
     ("A_ARG_TYPE_Manage", "boolean"),
     ("A_ARG_TYPE_PortListing", "string"),
 ];
+
+/// The device's unique name.
+pub(super) fn uuid(id: u64) -> String {
+    let (high, low) = ((id >> 32) as u32, id as u32);
+    format!(
+        "uuid:{high:08x}-{:04x}-4{:03x}-8000-{:012x}",
+        low >> 16,
+        low & 0xFFF,
+        id & 0xFFFF_FFFF_FFFF
+    )
+}
 
 /// The device, with a WAN device and a WAN connection device in it.
 pub(super) fn device(id: u64) -> String {

@@ -1,7 +1,7 @@
 //! Discovery: answers to searches, and notifications (UPnP Device Architecture 1.1 section 1).
 
 use super::PORT as HTTP_PORT;
-use super::pages::DEVICE_PATH;
+use super::pages::{DEVICE_PATH, uuid};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -45,17 +45,6 @@ impl Rate {
         self.count += 1;
         self.count <= MAX_RATE
     }
-}
-
-/// The device's unique name.
-pub(super) fn uuid(id: u64) -> String {
-    let (high, low) = ((id >> 32) as u32, id as u32);
-    format!(
-        "uuid:{high:08x}-{:04x}-4{:03x}-8000-{:012x}",
-        low >> 16,
-        low & 0xFFF,
-        id & 0xFFFF_FFFF_FFFF
-    )
 }
 
 /// Unique name of a target.

@@ -10,7 +10,9 @@
 //! | [`fib`] | longest prefix match |
 //! | [`mpls`] | routes of labels |
 //! | [`nat`] | network address translation |
+//! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
+//! | [`port_mapping`] | PCP, NAT-PMP and UPnP for the NAT |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -23,6 +25,8 @@ extern crate std;
 pub mod fib;
 pub mod mpls;
 pub mod nat;
+pub mod nat64;
+pub mod port_mapping;
 pub mod prefix;
 pub mod route;
 pub mod router;

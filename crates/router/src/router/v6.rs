@@ -49,7 +49,9 @@ impl Router {
         if for_link || is_discovery(&ip) {
             return self.link_frame(now, from, frame, out);
         }
-        self.route(now, &transit, frame, out);
+        if let Some((transit, frame)) = self.cross(now, transit, frame, out) {
+            self.route(now, &transit, frame, out);
+        }
     }
 }
 

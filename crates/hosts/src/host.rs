@@ -25,10 +25,12 @@ use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use ip::header::{self, Packet};
 use ip::icmp::{self, Report};
 use ip::routes::Route;
+use ip::service::{self, Change, Service, Services};
 use ip::{Interface, Received};
 use node::ConfigError;
+use node::outcome::Table;
 use node::random::Random;
-use node::{Frame, Node, Out, Port, Properties, Statistics, Time};
+use node::{Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::segment::Segment;
 
 /// Maximum number of addresses of a host.
@@ -95,13 +97,27 @@ impl Config {
 /// # Errors
 /// When two programs want one port, or something is out of its range.
 pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Node>, ConfigError> {
-    let (networks, mac) = check(&config, !programs.is_empty())?;
-    if programs.len() > MAX_PROGRAMS {
+    with_services(config, programs, Vec::new(), seed)
+}
+
+/// As [`make`], with services next to the programs. With any of them the host needs no address: a service may bring one.
+///
+/// # Errors
+/// Those of [`make`].
+pub fn with_services(
+    config: Config,
+    programs: Programs,
+    services: Vec<Box<dyn Service>>,
+    seed: u64,
+) -> Result<Box<dyn Node>, ConfigError> {
+    let needs_address = !programs.is_empty() && services.is_empty();
+    let (networks, mac) = check(&config, needs_address)?;
+    if programs.len() + services.len() > MAX_PROGRAMS {
         let reason = format!("a host runs at most {MAX_PROGRAMS} programs");
         return Err(ConfigError::new("program", reason));
     }
     programs.iter().try_for_each(program::Config::check)?;
-    if programs.is_empty() {
+    if programs.is_empty() && services.is_empty() {
         let interface = interface(&config, networks, mac, 0);
         return Ok(Box::new(ip::host::Host::from(interface)));
     }
@@ -109,7 +125,8 @@ pub fn make(config: Config, programs: Programs, seed: u64) -> Result<Box<dyn Nod
     let own = random.bits();
     let programs = programs.into_iter().enumerate();
     let programs = programs.map(|(me, program)| program.make(me, random.bits()));
-    let host = Host::new(&config, mac, networks, programs.collect(), own)?;
+    let mut host = Host::new(&config, mac, networks, programs.collect(), own)?;
+    host.services = Services::new(services);
     Ok(Box::new(host))
 }
 
@@ -124,10 +141,7 @@ pub(crate) fn with(
 }
 
 /// The addresses of a host, and its MAC address.
-pub(crate) fn check(
-    config: &Config,
-    programs: bool,
-) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
+fn check(config: &Config, programs: bool) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
     let networks = config.networks();
     if networks.len() > MAX_ADDRESSES {
         let reason = format!("a host has at most {MAX_ADDRESSES} addresses");
@@ -160,7 +174,7 @@ pub(crate) fn check(
 }
 
 /// The interface of a host.
-pub(crate) fn interface(
+fn interface(
     config: &Config,
     networks: Vec<InterfaceAddress>,
     mac: [u8; 6],
@@ -185,6 +199,10 @@ pub(crate) fn interface(
 pub struct Host {
     net: Net,
     programs: Vec<Box<dyn Program>>,
+    services: Services,
+    /// Kept for the next packets and changes of services.
+    sends: Vec<Departure>,
+    changes: Vec<Change>,
     refused: u64,
     accepted: u64,
 }
@@ -221,6 +239,9 @@ impl Host {
                 opened: 0,
             },
             programs,
+            services: Services::default(),
+            sends: Vec::new(),
+            changes: Vec::new(),
             refused: 0,
             accepted: 0,
         })
@@ -321,11 +342,81 @@ impl Host {
         true
     }
 
+    /// Offers a frame to the services; returns it if it is for none of them.
+    fn offer(&mut self, now: Time, frame: Frame, out: &mut Out) -> Option<Frame> {
+        if self.services.is_empty() {
+            return Some(frame);
+        }
+        let link = self.net.link();
+        let rest = self.services.offer(now, &link, frame, out);
+        self.after_services(now, out);
+        rest
+    }
+
+    /// Makes the changes of services, and sends their packets.
+    fn after_services(&mut self, now: Time, out: &mut Out) {
+        self.services.take_changes(&mut self.changes);
+        let interface = &mut self.net.interface;
+        for change in self.changes.drain(..) {
+            match change {
+                Change::Address {
+                    network,
+                    present: true,
+                    ..
+                } => {
+                    interface.add_address(now, network);
+                }
+                Change::Address { network, .. } => interface.remove_address(network),
+                Change::Route {
+                    to,
+                    via,
+                    present: true,
+                    ..
+                } => {
+                    interface.add_route(Route { to, via });
+                }
+                Change::Route { to, via, .. } => interface.remove_route(Route { to, via }),
+            }
+        }
+        self.sends.extend(out.sends());
+        for departure in self.sends.drain(..) {
+            let mut frame = departure.frame;
+            if departure.port != service::ROUTED {
+                match departure.when {
+                    When::Now => out.send(departure.port, frame),
+                    When::At(at) => out.send_at(departure.port, at, frame),
+                }
+                continue;
+            }
+            let Some(packet) = header::read(&frame) else {
+                out.drop(frame, "bad IP header");
+                continue;
+            };
+            if service::lacks_source(&frame)
+                && let Some(own) = interface.source(packet.destination)
+            {
+                service::set_source(&mut frame, own);
+            }
+            interface.send_any(now, packet.destination, departure.when, frame, out);
+        }
+    }
+
     fn frame(&mut self, now: Time, frame: Frame, out: &mut Out) {
+        let first = self.services.come_first(&frame, &self.net.interface);
+        let frame = match first {
+            true => match self.offer(now, frame, out) {
+                Some(frame) => frame,
+                None => return,
+            },
+            false => frame,
+        };
         let (frame, packet) = match self.net.interface.handle_frame(now, frame, out) {
             Received::Packet(frame, packet) => (frame, packet),
             Received::Other(frame) => return out.done(frame),
             Received::Consumed => return,
+        };
+        let Some(frame) = self.offer(now, frame, out) else {
+            return;
         };
         let taken = match packet.protocol {
             header::TCP => return self.segment(now, frame, &packet, out),
@@ -352,6 +443,10 @@ impl Node for Host {
 
     fn wake(&mut self, now: Time, out: &mut Out) {
         self.net.interface.poll_transmit(now, out);
+        if self.services.next_wake().is_some_and(|at| at <= now) {
+            self.services.wake(now, &[self.net.link()], out);
+            self.after_services(now, out);
+        }
         while let Some(id) = self.net.connections.due(now) {
             self.net.drive(now, id, out);
             self.attend(now, id, false, out);
@@ -367,7 +462,8 @@ impl Node for Host {
         let programs = self.programs.iter().filter_map(|program| program.next());
         let stack = self.net.connections.next();
         let link = self.net.interface.poll_timeout();
-        programs.chain(stack).chain(link).min()
+        let services = self.services.next_wake();
+        programs.chain(stack).chain(link).chain(services).min()
     }
 
     fn statistics(&self) -> Statistics {
@@ -377,6 +473,10 @@ impl Node for Host {
                 *value += self.refused;
             }
         }
+        self.services.count(&mut all);
+        if self.programs.is_empty() {
+            return all;
+        }
         all.counter("connections", self.net.opened + self.accepted);
         all.counter("bad_checksums", self.net.interface.counters().bad_checksums);
         all.counter("open", self.net.connections.count() as u64);
@@ -384,5 +484,9 @@ impl Node for Host {
             program.flows(&self.net, &mut |flow| all.flows.push(flow));
         }
         all
+    }
+
+    fn tables(&self, now: Time) -> Vec<Table> {
+        self.services.tables(now).collect()
     }
 }

@@ -5,8 +5,9 @@ use crate::endpoint::{Egress, Endpoint};
 use alloc::collections::BTreeMap;
 use core::net::{IpAddr, SocketAddr};
 use ip::header::{self, ETHERNET};
+use ip::service::Link;
 use ip::{Interface, icmp};
-use node::{Frame, Out, Time, When};
+use node::{Frame, Out, Port, Time, When};
 
 /// What programs use of a host.
 pub(crate) struct Net {
@@ -33,6 +34,15 @@ pub(crate) struct Context<'a> {
 }
 
 impl Net {
+    /// The link of the host, as its services see it.
+    pub fn link(&self) -> Link<'_> {
+        Link {
+            port: Port(0),
+            interface: &self.interface,
+            mtu: self.interface.mtu(),
+        }
+    }
+
     pub fn drive(&mut self, now: Time, id: Id, out: &mut Out) {
         self.connections.drive(now, id, &mut self.interface, out);
     }

@@ -8,6 +8,7 @@ mod fragments;
 mod grid;
 mod hostile;
 mod marking;
+mod services;
 mod transfer;
 
 #[global_allocator]

@@ -133,6 +133,12 @@ impl Addresses {
         true
     }
 
+    /// Removes an address.
+    pub fn remove(&mut self, address: IpAddr) {
+        self.all.retain(|own| own.network.address != address);
+        self.reckon();
+    }
+
     pub fn iter(&self) -> impl Iterator<Item = &Own> {
         self.all.iter()
     }

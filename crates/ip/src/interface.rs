@@ -194,6 +194,39 @@ impl Interface {
         self.mac
     }
 
+    /// Maximum length of an IP packet in one frame, bytes.
+    pub fn mtu(&self) -> usize {
+        self.mtu
+    }
+
+    /// Adds an address, whose prefix is on the link; `false` when it is there.
+    pub fn add_address(&mut self, now: Time, network: InterfaceAddress) -> bool {
+        self.routes.add(Route {
+            to: network,
+            via: None,
+        });
+        self.addresses.add(now, network, None)
+    }
+
+    /// Removes an address, and the route of its prefix. Other addresses with that prefix keep routes of their own.
+    pub fn remove_address(&mut self, network: InterfaceAddress) {
+        self.addresses.remove(network.address);
+        self.routes.remove(Route {
+            to: network,
+            via: None,
+        });
+    }
+
+    /// Adds a route, unless it is there; `false` when there is no room.
+    pub fn add_route(&mut self, route: Route) -> bool {
+        self.routes.add(route)
+    }
+
+    /// Removes a route.
+    pub fn remove_route(&mut self, route: Route) {
+        self.routes.remove(route);
+    }
+
     /// Its addresses, with their states.
     pub fn addresses(&self) -> impl Iterator<Item = &Own> {
         self.addresses.iter()

@@ -14,12 +14,14 @@
 //! | [`discovery`] | messages of ARP and neighbour discovery |
 //! | [`routers`] | autoconfiguration from router advertisements |
 //! | [`icmp`] | echo and errors |
+//! | [`extended`] | extensions of ICMP errors |
 //! | [`reset`] | the answer of a closed TCP port |
 //! | [`limit`] | the rate limit of errors |
 //! | [`fragments`] | fragmentation and reassembly |
 //! | [`options`] | options of IPv4 headers |
 //! | [`extensions`] | extension headers of IPv6 with options |
 //! | [`host`] | a node that only answers |
+//! | [`service`] | what runs next to interfaces: servers of DHCP, DNS and the like |
 //! | [`header`] | IP and UDP headers in frames |
 //!
 //! ```
@@ -51,6 +53,7 @@ extern crate std;
 pub mod address;
 pub mod addresses;
 pub mod discovery;
+pub mod extended;
 pub mod extensions;
 pub mod fragments;
 pub mod header;
@@ -63,5 +66,6 @@ pub mod options;
 pub mod reset;
 pub mod routers;
 pub mod routes;
+pub mod service;
 
 pub use interface::{Config, Interface, Received};

@@ -2,26 +2,37 @@
 //!
 //! - **Ports:** one for each `port`.
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
-//!   `mtu`, 1500; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
+//!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
+//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
+//!   [`crate::nat64::Config`], for the VRF of the ports without a name. `mpls`: a list of routes of labels, see
+//!   [`crate::mpls`], for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`].
+//!   `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
-//!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
+//!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
+//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
+//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets
+//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
 //! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
-//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
+//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender. Routes by a port whose link is
+//! down do not count, as with Linux's `ignore_routes_with_linkdown`.
 
 mod border;
 mod config;
+mod crossing;
 mod filter;
 mod fragment;
+mod labels;
+mod mapping;
 mod multipath;
 mod proxy;
 mod redirect;
 mod report;
+mod services;
 mod transit;
 mod v4;
 mod v6;
@@ -32,11 +43,13 @@ use crate::nat::Nat;
 use crate::route::Hop;
 use crate::rule::Key;
 use crate::tables::{Decision, Tables};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
+use crossing::Crossing;
 use filter::Filter;
 use ip::address::InterfaceAddress;
 use ip::fragments::Longest;
@@ -45,8 +58,11 @@ use ip::header::ETHERNET;
 use ip::icmp::{self, Error};
 use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
+use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
+use labels::Labels;
 use multipath::choose;
+use node::event::{Event, What};
 use node::outcome::Table;
 use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::arp::Operation;
@@ -112,12 +128,20 @@ pub mod reason {
     pub const CLASH: &str = "another connection has the same addresses and ports";
     /// An acknowledgement without a good cookie of the SYN proxy.
     pub const COOKIE: &str = "no good cookie of the SYN proxy";
+    /// A frame with labels on a port without `mpls`.
+    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
+    /// A label stack that is cut off, or has more than 16 entries.
+    pub const BAD_LABELS: &str = "bad label stack";
+    /// Labels above something else than an IP packet.
+    pub const NOT_IP: &str = "no IP packet below the labels";
+    /// A label without a route.
+    pub const NO_LABEL: &str = "no route of the label";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
 
-/// The pseudo-port of what the router sends by itself, until it has a route.
-const OWN: Port = Port(u16::MAX);
+/// The pseudo-port of packets that the router sends by itself, until they have a route.
+const OWN: Port = ip::service::ROUTED;
 /// Fragments of which the link alone limits the length.
 const ANY_LENGTH: Longest = Longest {
     length: usize::MAX,
@@ -144,6 +168,7 @@ struct RouterPort {
     vrf: usize,
     redirects: bool,
     has_v6: bool,
+    mpls: bool,
 }
 
 impl RouterPort {
@@ -160,16 +185,20 @@ struct Vrf {
     tables: Tables,
     /// All addresses of the VRF: it answers pings, refuses closed ports and reassembles.
     own: Interface,
+    services: Services,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     forwarded: u64,
+    labelled: u64,
     fragmented: u64,
     delivered: u64,
     errors: u64,
     redirects: u64,
     ignored: u64,
+    /// Changes of addresses and routes by services that could not be made.
+    refused_changes: u64,
 }
 
 /// A router. See the [module](self).
@@ -180,6 +209,8 @@ pub struct Router {
     vrfs: Vec<Vrf>,
     border: Option<Border>,
     filter: Option<Filter>,
+    crossing: Option<Crossing>,
+    labels: Labels,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -187,7 +218,10 @@ pub struct Router {
     counters: Counters,
     /// Kept for the next packet that the router sends by itself.
     sends: Vec<Departure>,
+    /// Kept for the next answer about port mappings.
+    answer: Vec<u8>,
     unresolved: Vec<Frame>,
+    changes: Vec<Change>,
 }
 
 impl Router {
@@ -201,6 +235,8 @@ impl Router {
             None => None,
         };
         let filter = Filter::new(&config)?;
+        let mut server = config::server(&config)?;
+        let translator = config::translator(&mut config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -221,7 +257,12 @@ impl Router {
                     seed: config.seed,
                     ..ip::Config::default()
                 });
-                Vrf { name, tables, own }
+                Vrf {
+                    name,
+                    tables,
+                    own,
+                    services: Services::default(),
+                }
             })
             .collect();
         let ports = config.port.iter().enumerate().map(|(number, port)| {
@@ -266,9 +307,12 @@ impl Router {
                     .unwrap_or(0),
                 redirects: port.redirects,
                 has_v6: port.has_v6(),
+                mpls: port.mpls,
             }
         });
         let ports: Vec<RouterPort> = ports.collect();
+        let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
+        let labels = config::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -278,34 +322,69 @@ impl Router {
                 .map_or(0, |port| ports[port].vrf),
             outside,
             reassembly: Reassembly::default(),
+            server: server.take(),
         });
+        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
+            crossing,
             vrfs,
             border,
             filter,
+            labels,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
             counters: Counters::default(),
             sends: Vec::new(),
+            answer: Vec::new(),
             unresolved: Vec::new(),
+            changes: Vec::new(),
             config,
         })
     }
 
-    fn frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
-            return out.drop(frame, reason::SHORT);
+    /// This router with services, which see the links of one VRF.
+    ///
+    /// # Errors
+    /// When no port is in the VRF.
+    pub fn with_services(
+        mut self,
+        vrf: Option<&str>,
+        services: Vec<Box<dyn Service>>,
+    ) -> Result<Router, ConfigError> {
+        let mut vrfs = self.vrfs.iter_mut();
+        let Some(place) = vrfs.find(|one| one.name.as_deref() == vrf) else {
+            return Err(ConfigError::new("vrf", "no port is in this VRF"));
         };
+        place.services = Services::new(services);
+        Ok(self)
+    }
+
+    fn frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
+        if frame.len() < ETHERNET {
+            return out.drop(frame, reason::SHORT);
+        }
         let port = &self.ports[usize::from(from)];
-        if header[0] & 1 == 0 && header[..6] != port.mac {
+        if frame[0] & 1 == 0 && frame[..6] != port.mac {
             return self.ignore(frame, out);
         }
+        let services = &self.vrfs[port.vrf].services;
+        let frame = match services.come_first(&frame, &port.interface) {
+            false => frame,
+            true => match self.offer(now, from, frame, out) {
+                Some(frame) => frame,
+                None => return,
+            },
+        };
+        let port = &self.ports[usize::from(from)];
+        let vrf = port.vrf;
+        let header = &frame[..ETHERNET];
         match u16::from_be_bytes([header[12], header[13]]) {
-            ethertype::IPV4 => self.v4(now, from, frame, out),
-            ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
+            ethertype::IPV4 => self.v4(now, from, vrf, frame, out),
+            ethertype::IPV6 if port.has_v6 => self.v6(now, from, vrf, frame, out),
             ethertype::ARP => self.arp(now, from, frame, out),
+            ethertype::MPLS => self.labelled(now, from, frame, out),
             _ => self.ignore(frame, out),
         }
     }
@@ -339,7 +418,12 @@ impl Router {
     fn link_frame(&mut self, now: Time, from: u16, frame: Frame, out: &mut Out) {
         let interface = &mut self.ports[usize::from(from)].interface;
         match interface.handle_frame(now, frame, out) {
-            Received::Packet(frame, packet) => interface.unclaimed(now, frame, &packet, out),
+            Received::Packet(frame, packet) => {
+                if let Some(frame) = self.offer(now, from, frame, out) {
+                    let interface = &mut self.ports[usize::from(from)].interface;
+                    interface.unclaimed(now, frame, &packet, out);
+                }
+            }
             Received::Consumed => {}
             Received::Other(frame) => self.ignore(frame, out),
         }
@@ -393,7 +477,7 @@ impl Router {
                 None => out.drop(frame, reason::SOURCE),
             };
         }
-        let mtu = self.ports[port].mtu;
+        let mtu = self.ports[port].mtu - hop.labels.bytes();
         let length = transit.end - ETHERNET;
         let fragments = transit.flow.fragments;
         if transit.whole && fragments.map_or(length, |longest| longest.length) > mtu {
@@ -417,7 +501,9 @@ impl Router {
             return;
         };
         if transit.source.is_ipv4() {
-            self.redirect(now, transit, hop, &frame, out);
+            if !transit.crossed {
+                self.redirect(now, transit, hop, &frame, out);
+            }
             self.record(transit, hop, &mut frame);
         }
         self.counters.forwarded += 1;
@@ -431,23 +517,28 @@ impl Router {
         hop: Hop,
         destination: IpAddr,
         fragments: Option<Longest>,
-        frame: Frame,
+        mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
-        let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
+        let number = usize::from(hop.port.unwrap_or_default());
         let Some(longest) = fragments else {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
         };
         self.counters.fragmented += 1;
-        let mtu = port.mtu.min(longest.length);
-        let send = |frame, out: &mut Out| port.interface.send(now, next, When::Now, frame, out);
+        let mtu = self.ports[number].mtu - hop.labels.bytes();
+        let mtu = mtu.min(longest.length);
+        let identification = self.filter.as_mut().map_or(0, Filter::identification);
+        let send = |mut frame, out: &mut Out| {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
+            port.interface.send(now, next, When::Now, frame, out);
+        };
         match destination.is_ipv4() {
             true => fragment::cut(frame, mtu, out, send),
-            false => {
-                let identification = self.filter.as_mut().map_or(0, Filter::identification);
-                ip::fragments::cut(frame, mtu, identification, out, send);
-            }
+            false => ip::fragments::cut(frame, mtu, identification, out, send),
         }
     }
 
@@ -464,7 +555,14 @@ impl Router {
             frame[..6].copy_from_slice(&OWN_MAC);
         }
         match own.handle_frame(now, frame, out) {
-            Received::Packet(frame, packet) => own.unclaimed(now, frame, &packet, out),
+            Received::Packet(frame, packet) => {
+                let rest = self.map_ports(now, transit, frame, &packet, out);
+                let rest = rest.and_then(|frame| self.offer(now, transit.from, frame, out));
+                if let Some(frame) = rest {
+                    let own = &mut self.vrfs[transit.vrf].own;
+                    own.unclaimed(now, frame, &packet, out);
+                }
+            }
             Received::Consumed => {}
             Received::Other(frame) => out.done(frame),
         }
@@ -477,7 +575,11 @@ impl Router {
         sends.extend(out.sends());
         for departure in sends.drain(..) {
             match (departure.port, departure.when) {
-                (OWN, _) => self.answer(now, vrf, link, departure.frame, out),
+                (OWN, _) => {
+                    if let Some(frame) = self.fill_source(vrf, link, departure.frame, out) {
+                        self.answer(now, vrf, link, frame, out);
+                    }
+                }
                 (port, When::Now) => out.send(port, departure.frame),
                 (port, When::At(at)) => out.send_at(port, at, departure.frame),
             }
@@ -510,7 +612,8 @@ impl Router {
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
-        let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
+        let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
+        let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
         let fragments = is_long.then_some(ANY_LENGTH);
         self.send_own(now, &transit, hop, fragments, frame, out);
@@ -592,6 +695,9 @@ impl Node for Router {
         }
         self.wake_border(now, out);
         self.wake_filter(now, out);
+        self.announce(now, out);
+        self.wake_crossing(now, out);
+        self.wake_services(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -605,8 +711,19 @@ impl Node for Router {
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
+        let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
+        let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
         let filter = self.filter.as_ref().and_then(Filter::next_wake);
-        ports.chain(own).chain(border).chain(filter).min()
+        let all = ports.chain(own).chain(border).chain(filter);
+        all.chain(crossing).chain(services).min()
+    }
+
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let (What::Link(up), Some(port)) = (event.what, self.ports.get(usize::from(event.port.0)))
+        else {
+            return;
+        };
+        self.vrfs[port.vrf].tables.set_link(event.port.0, up);
     }
 
     fn statistics(&self) -> Statistics {
@@ -614,6 +731,7 @@ impl Node for Router {
         let pings = own.map(|counters| counters.pings).sum();
         let mut all = Statistics::from([
             ("forwarded", self.counters.forwarded),
+            ("labelled", self.counters.labelled),
             ("fragmented", self.counters.fragmented),
             ("delivered", self.counters.delivered),
             ("pings", pings),
@@ -625,6 +743,17 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+            let server = border.server.iter();
+            for (name, count) in server.flat_map(|server| server.counters().named()) {
+                all.counter(&format!("port_mapping_{name}"), count);
+            }
+        }
+        if let Some(crossing) = &self.crossing {
+            crossing.count(&mut all);
+        }
+        for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
+            vrf.services.count(&mut all);
+            all.counter("refused_changes", self.counters.refused_changes);
         }
         if let Some(filter) = &self.filter {
             filter.count(&mut all);
@@ -657,12 +786,28 @@ impl Node for Router {
             name: String::from("neighbours"),
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
-        let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let border = self.border.iter().flat_map(|border| {
+            let server = border.server.as_ref().map(|server| server.table(now));
+            border.nat.tables(now).into_iter().chain(server)
+        });
+        let labels = (!self.config.mpls.is_empty()).then(|| Table {
+            name: String::from("labels"),
+            entries: self
+                .config
+                .mpls
+                .iter()
+                .map(|one| format!("{one}"))
+                .collect(),
+        });
+        let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
+        let crossing = self.crossing.iter();
+        let crossing = crossing.flat_map(|crossing| crossing.tables(now));
         let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
-        routes
+        let all = routes
+            .chain(labels)
             .chain([neighbours])
             .chain(border)
-            .chain(filter)
-            .collect()
+            .chain(filter);
+        all.chain(crossing).chain(services).collect()
     }
 }

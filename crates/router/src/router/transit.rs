@@ -28,6 +28,8 @@ pub(super) struct Transit {
     pub whole: bool,
     /// Whether NAT has changed it on its arrival.
     pub translated: bool,
+    /// Whether it has come as a packet of the other version.
+    pub crossed: bool,
     /// Whether its frame was for a group of stations.
     pub to_group: bool,
     /// Its options.
@@ -66,6 +68,7 @@ impl Transit {
             hops,
             whole,
             translated: false,
+            crossed: false,
             to_group: frame[0] & 1 == 1,
             recorded: Recorded::default(),
             flow: Flow::default(),

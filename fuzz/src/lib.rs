@@ -17,6 +17,7 @@ mod delay_spec;
 mod dissect;
 mod dtp;
 mod facts;
+mod firewall;
 mod flow;
 mod headers;
 mod hexdump;
@@ -76,6 +77,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dissect", dissect::target),
     ("dtp", dtp::target),
     ("facts", facts::target),
+    ("firewall", firewall::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("hexdump", hexdump::target),

@@ -6,6 +6,7 @@ mod facts;
 mod filter_expressions;
 mod hook;
 mod kernel_and_ecn;
+mod kernel_and_firewall;
 mod kernel_and_hosts;
 mod kernel_and_interface;
 mod kernel_and_nodes;

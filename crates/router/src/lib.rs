@@ -13,6 +13,8 @@
 //! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`port_mapping`] | PCP, NAT-PMP and UPnP for the NAT |
+//! | [`conntrack`] | connections and their states |
+//! | [`firewall`] | rules in a subset of the language of nftables, and the SYN proxy |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,7 +24,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod conntrack;
 pub mod fib;
+pub mod firewall;
 pub mod mpls;
 pub mod nat;
 pub mod nat64;

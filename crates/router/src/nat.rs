@@ -57,14 +57,14 @@ mod explicit;
 mod forwards;
 mod headers;
 mod held;
-mod index;
+pub(crate) mod index;
 mod pool;
 mod ports;
 mod report;
 mod state;
 mod strangers;
 mod tcp;
-mod timers;
+pub(crate) mod timers;
 mod translate;
 
 pub use config::{Config, Forward, Transport};

@@ -82,8 +82,9 @@ impl Router {
         match verdict {
             Verdict::NotForNat => Some((transit, frame)),
             Verdict::Translated => {
+                let flow = transit.flow;
                 let (mut transit, frame) = reread(from, vrf, frame, out)?;
-                transit.translated = true;
+                (transit.translated, transit.flow) = (true, flow);
                 Some((transit, frame))
             }
             Verdict::Drop(why) => {
@@ -195,7 +196,12 @@ impl Router {
 }
 
 /// Reads a packet again that was reassembled or translated.
-fn reread(from: u16, vrf: usize, frame: Frame, out: &mut Out) -> Option<(Transit, Frame)> {
+pub(super) fn reread(
+    from: u16,
+    vrf: usize,
+    frame: Frame,
+    out: &mut Out,
+) -> Option<(Transit, Frame)> {
     match Transit::read(&frame, from, vrf) {
         Some(transit) => Some((transit, frame)),
         None => {

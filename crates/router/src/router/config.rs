@@ -3,6 +3,7 @@
 use super::Vrf;
 use super::crossing::{Crossing, Translator};
 use super::labels::{self, Labels};
+use crate::conntrack;
 use crate::mpls::{LabelAction, LabelRoute};
 use crate::nat::{self, config::AddressRange};
 use crate::nat64::{self, Nat64};
@@ -59,6 +60,10 @@ pub struct Config {
     /// Whether labels take the TTL of their packet, and give it back (Linux's `ip_ttl_propagate`): traceroute then shows the routers in
     /// between.
     pub ttl_propagate: bool,
+    /// Rules of the firewall, in the language of [`crate::firewall`].
+    pub firewall: Option<String>,
+    /// Connection tracking. `None`: with the defaults if a rule needs it, and else none.
+    pub conntrack: Option<conntrack::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -80,6 +85,8 @@ impl Default for Config {
             nat64: None,
             mpls: Vec::new(),
             ttl_propagate: true,
+            firewall: None,
+            conntrack: None,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -128,6 +135,8 @@ pub struct PortConfig {
     pub mpls: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
+    /// Its name in rules of the firewall, next to its number.
+    pub name: Option<String>,
     /// Whether it is on the outside of the router's NAT.
     pub outside: bool,
     /// Whether a redirect reports a better next hop on the same link to the sender (`send_redirects`).
@@ -143,6 +152,7 @@ impl Default for PortConfig {
             ipv6: false,
             mpls: false,
             vrf: None,
+            name: None,
             outside: false,
             redirects: true,
         }

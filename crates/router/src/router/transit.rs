@@ -1,6 +1,7 @@
 //! A packet on its way through the router.
 
 use super::NONE;
+use super::filter::Flow;
 use core::net::IpAddr;
 use ip::header::ETHERNET;
 use ip::options::Recorded;
@@ -33,6 +34,8 @@ pub(super) struct Transit {
     pub to_group: bool,
     /// Its options.
     pub recorded: Recorded,
+    /// Its connection, and what the firewall has found.
+    pub flow: Flow,
 }
 
 impl Transit {
@@ -68,6 +71,7 @@ impl Transit {
             crossed: false,
             to_group: frame[0] & 1 == 1,
             recorded: Recorded::default(),
+            flow: Flow::default(),
         })
     }
 

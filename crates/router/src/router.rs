@@ -617,6 +617,7 @@ impl Router {
         let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
         let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
+        self.note_at_border(now, &transit, hop, &frame);
         let fragments = is_long.then_some(ANY_LENGTH);
         self.send_own(now, &transit, hop, fragments, frame, out);
     }

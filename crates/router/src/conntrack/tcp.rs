@@ -349,7 +349,11 @@ impl Connection {
             offer.max_window = u32::from(self.last.window.max(1));
             self.sides[last as usize] = offer;
             self.last.expects_challenge = false;
-            self.sides[way as usize] = Side::default();
+            let is_liberal = self.sides[way as usize].is_liberal;
+            self.sides[way as usize] = Side {
+                is_liberal,
+                ..Side::default()
+            };
             return true;
         }
         self.last.kind = kind;
@@ -361,6 +365,7 @@ impl Connection {
             self.last.offer = Side::default();
             self.last.offer.read_options(segment);
             self.last.expects_challenge = self.state == TcpState::LastAck;
+            self.is_simultaneous = false;
         }
         if self.state == TcpState::SynSent && kind == Kind::Ack && way == Direction::Reply {
             self.last.acknowledgement = segment.acknowledgement;

@@ -111,10 +111,11 @@ pub(super) struct Side {
     pub max_window: u32,
     /// Highest acknowledgement that it has sent.
     pub max_acknowledged: Option<u32>,
-    scale: u8,
-    has_scale: bool,
-    has_sack: bool,
-    is_liberal: bool,
+    pub scale: u8,
+    pub has_scale: bool,
+    pub has_sack: bool,
+    /// Whether its segments are accepted outside the window, as those of a connection that was picked up.
+    pub is_liberal: bool,
     /// Whether it has sent data that the other side has not acknowledged.
     pub is_unacknowledged: bool,
     /// Whether it was the first to send its FIN.
@@ -156,7 +157,6 @@ impl Side {
             return;
         }
         (self.scale, self.has_scale, self.has_sack) = (0, false, false);
-        self.is_liberal = false;
         (self.is_unacknowledged, self.closes_first) = (false, false);
         self.max_acknowledged = None;
         for option in segment.view.options() {

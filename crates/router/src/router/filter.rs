@@ -356,8 +356,12 @@ impl Router {
             Ok(Outcome::Drop) => out.drop(frame, reason::RULES[hook as usize]),
             Ok(Outcome::Policy) => out.drop(frame, reason::POLICIES[hook as usize]),
             Ok(Outcome::SynProxy(proxy)) => self.answer_by_proxy(now, proxy, transit, frame, out),
-            // The sender of an own packet is the router.
-            Ok(Outcome::Reject(_)) if hook == Hook::Output => out.drop(frame, reason::REJECTED),
+            // Of own packets only a reset in the name of another host has a sender.
+            Ok(Outcome::Reject(_))
+                if hook == Hook::Output && self.vrfs[transit.vrf].tables.is_own(transit.source) =>
+            {
+                out.drop(frame, reason::REJECTED);
+            }
             Ok(Outcome::Reject(reject)) => self.reject(now, reject, transit, frame, out),
             Err(why) => out.drop(frame, why),
         }

@@ -451,6 +451,7 @@ pub fn play(scenario: &Scenario) -> Result<(), Stop> {
                 player.wake();
             }
             ("NOTHING", _) => {}
+            ("TRAFFIC", _) => player.settle(),
             ("TIME_PASSES", _) if step.argument.starts_with("ELAPSE") => {
                 let seconds = step
                     .argument

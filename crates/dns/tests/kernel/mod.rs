@@ -4,6 +4,7 @@
 //! Without the rights to make a namespace, or without a program, a test says that it was skipped.
 
 mod authority;
+mod discovery;
 mod forwarding;
 mod resolving;
 
@@ -94,10 +95,18 @@ impl Net {
 
     /// Starts a program of the servers' namespace; it ends with the test. Its output goes to a file.
     pub fn start(&mut self, program: &str, arguments: &[&str]) {
+        self.start_in(false, program, arguments);
+    }
+
+    /// Starts a program of the clients' or the servers' namespace.
+    pub fn start_in(&mut self, in_clients: bool, program: &str, arguments: &[&str]) {
         let log = self.folder.join(format!("{}.log", self.running.len()));
         let log = fs::File::create(log).unwrap();
-        let child = self
-            .servers
+        let namespace = match in_clients {
+            true => &self.clients,
+            false => &self.servers,
+        };
+        let child = namespace
             .command(program)
             .args(arguments)
             .stdin(Stdio::null())

@@ -3,4 +3,5 @@
 mod forwarder;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod resolver;
 mod scenarios;

@@ -80,7 +80,8 @@ impl Internet {
             names: BTreeMap::new(),
         };
         let soa = "$TTL 300\n@ SOA ns root 1 2 3 4 60\n";
-        let mut root = format!("{soa}@ NS a.root.\na.root. A 192.0.2.1\nevil NS ns.evil\nns.evil A {EVIL}\n");
+        let mut root =
+            format!("{soa}@ NS a.root.\na.root. A 192.0.2.1\nevil NS ns.evil\nns.evil A {EVIL}\n");
         let zones = 2 + random.index(5);
         let mut texts = Vec::new();
         for top in 0..3_u8 {
@@ -109,7 +110,12 @@ impl Internet {
                             internet.names.insert(name, None);
                         }
                         1 => {
-                            let target = format!("h{}.z{}.t{}", random.below(4), random.below(zones as u64), random.below(3));
+                            let target = format!(
+                                "h{}.z{}.t{}",
+                                random.below(4),
+                                random.below(zones as u64),
+                                random.below(3)
+                            );
                             records += &format!("h{host} CNAME {target}.\n");
                             // Resolved below.
                             internet.names.insert(name, Some(Ipv4Addr::UNSPECIFIED));
@@ -136,8 +142,12 @@ impl Internet {
                 end = aliases.get(end).unwrap_or(end);
             }
             // A loop has no address.
-            let address = aliases.get(end).map_or(internet.names.get(end).copied(), |_| Some(None));
-            internet.names.insert(name.clone(), address.expect("each host exists"));
+            let address = aliases
+                .get(end)
+                .map_or(internet.names.get(end).copied(), |_| Some(None));
+            internet
+                .names
+                .insert(name.clone(), address.expect("each host exists"));
         }
         internet
     }
@@ -148,7 +158,8 @@ impl Internet {
             rate: 0,
             ..Limits::default()
         };
-        self.servers.insert(address, Server::new(vec![zone], limits));
+        self.servers
+            .insert(address, Server::new(vec![zone], limits));
     }
 
     fn respond(&mut self, server: IpAddr, query: &[u8]) -> Option<Vec<u8>> {
@@ -163,13 +174,22 @@ impl Internet {
 fn lie(query: &[u8], random: &mut Random) -> Vec<u8> {
     let question = Question::read(query).expect("a question");
     let target = StaticCompressor::new(Vec::new());
-    let mut builder = MessageBuilder::from_target(target).expect("a vector").question();
-    builder.header_mut().set_id(u16::from_be_bytes([query[0], query[1]]));
+    let mut builder = MessageBuilder::from_target(target)
+        .expect("a vector")
+        .question();
+    builder
+        .header_mut()
+        .set_id(u16::from_be_bytes([query[0], query[1]]));
     builder.header_mut().set_qr(true);
     builder.header_mut().set_aa(random.chance(0.5));
-    builder.push((question.name, question.rtype, question.class)).expect("room");
+    builder
+        .push((question.name, question.rtype, question.class))
+        .expect("room");
     let name = |text: &str| Name::vec_from_str(text).expect("a name");
-    let victims = ["h0.z0.t0", "h1.z0.t0", "ns.t0", "ns.z0.t0", "t0", "z0.t0", "a.root"].map(name);
+    let victims = [
+        "h0.z0.t0", "h1.z0.t0", "ns.t0", "ns.z0.t0", "t0", "z0.t0", "a.root",
+    ]
+    .map(name);
     let victim = |random: &mut Random| victims[random.index(victims.len())].clone();
     let mut builder = builder.answer();
     if random.chance(0.5) {
@@ -197,7 +217,11 @@ fn answers_are_those_of_the_zones_whatever_other_servers_say() {
         let mut random = Random::new(seed);
         let mut internet = Internet::new(&mut random);
         let names: Vec<(String, Option<Ipv4Addr>)> = internet.names.clone().into_iter().collect();
-        let loss = if random.chance(0.5) { 0.0 } else { random.below(40) as f64 / 100.0 };
+        let loss = if random.chance(0.5) {
+            0.0
+        } else {
+            random.below(40) as f64 / 100.0
+        };
         let config = Config {
             roots: vec!["192.0.2.1:53".parse().unwrap()],
             minimise: random.chance(0.5),
@@ -226,9 +250,18 @@ fn answers_are_those_of_the_zones_whatever_other_servers_say() {
                 1 => (format!("nothing{round}.z0.t1"), None),
                 _ => names[random.index(names.len())].clone(),
             };
-            let (code, address, queries) = ask(&mut resolver, &mut now, &name, (loss, &mut random), &mut respond);
+            let (code, address, queries) = ask(
+                &mut resolver,
+                &mut now,
+                &name,
+                (loss, &mut random),
+                &mut respond,
+            );
             assert!(queries <= max_queries, "{queries} queries for {name}");
-            assert!(!servers.contains(&FORGED.into()), "a server of the forger's choice was asked");
+            assert!(
+                !servers.contains(&FORGED.into()),
+                "a server of the forger's choice was asked"
+            );
             forged += lies;
             now += Time::from_secs(random.below(100));
             if name.ends_with("evil") {
@@ -269,26 +302,42 @@ fn a_referral_to_many_servers_costs_their_zone_few_queries() {
         let mut respond = |_: IpAddr, query: &[u8]| {
             let question = Question::read(query).expect("a question");
             let target = StaticCompressor::new(Vec::new());
-            let mut builder = MessageBuilder::from_target(target).expect("a vector").question();
-            builder.header_mut().set_id(u16::from_be_bytes([query[0], query[1]]));
+            let mut builder = MessageBuilder::from_target(target)
+                .expect("a vector")
+                .question();
+            builder
+                .header_mut()
+                .set_id(u16::from_be_bytes([query[0], query[1]]));
             builder.header_mut().set_qr(true);
-            builder.push((question.name, question.rtype, question.class)).expect("room");
+            builder
+                .push((question.name, question.rtype, question.class))
+                .expect("room");
             let name = question.name.to_string();
             let mut builder = builder.answer().authority();
             if name.ends_with("victim") {
                 victim += 1;
-                builder.header_mut().set_rcode(domain::base::iana::Rcode::NXDOMAIN);
+                builder
+                    .header_mut()
+                    .set_rcode(domain::base::iana::Rcode::NXDOMAIN);
                 builder.header_mut().set_aa(true);
             } else {
                 for server in 0..60 {
                     let server = format!("n{server}.x{round}.victim");
                     let server = Ns::new(Name::vec_from_str(&server).expect("a name"));
-                    builder.push((question.name, Class::IN, 60, server)).expect("room");
+                    builder
+                        .push((question.name, Class::IN, 60, server))
+                        .expect("room");
                 }
             }
             Some(builder.additional().finish().into_target())
         };
-        let (code, _, _) = ask(&mut resolver, &mut now, &format!("q{round}.attacker"), (0.0, &mut random), &mut respond);
+        let (code, _, _) = ask(
+            &mut resolver,
+            &mut now,
+            &format!("q{round}.attacker"),
+            (0.0, &mut random),
+            &mut respond,
+        );
         assert_eq!(code, 2);
         worst = worst.max(victim);
     }

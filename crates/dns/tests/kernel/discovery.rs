@@ -42,7 +42,10 @@ fn avahi(net: &mut Net, in_clients: bool, host: &str, interface: &str) {
     );
     let arguments = ["-m", "sh", "-c", &script];
     let bus = format!("DBUS_SYSTEM_BUS_ADDRESS=unix:path={folder}/bus");
-    let arguments: Vec<&str> = [bus.as_str(), "unshare"].into_iter().chain(arguments).collect();
+    let arguments: Vec<&str> = [bus.as_str(), "unshare"]
+        .into_iter()
+        .chain(arguments)
+        .collect();
     net.start_in(in_clients, "env", &arguments);
 }
 
@@ -61,7 +64,11 @@ fn avahi_finds_a_printer_on_another_link() {
         |net| {
             let bus = net.folder.join("bus");
             let bus_config = net.write("bus.conf", &BUS.replace("BUS", bus.to_str().unwrap()));
-            net.start_in(true, "dbus-daemon", &["--nofork", "--nopidfile", "--config-file", &bus_config]);
+            net.start_in(
+                true,
+                "dbus-daemon",
+                &["--nofork", "--nopidfile", "--config-file", &bus_config],
+            );
             avahi(net, false, "printserver", "s0");
             let begin = Instant::now();
             while !bus.exists() && begin.elapsed() < Duration::from_secs(10) {
@@ -71,9 +78,15 @@ fn avahi_finds_a_printer_on_another_link() {
             let mut said = String::new();
             while begin.elapsed() < Duration::from_secs(40) {
                 let bus = format!("DBUS_SYSTEM_BUS_ADDRESS=unix:path={}", bus.display());
-                said = net.run("timeout", &["8", "env", &bus, "avahi-browse", "-rptk", "_ipp._tcp"]);
+                said = net.run(
+                    "timeout",
+                    &["8", "env", &bus, "avahi-browse", "-rptk", "_ipp._tcp"],
+                );
                 if said.contains("printserver.local") {
-                    let other = net.run("timeout", &["8", "env", &bus, "avahi-browse", "-rptk", "_ssh._tcp"]);
+                    let other = net.run(
+                        "timeout",
+                        &["8", "env", &bus, "avahi-browse", "-rptk", "_ssh._tcp"],
+                    );
                     return (said, other);
                 }
                 std::thread::sleep(Duration::from_millis(300));
@@ -81,8 +94,13 @@ fn avahi_finds_a_printer_on_another_link() {
             panic!("{said}\n{}", net.logs());
         },
     );
-    let Some(((printer, ssh), outcome)) = result else { return };
-    assert!(printer.contains("10.1.0.") && printer.contains(";631;") && printer.contains("rp=queue"), "{printer}");
+    let Some(((printer, ssh), outcome)) = result else {
+        return;
+    };
+    assert!(
+        printer.contains("10.1.0.") && printer.contains(";631;") && printer.contains("rp=queue"),
+        "{printer}"
+    );
     // A service type that does not pass.
     assert!(!ssh.contains("printserver"), "{ssh}");
     println!("{:?} {:?}", outcome.counters, outcome.drops);
@@ -92,7 +110,9 @@ fn multicast(namespace: &Namespace, own: Ipv4Addr, port: u16) -> UdpSocket {
     let open = || {
         let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, port)).unwrap();
         socket.join_multicast_v4(&dns::ssdp::GROUP, &own).unwrap();
-        socket.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
+        socket
+            .set_read_timeout(Some(Duration::from_secs(5)))
+            .unwrap();
         socket
     };
     namespace.enter(open).unwrap()
@@ -110,7 +130,9 @@ fn a_control_point_finds_a_media_server_on_another_link() {
             let point = multicast(&net.clients, [10, 0, 0, 2].into(), 0);
             let search = "M-SEARCH * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nMAN: \"ssdp:discover\"\r\nMX: 1\r\nST: ssdp:all\r\n\r\n";
             let mut bytes = [0; 2000];
-            point.send_to(search.as_bytes(), (dns::ssdp::GROUP, 1900)).unwrap();
+            point
+                .send_to(search.as_bytes(), (dns::ssdp::GROUP, 1900))
+                .unwrap();
             let (len, from) = device.recv_from(&mut bytes).expect("a search");
             assert_eq!(&bytes[..len], search.as_bytes());
             assert_eq!(from.ip().to_string(), "10.1.0.1");
@@ -123,7 +145,9 @@ fn a_control_point_finds_a_media_server_on_another_link() {
             let listener = multicast(&net.clients, [10, 0, 0, 2].into(), 1900);
             let notify = "NOTIFY * HTTP/1.1\r\nHOST: 239.255.255.250:1900\r\nNT: upnp:rootdevice\r\nNTS: ssdp:alive\r\n\
                           USN: uuid:1\r\nLOCATION: http://10.1.0.2/d.xml\r\n\r\n";
-            device.send_to(notify.as_bytes(), (dns::ssdp::GROUP, 1900)).unwrap();
+            device
+                .send_to(notify.as_bytes(), (dns::ssdp::GROUP, 1900))
+                .unwrap();
             let (len, _) = listener.recv_from(&mut bytes).expect("an announcement");
             assert_eq!(&bytes[..len], notify.as_bytes());
         },

@@ -108,7 +108,13 @@ impl Zone {
         if text.len() > MAX_TEXT_LEN {
             return Err(ZoneError::TooLong(origin.into()));
         }
-        let mut file = Zonefile::from(text);
+        if !is_closed(text) {
+            let reason = "the text ends within parentheses or quotes";
+            return Err(ZoneError::Text(reason.into()));
+        }
+        let mut file = Zonefile::with_capacity(text.len() + 1);
+        file.extend_from_slice(text.as_bytes());
+        file.extend_from_slice(b"\n");
         file.set_origin(Name::octets_from(name.clone()));
         file.set_default_class(Class::IN);
         let mut zone = Zone {
@@ -239,6 +245,28 @@ impl Zone {
     }
 }
 
+/// Whether all parentheses and quotes of a text are closed: at its end within them, or without a line end after quotes, the
+/// parser of `domain` 0.12.3 panics.
+fn is_closed(text: &str) -> bool {
+    let (mut depth, mut in_quotes, mut in_comment) = (0_usize, false, false);
+    let mut octets = text.bytes();
+    while let Some(octet) = octets.next() {
+        match octet {
+            b'\n' if in_comment => in_comment = false,
+            _ if in_comment => {}
+            // Of an escape the next octet.
+            b'\\' => drop(octets.next()),
+            b'"' => in_quotes = !in_quotes,
+            _ if in_quotes => {}
+            b';' => in_comment = true,
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth == 0 && !in_quotes
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -277,6 +305,14 @@ mod tests {
             parse("x 60 CH A 192.0.2.1\n"),
             Err(ZoneError::Text(_))
         ));
+    }
+
+    #[test]
+    fn a_text_may_end_with_a_quoted_string() {
+        assert_eq!(parse("x 60 TXT \"a \\\"b\\\"\""), Ok(3));
+        for open in ["x 60 TXT \"a", "x 60 TXT (\"a\"", "x 60 TXT ( \"a)\" ; )"] {
+            assert!(matches!(parse(open), Err(ZoneError::Text(_))), "{open}");
+        }
     }
 
     #[test]

@@ -2,6 +2,10 @@
 //!
 //! `c0`, 10.0.0.2, is the link of clients, `s0`, 10.1.0.2 to 10.1.0.9, that of servers; the router has 10.0.0.1 and 10.1.0.1.
 //! Without the rights to make a namespace, or without a program, a test says that it was skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for other processes"
+)]
 
 mod authority;
 mod discovery;

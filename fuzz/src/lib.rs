@@ -18,6 +18,7 @@ mod dissect;
 mod dns;
 mod dtp;
 mod facts;
+mod firewall;
 mod flow;
 mod headers;
 mod hexdump;
@@ -31,6 +32,7 @@ mod line;
 mod middlebox;
 mod mount;
 mod nat;
+mod nat64;
 mod nodes_alone;
 mod ntp_header;
 mod openflow_messages;
@@ -43,6 +45,7 @@ mod phy_decode;
 mod phy_file;
 mod phy_lock;
 mod pipelines;
+mod port_mapping;
 mod probe;
 mod profile;
 mod programs;
@@ -81,6 +84,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dns_zone", dns::zone),
     ("dtp", dtp::target),
     ("facts", facts::target),
+    ("firewall", firewall::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("hexdump", hexdump::target),
@@ -94,6 +98,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("middlebox", middlebox::target),
     ("mount", mount::target),
     ("nat", nat::target),
+    ("nat64", nat64::target),
     ("nodes", nodes_alone::target),
     ("ntp", ntp_header::target),
     ("openflow", openflow_messages::target),
@@ -106,6 +111,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),
     ("pipelines", pipelines::target),
+    ("port_mapping", port_mapping::target),
     ("probe", probe::target),
     ("profile", profile::target),
     ("programs", programs::target),

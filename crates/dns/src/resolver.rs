@@ -6,7 +6,7 @@
 //! - **Work** for a question is bounded: `max_queries` in all, `max_searches` searches for addresses of servers for each
 //!   delegation (NXNSAttack), `max_depth` searches within each other, 12 aliases, 30 referrals, `max_time`. A question that
 //!   has reached a limit fails.
-//! - **DNSSEC** records are passed through for clients that validate, as of [`forwarder`]. Nothing is
+//! - **DNSSEC** records are passed through for clients that validate, as of [`forwarder`](crate::forwarder). Nothing is
 //!   validated here.
 //!
 //! TCP is not supported: the client of a truncated response gets one without records, and with TC. There is no priming

@@ -10,7 +10,11 @@
 //! | [`fib`] | longest prefix match |
 //! | [`mpls`] | routes of labels |
 //! | [`nat`] | network address translation |
+//! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
+//! | [`port_mapping`] | PCP, NAT-PMP and UPnP for the NAT |
+//! | [`conntrack`] | connections and their states |
+//! | [`firewall`] | rules in a subset of the language of nftables, and the SYN proxy |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,9 +24,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod conntrack;
 pub mod fib;
+pub mod firewall;
 pub mod mpls;
 pub mod nat;
+pub mod nat64;
+pub mod port_mapping;
 pub mod prefix;
 pub mod route;
 pub mod router;

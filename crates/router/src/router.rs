@@ -4,11 +4,16 @@
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `mpls`: a list of routes of labels, see [`crate::mpls`],
-//!   for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
+//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
+//!   [`crate::nat64::Config`], for the VRF of the ports without a name. `mpls`: a list of routes of labels, see
+//!   [`crate::mpls`], for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`].
+//!   `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
 //!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
+//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
+//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets
+//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
@@ -18,9 +23,13 @@
 
 mod border;
 mod config;
+mod crossing;
+mod filter;
 mod fragment;
 mod labels;
+mod mapping;
 mod multipath;
+mod proxy;
 mod redirect;
 mod report;
 mod services;
@@ -40,7 +49,10 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
+use crossing::Crossing;
+use filter::Filter;
 use ip::address::InterfaceAddress;
+use ip::fragments::Longest;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
 use ip::icmp::{self, Error};
@@ -102,12 +114,39 @@ pub mod reason {
     pub const NOT_IP: &str = "no IP packet below the labels";
     /// A label without a route.
     pub const NO_LABEL: &str = "no route of the label";
+    /// The firewall, by the hook.
+    pub const RULES: [&str; 4] = [
+        "a rule of the firewall on arrival",
+        "a rule of the firewall for the router itself",
+        "a rule of the firewall between ports",
+        "a rule of the firewall for own packets",
+    ];
+    /// The policy of a chain of the firewall, by the hook.
+    pub const POLICIES: [&str; 4] = [
+        "the policy of a firewall's chain on arrival",
+        "the policy of a firewall's chain for the router itself",
+        "the policy of a firewall's chain between ports",
+        "the policy of a firewall's chain for own packets",
+    ];
+    /// Packets that a rule rejects.
+    pub const REJECTED: &str = "rejected by a rule of the firewall";
+    /// A new connection when the table has no room.
+    pub const CONNECTIONS: &str = "too many connections";
+    /// A new connection one of whose keys another has.
+    pub const CLASH: &str = "another connection has the same addresses and ports";
+    /// An acknowledgement without a good cookie of the SYN proxy.
+    pub const COOKIE: &str = "no good cookie of the SYN proxy";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
 
 /// The pseudo-port of packets that the router sends by itself, until they have a route.
 const OWN: Port = ip::service::ROUTED;
+/// Fragments of which the link alone limits the length.
+const ANY_LENGTH: Longest = Longest {
+    length: usize::MAX,
+    is_final: false,
+};
 /// No port.
 const NONE: u16 = u16::MAX;
 /// MAC address of the interface that has all addresses of a VRF; never on a link.
@@ -169,7 +208,9 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
+    crossing: Option<Crossing>,
     labels: Labels,
+    filter: Option<Filter>,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -177,6 +218,8 @@ pub struct Router {
     counters: Counters,
     /// Kept for the next packet that the router sends by itself.
     sends: Vec<Departure>,
+    /// Kept for the next answer about port mappings.
+    answer: Vec<u8>,
     unresolved: Vec<Frame>,
     changes: Vec<Change>,
 }
@@ -191,6 +234,9 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
+        let mut server = config::server(&config)?;
+        let translator = config::translator(&mut config)?;
+        let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -276,17 +322,22 @@ impl Router {
                 .map_or(0, |port| ports[port].vrf),
             outside,
             reassembly: Reassembly::default(),
+            server: server.take(),
         });
+        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
+            crossing,
             vrfs,
             border,
             labels,
+            filter,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
             counters: Counters::default(),
             sends: Vec::new(),
+            answer: Vec::new(),
             unresolved: Vec::new(),
             changes: Vec::new(),
             config,
@@ -427,55 +478,78 @@ impl Router {
             };
         }
         let mtu = self.ports[port].mtu - hop.labels.bytes();
-        let is_long = transit.end - ETHERNET > mtu;
-        if is_long && transit.whole {
+        let length = transit.end - ETHERNET;
+        let fragments = transit.flow.fragments;
+        if transit.whole && fragments.map_or(length, |longest| longest.length) > mtu {
             let error = Error::TooBig(mtu as u32);
             return self.fail(now, transit, error, reason::TOO_BIG, frame, out);
         }
-        let leaving = self.leave_by_border(now, transit, port as u16, frame, out);
+        let fragments = fragments.or((length > mtu).then_some(ANY_LENGTH));
+        let mut frame = frame;
+        match transit.source.is_ipv4() {
+            true => v4::count_hop(&mut frame),
+            false => frame[ETHERNET + 7] -= 1,
+        }
+        let mut transit = *transit;
+        let passed = self.cross_filter(now, &mut transit, port as u16, frame, out);
+        let transit = &transit;
+        let leaving = passed.and_then(|frame| {
+            let frame = self.leave_by_border(now, transit, port as u16, frame, out)?;
+            self.leave_by_filter(now, transit, frame, out)
+        });
         let Some(mut frame) = leaving else {
             return;
         };
-        match transit.source.is_ipv4() {
-            true => {
-                v4::count_hop(&mut frame);
+        if transit.source.is_ipv4() {
+            if !transit.crossed {
                 self.redirect(now, transit, hop, &frame, out);
-                self.record(transit, hop, &mut frame);
             }
-            false => frame[ETHERNET + 7] -= 1,
+            self.record(transit, hop, &mut frame);
         }
         self.counters.forwarded += 1;
-        self.transmit(now, hop, transit.destination, is_long, frame, out);
+        self.transmit(now, hop, transit.destination, fragments, frame, out);
     }
 
-    /// Sends a packet to its next hop, in fragments if it `is_long`.
+    /// Sends a packet to its next hop, in fragments no longer than the next link's MTU and those that have arrived.
     fn transmit(
         &mut self,
         now: Time,
         hop: Hop,
         destination: IpAddr,
-        is_long: bool,
+        fragments: Option<Longest>,
         mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
         let number = usize::from(hop.port.unwrap_or_default());
-        if !is_long {
+        let Some(longest) = fragments else {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
-        }
+        };
         self.counters.fragmented += 1;
         let mtu = self.ports[number].mtu - hop.labels.bytes();
-        fragment::cut(frame, mtu, out, |mut frame, out| {
+        let mtu = mtu.min(longest.length);
+        let is_v4 = destination.is_ipv4();
+        let identification = self.filter.as_mut().filter(|_| !is_v4);
+        let identification = identification.map_or(0, Filter::identification);
+        let send = |mut frame, out: &mut Out| {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
-        });
+        };
+        match is_v4 {
+            true => fragment::cut(frame, mtu, out, send),
+            false => ip::fragments::cut(frame, mtu, identification, out, send),
+        }
     }
 
     /// Gives a packet to the router itself.
     fn deliver(&mut self, now: Time, transit: &Transit, mut frame: Frame, out: &mut Out) {
+        let Some(entered) = self.enter_filter(now, transit, frame, out) else {
+            return;
+        };
+        frame = entered;
         self.counters.delivered += 1;
         let own = &mut self.vrfs[transit.vrf].own;
         // A frame for a group stays one: errors are not sent about it.
@@ -484,7 +558,9 @@ impl Router {
         }
         match own.handle_frame(now, frame, out) {
             Received::Packet(frame, packet) => {
-                if let Some(frame) = self.offer(now, transit.from, frame, out) {
+                let rest = self.map_ports(now, transit, frame, &packet, out);
+                let rest = rest.and_then(|frame| self.offer(now, transit.from, frame, out));
+                if let Some(frame) = rest {
                     let own = &mut self.vrfs[transit.vrf].own;
                     own.unclaimed(now, frame, &packet, out);
                 }
@@ -529,6 +605,11 @@ impl Router {
         let Some(transit) = Transit::own(&frame, link, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
+        self.originate_as(now, transit, frame, out);
+    }
+
+    /// The same with a `transit` that the caller has made, as it leaves the firewall.
+    fn originate_as(&mut self, now: Time, transit: Transit, frame: Frame, out: &mut Out) {
         let destination = transit.destination;
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
@@ -536,7 +617,8 @@ impl Router {
         let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
         let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
-        self.transmit(now, hop, destination, is_long, frame, out);
+        let fragments = is_long.then_some(ANY_LENGTH);
+        self.send_own(now, &transit, hop, fragments, frame, out);
     }
 
     /// The hop by which the router's own packets leave.
@@ -614,7 +696,10 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
+        self.announce(now, out);
+        self.wake_crossing(now, out);
         self.wake_services(now, out);
+        self.wake_filter(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -628,8 +713,11 @@ impl Node for Router {
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
+        let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
         let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
-        ports.chain(own).chain(border).chain(services).min()
+        let all = ports.chain(own).chain(border);
+        let filter = self.filter.as_ref().and_then(Filter::next_wake);
+        all.chain(crossing).chain(services).chain(filter).min()
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
@@ -657,10 +745,20 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+            let server = border.server.iter();
+            for (name, count) in server.flat_map(|server| server.counters().named()) {
+                all.counter(&format!("port_mapping_{name}"), count);
+            }
+        }
+        if let Some(crossing) = &self.crossing {
+            crossing.count(&mut all);
         }
         for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
             vrf.services.count(&mut all);
             all.counter("refused_changes", self.counters.refused_changes);
+        }
+        if let Some(filter) = &self.filter {
+            filter.count(&mut all);
         }
         all
     }
@@ -690,7 +788,10 @@ impl Node for Router {
             name: String::from("neighbours"),
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
-        let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let border = self.border.iter().flat_map(|border| {
+            let server = border.server.as_ref().map(|server| server.table(now));
+            border.nat.tables(now).into_iter().chain(server)
+        });
         let labels = (!self.config.mpls.is_empty()).then(|| Table {
             name: String::from("labels"),
             entries: self
@@ -701,7 +802,10 @@ impl Node for Router {
                 .collect(),
         });
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
+        let crossing = self.crossing.iter();
+        let crossing = crossing.flat_map(|crossing| crossing.tables(now));
         let all = routes.chain(labels).chain([neighbours]).chain(border);
-        all.chain(services).collect()
+        let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
+        all.chain(crossing).chain(filter).chain(services).collect()
     }
 }

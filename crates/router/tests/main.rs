@@ -2,12 +2,16 @@
 
 mod allocation;
 mod border;
+mod conntrack;
+mod crossing;
+mod firewall;
 mod forwarding;
 mod hand;
 mod hostile;
 mod mpls;
 mod multipath;
 mod nat;
+mod port_mapping;
 mod services;
 mod siit;
 

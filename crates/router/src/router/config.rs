@@ -1,11 +1,17 @@
 //! Configuration of a router.
 
+use super::Vrf;
+use super::crossing::{Crossing, Translator};
 use super::labels::{self, Labels};
+use crate::conntrack;
 use crate::mpls::{LabelAction, LabelRoute};
-use crate::nat;
+use crate::nat::{self, config::AddressRange};
+use crate::nat64::{self, Nat64};
+use crate::port_mapping::{self, Server};
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
 use crate::rule::Rule;
+use crate::siit::{self, Siit};
 use crate::tables::Tables;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -41,12 +47,23 @@ pub struct Config {
     pub rule: Vec<Rule>,
     /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
     pub nat: Option<nat::Config>,
+    /// Port mapping protocols for hosts inside of `nat`.
+    pub port_mapping: Option<port_mapping::Config>,
+    /// Stateless translation between IPv4 and IPv6, such as a CLAT's (RFC 6877), in the VRF of ports without a name.
+    pub siit: Option<siit::Config>,
+    /// Stateful translation between IPv6 and IPv4 in the VRF of ports without a name; not with `siit`. Its external addresses
+    /// are those of the ports outside if it has none.
+    pub nat64: Option<nat64::Config>,
     /// Routes of MPLS labels.
     #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
     pub mpls: Vec<LabelRoute>,
     /// Whether labels take the TTL of their packet, and give it back (Linux's `ip_ttl_propagate`): traceroute then shows the routers in
     /// between.
     pub ttl_propagate: bool,
+    /// Rules of the firewall, in the language of [`crate::firewall`].
+    pub firewall: Option<String>,
+    /// Connection tracking. `None`: with the defaults if a rule needs it, and else none.
+    pub conntrack: Option<conntrack::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -63,8 +80,13 @@ impl Default for Config {
             route: Vec::new(),
             rule: Vec::new(),
             nat: None,
+            port_mapping: None,
+            siit: None,
+            nat64: None,
             mpls: Vec::new(),
             ttl_propagate: true,
+            firewall: None,
+            conntrack: None,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -113,6 +135,8 @@ pub struct PortConfig {
     pub mpls: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
+    /// Its name in rules of the firewall, next to its number.
+    pub name: Option<String>,
     /// Whether it is on the outside of the router's NAT.
     pub outside: bool,
     /// Whether a redirect reports a better next hop on the same link to the sender (`send_redirects`).
@@ -128,6 +152,7 @@ impl Default for PortConfig {
             ipv6: false,
             mpls: false,
             vrf: None,
+            name: None,
             outside: false,
             redirects: true,
         }
@@ -178,11 +203,11 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
     let outside = || config.port.iter().filter(|port| port.outside);
     let Some(mut nat) = config.nat.clone() else {
         return match outside().next() {
-            None => Ok(None),
-            Some(_) => {
+            Some(_) if config.nat64.is_none() => {
                 let reason = "a port is `outside`, and there is no `nat`: add [node.NAME.nat]";
                 Err(ConfigError::new("port", reason))
             }
+            _ => Ok(None),
         };
     };
     let Some(first) = outside().next() else {
@@ -196,28 +221,92 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
         ));
     }
     if nat.external.is_empty() {
-        let addresses = outside().flat_map(|port| &port.address);
-        let v4 = addresses.filter_map(|own| match own.address {
-            IpAddr::V4(address) => Some(address.into()),
-            IpAddr::V6(_) => None,
-        });
-        nat.external = v4.collect();
+        nat.external = outside_addresses(config);
     }
     config.nat = Some(nat.clone());
     Ok(Some(nat))
 }
 
+/// IPv4 addresses of the ports outside.
+fn outside_addresses(config: &Config) -> Vec<AddressRange> {
+    let outside = config.port.iter().filter(|port| port.outside);
+    let v4 = |own: &InterfaceAddress| match own.address {
+        IpAddr::V4(address) => Some(address.into()),
+        IpAddr::V6(_) => None,
+    };
+    outside
+        .flat_map(|port| &port.address)
+        .filter_map(v4)
+        .collect()
+}
+
+/// The server for port mappings.
+pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
+    let Some(server) = &config.port_mapping else {
+        return Ok(None);
+    };
+    if config.nat.is_none() {
+        let reason = "there is no `nat`: add [node.NAME.nat]";
+        return Err(ConfigError::new("port_mapping", reason));
+    }
+    Server::new(server.clone(), config.seed).map(Some)
+}
+
+/// The translator between IPv4 and IPv6.
+pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, ConfigError> {
+    let outside = outside_addresses(config);
+    let Some(nat64) = &mut config.nat64 else {
+        let siit = config.siit.clone().map(Siit::new).transpose()?;
+        return Ok(siit.map(Translator::Siit));
+    };
+    if config.siit.is_some() {
+        let reason = "a router has one translator: take `siit` or `nat64`";
+        return Err(ConfigError::new("nat64", reason));
+    }
+    if nat64.nat.external.is_empty() {
+        nat64.nat.external = outside;
+    }
+    let nat64 = nat64.clone();
+    let shared = config.nat.as_ref().and_then(|nat| {
+        let is_in = |own: &&AddressRange| {
+            let mut all = nat.external.iter();
+            all.any(|other| own.first <= other.last && other.first <= own.last)
+        };
+        nat64.nat.external.iter().find(is_in)
+    });
+    if let Some(shared) = shared {
+        let reason = format!("{} is an external address of `nat`, too", shared.first);
+        return Err(ConfigError::new("nat64", reason));
+    }
+    Ok(Some(Translator::Nat64(
+        Nat64::new(nat64, config.seed)?.into(),
+    )))
+}
+
+/// The translator in its VRF, with the first address of each version.
+pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) -> Crossing {
+    let ports = config.port.iter().filter(|port| port.vrf.is_none());
+    let addresses = || ports.clone().flat_map(|port| &port.address);
+    let v4 = addresses().find_map(|own| match own.address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let v6 = addresses().find_map(|own| match own.address {
+        IpAddr::V6(address) => (!address.is_unicast_link_local()).then_some(address),
+        IpAddr::V4(_) => None,
+    });
+    let vrf = vrfs.iter().position(|vrf| vrf.name.is_none());
+    Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6)
+}
+
 /// External addresses of a VRF that no port has.
 pub(super) fn external(config: &Config, vrf: &Option<String>) -> Vec<InterfaceAddress> {
     let outside = config.port.iter().find(|port| port.outside);
-    let Some(nat) = config
-        .nat
-        .as_ref()
-        .filter(|_| outside.is_some_and(|port| port.vrf == *vrf))
-    else {
-        return Vec::new();
-    };
-    let all = nat.external.iter().flat_map(|range| {
+    let nat = config.nat.as_ref();
+    let nat = nat.filter(|_| outside.is_some_and(|port| port.vrf == *vrf));
+    let nat64 = config.nat64.as_ref().filter(|_| vrf.is_none());
+    let nats = nat.into_iter().chain(nat64.map(|nat64| &nat64.nat));
+    let all = nats.flat_map(|nat| &nat.external).flat_map(|range| {
         let numbers = range.first.to_bits()..=range.last.to_bits();
         numbers.map(Ipv4Addr::from_bits)
     });

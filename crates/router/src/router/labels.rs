@@ -207,7 +207,7 @@ impl Router {
         }
         self.counters.errors += 1;
         if let Some(hop) = hop {
-            return self.transmit(now, hop, transit.source, false, report, out);
+            return self.transmit(now, hop, transit.source, None, report, out);
         }
         let top = arrived.entries().first().map_or(0, |top| top.label);
         let onwards = matches!(self.labels.routes.get(&top), Some(Action::Forward(_)));

@@ -1,6 +1,7 @@
 //! A packet on its way through the router.
 
 use super::NONE;
+use super::filter::Flow;
 use core::net::IpAddr;
 use ip::header::ETHERNET;
 use ip::options::Recorded;
@@ -27,10 +28,14 @@ pub(super) struct Transit {
     pub whole: bool,
     /// Whether NAT has changed it on its arrival.
     pub translated: bool,
+    /// Whether it has come as a packet of the other version.
+    pub crossed: bool,
     /// Whether its frame was for a group of stations.
     pub to_group: bool,
     /// Its options.
     pub recorded: Recorded,
+    /// Its connection, and what the firewall has found.
+    pub flow: Flow,
 }
 
 impl Transit {
@@ -63,8 +68,10 @@ impl Transit {
             hops,
             whole,
             translated: false,
+            crossed: false,
             to_group: frame[0] & 1 == 1,
             recorded: Recorded::default(),
+            flow: Flow::default(),
         })
     }
 

@@ -44,7 +44,10 @@ impl Router {
             return out.drop(frame, reason::SOURCE);
         }
         if destination.is_multicast() || destination.is_broadcast() {
-            return self.ignore(frame, out);
+            if let Some(frame) = self.search_group(now, &transit, frame, out) {
+                self.ignore(frame, out);
+            }
+            return;
         }
         if destination.is_unspecified() || destination.is_loopback() {
             return out.drop(frame, reason::DESTINATION);
@@ -52,10 +55,16 @@ impl Router {
         if self.vrfs[vrf].tables.is_local(source.into()) {
             return out.drop(frame, reason::SOURCE);
         }
-        let Some((transit, mut frame)) = self.arrive_at_border(now, transit, frame, out) else {
+        let arrived = self.arrive_at_filter(now, transit, frame, out);
+        let Some((transit, frame)) = arrived else {
             return;
         };
-        let mut transit = transit;
+        let Some((transit, frame)) = self.arrive_at_border(now, transit, frame, out) else {
+            return;
+        };
+        let Some((mut transit, mut frame)) = self.cross(now, transit, frame, out) else {
+            return;
+        };
         let destination = transit.destination;
         let is_own = self.vrfs[vrf].tables.is_own(destination);
         if !is_own && self.vrfs[vrf].tables.is_local(destination) {

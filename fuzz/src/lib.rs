@@ -15,6 +15,7 @@ mod covert;
 mod craft;
 mod delay_spec;
 mod dissect;
+mod dns;
 mod dtp;
 mod facts;
 mod firewall;
@@ -75,6 +76,12 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("craft", craft::target),
     ("delay", delay_spec::target),
     ("dissect", dissect::target),
+    ("dns_forwarder", dns::forwarder),
+    ("dns_mdns", dns::multicast),
+    ("dns_query", dns::query),
+    ("dns_resolver", dns::resolver),
+    ("dns_ssdp", dns::discovery),
+    ("dns_zone", dns::zone),
     ("dtp", dtp::target),
     ("facts", facts::target),
     ("firewall", firewall::target),

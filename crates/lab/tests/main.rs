@@ -7,6 +7,7 @@ mod conformance;
 mod contract;
 mod controllers;
 mod covert;
+mod dns;
 mod engines;
 mod examples;
 mod explanations;

@@ -48,6 +48,12 @@ const SERVICES: &[Known] = &[
     ("dns-zone", |section, _| {
         read(section, dns_service::zone::make)
     }),
+    ("mdns-relay", |section, _| {
+        read(section, dns_service::mdns::make)
+    }),
+    ("ssdp-relay", |section, seed| {
+        read(section, |config| dns_service::ssdp::make(config, seed))
+    }),
 ];
 
 /// The names of all services.

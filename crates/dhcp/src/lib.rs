@@ -6,6 +6,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod advertisement;
 pub mod datagram;
 pub mod domain;
 pub mod leases;

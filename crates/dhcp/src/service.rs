@@ -2,6 +2,7 @@
 //!
 //! Each has a `Config`, whose keys are those of a lab's program, and a `make`.
 
+pub mod router_advertisements;
 pub mod v4_client;
 pub mod v4_relay;
 pub mod v4_server;
@@ -103,7 +104,11 @@ fn limits(
     };
     let times = Time::from_secs(1)..=Time::from_secs(600);
     check("offer", times.contains(&offer), "1 s to 10 min")?;
-    check("max_leases", (1..=1 << 24).contains(&leases), "1 to 16777216")?;
+    check(
+        "max_leases",
+        (1..=1 << 24).contains(&leases),
+        "1 to 16777216",
+    )?;
     check("max_offers", (1..=1 << 16).contains(&offers), "1 to 65536")?;
     let circuit = circuit.unwrap_or(usize::MAX);
     check("max_per_circuit", circuit > 0, "at least 1")?;

@@ -6,6 +6,7 @@
 
 mod peers {
     pub mod harness;
+    mod ra;
     mod v4;
     mod v6;
 }

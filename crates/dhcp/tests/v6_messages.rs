@@ -1,7 +1,8 @@
 //! Rules of RFC 9915 for the server, message by message.
 
 use dhcp::v6::message::{
-    self, Item, Kind, Message, Resource, begin, option, status, write, write_association, write_item,
+    self, Item, Kind, Message, Resource, begin, option, status, write, write_association,
+    write_item,
 };
 use dhcp::v6::policy::{HostConfig, SubnetConfig, Subnets};
 use dhcp::v6::relay::{RelayMessage, to_servers};
@@ -44,7 +45,10 @@ pub struct Request {
 
 impl Request {
     pub fn new(kind: Kind, client: u32) -> Request {
-        let named = matches!(kind, Kind::Request | Kind::Renew | Kind::Release | Kind::Decline);
+        let named = matches!(
+            kind,
+            Kind::Request | Kind::Renew | Kind::Release | Kind::Decline
+        );
         Request {
             kind,
             client,
@@ -67,13 +71,17 @@ impl Request {
     pub fn bytes(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
         begin(&mut bytes, self.kind, self.client);
-        write(&mut bytes, option::CLIENT_ID, |out| out.extend(client(self.client)));
+        write(&mut bytes, option::CLIENT_ID, |out| {
+            out.extend(client(self.client))
+        });
         if let Some(server) = &self.server {
             write(&mut bytes, option::SERVER_ID, |out| out.extend(server));
         }
         for (resource, iaid, items) in &self.associations {
             write_association(&mut bytes, *resource, *iaid, [0; 2], |out| {
-                items.iter().for_each(|item| write_item(out, *resource, item));
+                items
+                    .iter()
+                    .for_each(|item| write_item(out, *resource, item));
             });
         }
         for (number, value) in &self.options {
@@ -117,7 +125,9 @@ impl World {
     pub fn try_send(&mut self, request: &Request) -> Result<Kind, &'static str> {
         let mut bytes = std::mem::take(&mut self.bytes);
         let arrival = World::arrival(request.client);
-        let reply = self.server.handle(self.now, &arrival, &request.bytes(), &mut bytes);
+        let reply = self
+            .server
+            .handle(self.now, &arrival, &request.bytes(), &mut bytes);
         self.bytes = bytes;
         let reply = reply?.expect("a reply");
         assert_eq!(reply.port, message::CLIENT_PORT);
@@ -139,7 +149,14 @@ impl World {
 
     pub fn associations(&self) -> Associations {
         let all = self.message().options.associations();
-        let all = all.map(|one| (one.resource, one.iaid, one.items().collect(), one.options.status()));
+        let all = all.map(|one| {
+            (
+                one.resource,
+                one.iaid,
+                one.items().collect(),
+                one.options.status(),
+            )
+        });
         all.collect()
     }
 }
@@ -159,7 +176,8 @@ const BOTH: [Resource; 2] = [Resource::Address, Resource::Prefix];
 
 fn ask(kind: Kind, client: u32) -> Request {
     let request = Request::new(kind, client);
-    BOTH.into_iter().fold(request, |request, one| request.association(one, 7, &[]))
+    BOTH.into_iter()
+        .fold(request, |request, one| request.association(one, 7, &[]))
 }
 
 #[test]
@@ -168,7 +186,10 @@ fn an_address_and_a_prefix_come_by_four_messages_and_stay_the_same() {
     let offered = world.send(&ask(Kind::Solicit, 1).with(option::REQUEST, &[0, 23, 0, 24]));
     assert_eq!(world.message().kind, Kind::Advertise);
     assert_eq!(world.message().options.find(option::DNS).unwrap().len(), 16);
-    assert_eq!(world.message().options.find(option::DOMAINS), Some(&b"\x03lab\x07example\0"[..]));
+    assert_eq!(
+        world.message().options.find(option::DOMAINS),
+        Some(&b"\x03lab\x07example\0"[..])
+    );
     let given = world.send(&ask(Kind::Request, 1));
     assert_eq!(world.message().kind, Kind::Reply);
     // Parameters are for those who ask.
@@ -176,10 +197,21 @@ fn an_address_and_a_prefix_come_by_four_messages_and_stay_the_same() {
     assert_eq!(offered, given);
     let (_, iaid, items, _) = &given[0];
     assert_eq!((*iaid, items[0].preferred, items[0].valid), (7, 3600, 7200));
-    assert_eq!(items[0].address.segments()[..7], [0x2001, 0xDB8, 1, 0, 0, 0, 0]);
+    assert_eq!(
+        items[0].address.segments()[..7],
+        [0x2001, 0xDB8, 1, 0, 0, 0, 0]
+    );
     let prefix = given[1].2[0];
-    assert_eq!((prefix.length, prefix.address.segments()[..2].to_vec()), (56, vec![0x2001, 0xDB8]));
-    let times: Vec<_> = world.message().options.associations().map(|one| one.times).collect();
+    assert_eq!(
+        (prefix.length, prefix.address.segments()[..2].to_vec()),
+        (56, vec![0x2001, 0xDB8])
+    );
+    let times: Vec<_> = world
+        .message()
+        .options
+        .associations()
+        .map(|one| one.times)
+        .collect();
     assert_eq!(times, [[1800, 2880]; 2]);
     world.now = Time::from_secs(1800);
     let items: Vec<_> = given.iter().map(|one| one.2.clone()).collect();
@@ -228,7 +260,10 @@ fn pools_that_are_empty_say_so_and_four_prefixes_are_four() {
     let third: Vec<u16> = prefixes.iter().map(|prefix| prefix.segments()[3]).collect();
     assert_eq!(third, [0, 0x100, 0x200, 0x300]);
     let none = world.send(&ask(Kind::Solicit, 9));
-    assert_eq!((none[0].3, none[1].3), (status::NO_ADDRESSES, status::NO_PREFIX));
+    assert_eq!(
+        (none[0].3, none[1].3),
+        (status::NO_ADDRESSES, status::NO_PREFIX)
+    );
 }
 
 #[test]
@@ -260,7 +295,12 @@ fn messages_that_break_the_rules_of_identifiers_are_ignored() {
     };
     let mut out = Vec::new();
     let solicit = ask(Kind::Solicit, 1).bytes();
-    assert!(world.server.handle(world.now, &unicast, &solicit, &mut out).is_err());
+    assert!(
+        world
+            .server
+            .handle(world.now, &unicast, &solicit, &mut out)
+            .is_err()
+    );
     assert!(world.server.leases().is_empty());
 }
 
@@ -289,7 +329,11 @@ fn confirm_compares_prefixes_and_rebind_of_a_stranger_is_ignored() {
     let taken = world.send(&rebind("2001:db8:1::102"));
     assert_eq!(taken[0].2[0].valid, 7200);
     let renew = Request::new(Kind::Renew, 2);
-    let renew = renew.association(Resource::Address, 7, &[item(address("2001:db8:1::102"), 128)]);
+    let renew = renew.association(
+        Resource::Address,
+        7,
+        &[item(address("2001:db8:1::102"), 128)],
+    );
     assert_eq!(world.send(&renew)[0].3, status::NO_BINDING);
 }
 
@@ -300,7 +344,8 @@ fn a_declined_address_is_not_offered_again_for_a_while() {
     let mut world = World::new(&[config]);
     let given = world.send(&Request::new(Kind::Request, 1).association(Resource::Address, 7, &[]));
     let items = given[0].2.clone();
-    let decline = |client| Request::new(Kind::Decline, client).association(Resource::Address, 7, &items);
+    let decline =
+        |client| Request::new(Kind::Decline, client).association(Resource::Address, 7, &items);
     assert_eq!(world.send(&decline(2))[0].3, status::NO_BINDING);
     assert!(world.send(&decline(1)).is_empty());
     let solicit = Request::new(Kind::Solicit, 3).association(Resource::Address, 7, &[]);
@@ -312,7 +357,10 @@ fn a_declined_address_is_not_offered_again_for_a_while() {
 #[test]
 fn a_client_of_its_own_gets_its_address_and_prefix_and_others_do_not() {
     let mut config = subnet();
-    let duid: String = client(77).iter().map(|byte| format!("{byte:02x}")).collect();
+    let duid: String = client(77)
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect();
     config.hosts = vec![HostConfig {
         duid,
         address: Some(address("2001:db8:1::102")),
@@ -334,8 +382,22 @@ fn two_relays_get_the_answer_in_two_layers() {
     let mut world = World::new(&[subnet()]);
     let link = address("2001:db8:1::fe");
     let (mut one, mut two) = (Vec::new(), Vec::new());
-    to_servers(&ask(Kind::Solicit, 1).bytes(), Some(link), peer(1), b"7", &mut one).unwrap();
-    to_servers(&one, Some(address("2001:db8:9::1")), address("2001:db8:9::2"), b"8", &mut two).unwrap();
+    to_servers(
+        &ask(Kind::Solicit, 1).bytes(),
+        Some(link),
+        peer(1),
+        b"7",
+        &mut one,
+    )
+    .unwrap();
+    to_servers(
+        &one,
+        Some(address("2001:db8:9::1")),
+        address("2001:db8:9::2"),
+        b"8",
+        &mut two,
+    )
+    .unwrap();
     let arrival = Arrival {
         port: 0,
         link: None,
@@ -343,13 +405,23 @@ fn two_relays_get_the_answer_in_two_layers() {
         to_group: false,
     };
     let mut out = Vec::new();
-    let reply = world.server.handle(world.now, &arrival, &two, &mut out).unwrap().unwrap();
+    let reply = world
+        .server
+        .handle(world.now, &arrival, &two, &mut out)
+        .unwrap()
+        .unwrap();
     assert_eq!(reply.port, message::SERVER_PORT);
     let outer = RelayMessage::new(&out).unwrap();
-    assert_eq!((outer.kind, outer.hops, outer.interface), (Kind::RelayReply, 1, Some(&b"8"[..])));
+    assert_eq!(
+        (outer.kind, outer.hops, outer.interface),
+        (Kind::RelayReply, 1, Some(&b"8"[..]))
+    );
     assert_eq!(outer.peer, address("2001:db8:9::2"));
     let inner = RelayMessage::new(outer.message).unwrap();
-    assert_eq!((inner.hops, inner.peer, inner.interface), (0, peer(1), Some(&b"7"[..])));
+    assert_eq!(
+        (inner.hops, inner.peer, inner.interface),
+        (0, peer(1), Some(&b"7"[..]))
+    );
     let answer = Message::new(inner.message).unwrap();
     assert_eq!(answer.kind, Kind::Advertise);
     assert_eq!(answer.options.associations().count(), 2);
@@ -363,11 +435,18 @@ fn information_needs_no_identifier() {
     begin(&mut bytes, Kind::InformationRequest, 5);
     write(&mut bytes, option::REQUEST, |out| out.extend([0, 23]));
     let mut out = Vec::new();
-    let reply = world.server.handle(world.now, &World::arrival(1), &bytes, &mut out);
+    let reply = world
+        .server
+        .handle(world.now, &World::arrival(1), &bytes, &mut out);
     assert_eq!(reply.unwrap().unwrap().kind, Kind::Reply);
     let message = Message::new(&out).unwrap();
     assert!(message.options.find(option::DNS).is_some() && message.client().is_none());
     // Everything else does.
     bytes[0] = Kind::Solicit as u8;
-    assert!(world.server.handle(world.now, &World::arrival(1), &bytes, &mut out).is_err());
+    assert!(
+        world
+            .server
+            .handle(world.now, &World::arrival(1), &bytes, &mut out)
+            .is_err()
+    );
 }

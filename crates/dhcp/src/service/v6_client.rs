@@ -75,7 +75,10 @@ impl Default for Config {
 /// # Errors
 /// When a key is out of its range.
 pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
-    if config.prefix.is_some_and(|length| !(1..=LINK_PREFIX).contains(&length)) {
+    if config
+        .prefix
+        .is_some_and(|length| !(1..=LINK_PREFIX).contains(&length))
+    {
         return Err(ConfigError::new("prefix", "1 to 64 bits"));
     }
     let ports = Ports::new(config.prefix_ports.clone());
@@ -179,7 +182,9 @@ impl Dhcpv6Client {
 
     /// Changes the addresses of the ports to those of a lease.
     fn configure(&mut self, lease: Option<Lease>) {
-        let new = lease.as_ref().map_or(Vec::new(), |lease| self.addresses(lease));
+        let new = lease
+            .as_ref()
+            .map_or(Vec::new(), |lease| self.addresses(lease));
         let old = core::mem::take(&mut self.in_use);
         self.configured += u64::from(lease.is_some() && (old != new || self.lease.is_none()));
         let change = |(port, network): &(Port, InterfaceAddress), present| Change::Address {
@@ -291,7 +296,10 @@ impl Service for Dhcpv6Client {
             let all = lease.addresses.iter().chain(&lease.prefixes);
             all.map(|held| {
                 let item = &held.item;
-                format!("{}/{} until {}", item.address, item.length, held.valid_until)
+                format!(
+                    "{}/{} until {}",
+                    item.address, item.length, held.valid_until
+                )
             })
         });
         let servers = lease.into_iter().flat_map(|lease| {

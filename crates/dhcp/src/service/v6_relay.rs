@@ -9,9 +9,7 @@
 
 use super::{Ports, link_local_of, source_mac, v6_of};
 use crate::datagram;
-use crate::v6::message::{
-    CLIENT_PORT, Kind, Message, Resource, SERVER_PORT, lifetime,
-};
+use crate::v6::message::{CLIENT_PORT, Kind, Message, Resource, SERVER_PORT, lifetime};
 use crate::v6::relay::{RelayMessage, to_servers};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -114,7 +112,13 @@ impl Relay {
         out: &mut Out,
     ) -> Result<(), &'static str> {
         let interface = link.port.0.to_string();
-        to_servers(payload, v6_of(link), peer, interface.as_bytes(), &mut self.message)?;
+        to_servers(
+            payload,
+            v6_of(link),
+            peer,
+            interface.as_bytes(),
+            &mut self.message,
+        )?;
         let key = (link.port.0, peer);
         let seen = Peer {
             mac,
@@ -139,7 +143,13 @@ impl Relay {
         Ok(())
     }
 
-    fn reply(&mut self, now: Time, from: Ipv6Addr, payload: &[u8], out: &mut Out) -> Result<(), &'static str> {
+    fn reply(
+        &mut self,
+        now: Time,
+        from: Ipv6Addr,
+        payload: &[u8],
+        out: &mut Out,
+    ) -> Result<(), &'static str> {
         if !self.servers.contains(&from) {
             return Err("DHCPv6 reply of an unknown server");
         }
@@ -160,7 +170,11 @@ impl Relay {
         };
         self.relayed[1] += 1;
         let on_link = reply.peer.is_unicast_link_local();
-        let own = if on_link { peer.own } else { Ipv6Addr::UNSPECIFIED };
+        let own = if on_link {
+            peer.own
+        } else {
+            Ipv6Addr::UNSPECIFIED
+        };
         let from = SocketAddr::new(own.into(), SERVER_PORT);
         let receiver = SocketAddr::new(reply.peer.into(), to);
         let macs = [peer.port_mac, peer.mac];

@@ -183,8 +183,7 @@ impl<P: Policy> Service for Dhcpv6Server<P> {
         let Some(datagram) = datagram::read(&frame, SERVER_PORT) else {
             return Some(frame);
         };
-        let (IpAddr::V6(peer), IpAddr::V6(own)) =
-            (datagram.source.ip(), datagram.destination.ip())
+        let (IpAddr::V6(peer), IpAddr::V6(own)) = (datagram.source.ip(), datagram.destination.ip())
         else {
             return Some(frame);
         };

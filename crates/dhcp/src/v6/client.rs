@@ -202,15 +202,24 @@ impl Client {
     }
 
     /// Keeps the best advertisement (RFC 9915 section 18.2.9).
-    fn advertised(&mut self, now: Time, message: &Message<'_>, server: &[u8]) -> Result<(), &'static str> {
+    fn advertised(
+        &mut self,
+        now: Time,
+        message: &Message<'_>,
+        server: &[u8],
+    ) -> Result<(), &'static str> {
         let advertisement = Advertisement::read(message, server);
         if advertisement.count == 0 {
             return Err("DHCPv6 server without addresses");
         }
-        let wanted = usize::from(self.settings.address) + usize::from(self.settings.prefix.is_some());
+        let wanted =
+            usize::from(self.settings.address) + usize::from(self.settings.prefix.is_some());
         let perfect = advertisement.preference == 255 && advertisement.count >= wanted;
         let later = self.retransmission.sent > 1;
-        let better = self.best.as_ref().is_none_or(|best| advertisement.is_better(best));
+        let better = self
+            .best
+            .as_ref()
+            .is_none_or(|best| advertisement.is_better(best));
         if better {
             self.best = Some(advertisement);
         }
@@ -244,7 +253,10 @@ impl Client {
             }
             // The server has lost its table: ask it for the same (RFC 9915 section 18.2.10.1).
             (None, Some(old)) if lost && renews => {
-                self.best = Some(Advertisement::of(&old, message.server().unwrap_or_default()));
+                self.best = Some(Advertisement::of(
+                    &old,
+                    message.server().unwrap_or_default(),
+                ));
                 self.lease = Some(old);
                 self.enter(now, State::Requesting);
                 Ok(())
@@ -272,7 +284,10 @@ impl Client {
     pub fn poll(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Action> {
         if let Some(lease) = &mut self.lease {
             lease.expire(now);
-            let holds = matches!(self.state, State::Bound | State::Renewing | State::Rebinding);
+            let holds = matches!(
+                self.state,
+                State::Bound | State::Renewing | State::Rebinding
+            );
             if holds && lease.is_empty() {
                 self.restart(now);
             }
@@ -296,7 +311,11 @@ impl Client {
         let limits = match self.state {
             State::Init => {
                 let wants = self.settings.address || self.settings.prefix.is_some();
-                let state = if wants { State::Soliciting } else { State::Informing };
+                let state = if wants {
+                    State::Soliciting
+                } else {
+                    State::Informing
+                };
                 self.enter(now, state);
                 return self.timeout(now, out);
             }
@@ -366,7 +385,9 @@ impl Client {
             _ => Kind::Solicit,
         };
         message::begin(out, kind, self.xid);
-        write(out, option::CLIENT_ID, |out| out.extend(&self.settings.duid));
+        write(out, option::CLIENT_ID, |out| {
+            out.extend(&self.settings.duid)
+        });
         let server = match self.state {
             State::Requesting => self.best.as_ref().map(|best| &best.server),
             State::Renewing | State::Declining | State::Releasing => {
@@ -379,7 +400,9 @@ impl Client {
         }
         let elapsed = (now - self.started).as_ns() / 10_000_000;
         let elapsed = elapsed.min(0xFFFF) as u16;
-        write(out, option::ELAPSED, |out| out.extend(elapsed.to_be_bytes()));
+        write(out, option::ELAPSED, |out| {
+            out.extend(elapsed.to_be_bytes())
+        });
         let gives_up = matches!(self.state, State::Declining | State::Releasing);
         if !gives_up {
             write(out, option::REQUEST, |out| {

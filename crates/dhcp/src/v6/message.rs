@@ -425,8 +425,12 @@ mod tests {
     fn a_message_with_both_associations_reads_back() {
         let mut bytes = Vec::new();
         begin(&mut bytes, Kind::Reply, 0xFF01_0203);
-        write(&mut bytes, option::CLIENT_ID, |out| out.extend(duid([2; 6])));
-        write(&mut bytes, option::REQUEST, |out| out.extend([0, 23, 0, 24]));
+        write(&mut bytes, option::CLIENT_ID, |out| {
+            out.extend(duid([2; 6]))
+        });
+        write(&mut bytes, option::REQUEST, |out| {
+            out.extend([0, 23, 0, 24])
+        });
         let address = Item {
             address: "2001:db8::7".parse().unwrap(),
             length: 128,

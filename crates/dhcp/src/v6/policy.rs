@@ -157,7 +157,10 @@ impl Subnets {
 fn subnet(config: &SubnetConfig) -> Result<Subnet, ConfigError> {
     let network = config.network.filter(|network| network.address.is_ipv6());
     let network = network.ok_or_else(|| {
-        ConfigError::new("network", "an IPv6 prefix is needed, such as \"2001:db8:1::/64\"")
+        ConfigError::new(
+            "network",
+            "an IPv6 prefix is needed, such as \"2001:db8:1::/64\"",
+        )
     })?;
     if config.valid < MIN_VALID || config.preferred > config.valid {
         let reason = "at least 30 s, and not below `preferred`";
@@ -168,7 +171,9 @@ fn subnet(config: &SubnetConfig) -> Result<Subnet, ConfigError> {
     for host in &config.hosts {
         let duid = crate::v4::options::hex(&host.duid).filter(|duid| duid.len() >= 3);
         let good = host.address.is_none_or(inside)
-            && host.prefix.is_none_or(|one| masked(one, config.delegated) == one);
+            && host
+                .prefix
+                .is_none_or(|one| masked(one, config.delegated) == one);
         let (Some(duid), true) = (duid, good) else {
             let reason = "each host has a DUID in hexadecimal, an address of the network or a prefix of the length `delegated`";
             return Err(ConfigError::new("hosts", reason));
@@ -234,7 +239,10 @@ fn subnet(config: &SubnetConfig) -> Result<Subnet, ConfigError> {
         options.push((option::DOMAINS, value));
     }
     if options.iter().any(|(_, value)| value.len() > 512) {
-        return Err(ConfigError::new("dns", "at most 512 bytes of names and of addresses"));
+        return Err(ConfigError::new(
+            "dns",
+            "at most 512 bytes of names and of addresses",
+        ));
     }
     Ok(Subnet {
         network,

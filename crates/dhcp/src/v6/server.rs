@@ -155,7 +155,10 @@ impl<P: Policy> Server<P> {
             // RFC 9915 section 18.4: clients send to the group.
             return Err("DHCPv6 message of a client to one address");
         }
-        if matches!(message.kind, Kind::Advertise | Kind::Reply | Kind::Reconfigure) {
+        if matches!(
+            message.kind,
+            Kind::Advertise | Kind::Reply | Kind::Reconfigure
+        ) {
             return Err("DHCPv6 message of a server");
         }
         self.counters.messages[message.kind as usize - 1] += 1;
@@ -228,7 +231,8 @@ impl<P: Policy> Server<P> {
             Kind::InformationRequest => named.is_none_or(|one| one == self.settings.duid),
             _ => named == Some(&*self.settings.duid),
         };
-        good.then_some(()).ok_or("DHCPv6 message for another server")
+        good.then_some(())
+            .ok_or("DHCPv6 message for another server")
     }
 }
 

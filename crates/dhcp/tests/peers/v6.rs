@@ -20,7 +20,10 @@ fn server() -> Box<dyn Node> {
         subnets: vec![subnet],
         ..v6_server::Config::default()
     };
-    router(&["2001:db8:1::1/64"], vec![v6_server::make(&config).unwrap()])
+    router(
+        &["2001:db8:1::1/64"],
+        vec![v6_server::make(&config).unwrap()],
+    )
 }
 
 #[test]
@@ -40,13 +43,21 @@ fn dhclient_gets_an_address_and_a_prefix_and_releases_them() {
         return;
     };
     for part in [
-        "iaaddr 2001:db8:1::1", "iaprefix 2001:db8:1", "/56 {", "preferred-life 3600;", "max-life 7200;",
-        "dhcp6.name-servers 2001:db8:1::53", "dhcp6.domain-search \"lab.example.\"",
+        "iaaddr 2001:db8:1::1",
+        "iaprefix 2001:db8:1",
+        "/56 {",
+        "preferred-life 3600;",
+        "max-life 7200;",
+        "dhcp6.name-servers 2001:db8:1::53",
+        "dhcp6.domain-search \"lab.example.\"",
     ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     let count = |name| counter(&outcome, name);
-    assert!(count("dhcpv6_advertise") >= 1 && count("dhcpv6_reply") >= 2, "{told}");
+    assert!(
+        count("dhcpv6_advertise") >= 1 && count("dhcpv6_reply") >= 2,
+        "{told}"
+    );
     assert_eq!(count("dhcpv6_release"), 1, "{told}");
     assert_eq!(count("dhcpv6_leases"), 0, "{told}");
     assert_eq!(count("refused_changes"), 0, "{told}");
@@ -98,7 +109,9 @@ fn our_requesting_router_gets_a_prefix_of_dhcpd_and_numbers_its_port() {
         ..v6_client::Config::default()
     };
     let service: Box<dyn Service> = v6_client::make(&config, 3).unwrap();
-    let setup = format!("{V6}; ip -6 addr add 2001:db8:1::1/64 dev k nodad; ip -6 addr add 2001:db8:50:10::2/64 dev k nodad");
+    let setup = format!(
+        "{V6}; ip -6 addr add 2001:db8:1::1/64 dev k nodad; ip -6 addr add 2001:db8:50:10::2/64 dev k nodad"
+    );
     let done = with_node(router(&[], vec![service]), &setup, |kernel| {
         kernel.start(
             "sh -c 'printf \"default-lease-time 600;\\nsubnet6 2001:db8:1::/64 { range6 2001:db8:1::88 2001:db8:1::88; \

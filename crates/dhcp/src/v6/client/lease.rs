@@ -34,7 +34,9 @@ impl Advertisement {
         let has = |resource| items.iter().any(|(one, _)| *one == resource);
         let count = [Resource::Address, Resource::Prefix].map(|one| usize::from(has(one)));
         Advertisement {
-            preference: preference.and_then(|value| value.first().copied()).unwrap_or(0),
+            preference: preference
+                .and_then(|value| value.first().copied())
+                .unwrap_or(0),
             count: count.iter().sum(),
             server: server.to_vec(),
             items,
@@ -50,7 +52,10 @@ impl Advertisement {
         });
         Advertisement {
             preference: 0,
-            count: both.into_iter().filter(|one| !lease.of(*one).is_empty()).count(),
+            count: both
+                .into_iter()
+                .filter(|one| !lease.of(*one).is_empty())
+                .count(),
             server: server.to_vec(),
             items: items.collect(),
         }
@@ -116,7 +121,10 @@ impl Lease {
             if one.iaid != iaid || one.options.status() != status::SUCCESS || (t1 > t2 && t2 > 0) {
                 continue;
             }
-            let items = one.items().map(|item| (one.resource, item)).filter(is_usable);
+            let items = one
+                .items()
+                .map(|item| (one.resource, item))
+                .filter(is_usable);
             for (_, item) in items.take(MAX_ITEMS) {
                 if item.valid > 0 {
                     preferred = preferred.min(item.preferred);

@@ -91,7 +91,10 @@ mod tests {
             }
             assert_eq!(all.len(), 10);
             assert!((0.9..=1.1).contains(&all[0]) && (1.62..=2.42).contains(&all[1]));
-            assert!(all[6..].iter().all(|time| (27.0..=33.0).contains(time)), "{all:?}");
+            assert!(
+                all[6..].iter().all(|time| (27.0..=33.0).contains(time)),
+                "{all:?}"
+            );
             let mut solicit = Retransmission::default();
             let first = solicit.next(Time::ZERO, Limits::SOLICIT, &mut random);
             assert!(first.is_some_and(|time| time > Time::from_secs(1)));

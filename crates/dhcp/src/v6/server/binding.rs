@@ -31,8 +31,13 @@ pub struct Bindings<'a> {
 
 impl Bindings<'_> {
     /// Writes the answer to a message into `out`; returns its type.
-    pub fn answer(&mut self, message: &Message<'_>, out: &mut Vec<u8>) -> Result<Kind, &'static str> {
-        let rapid = self.settings.rapid_commit && message.options.find(option::RAPID_COMMIT).is_some();
+    pub fn answer(
+        &mut self,
+        message: &Message<'_>,
+        out: &mut Vec<u8>,
+    ) -> Result<Kind, &'static str> {
+        let rapid =
+            self.settings.rapid_commit && message.options.find(option::RAPID_COMMIT).is_some();
         let kind = match message.kind {
             Kind::Solicit if !rapid => Kind::Advertise,
             _ => Kind::Reply,
@@ -104,7 +109,12 @@ impl Bindings<'_> {
             Resource::Address => option::IA_NA,
             Resource::Prefix => option::IA_PD,
         };
-        [&[resource as u8], &association.iaid.to_be_bytes()[..], self.client].concat()
+        [
+            &[resource as u8],
+            &association.iaid.to_be_bytes()[..],
+            self.client,
+        ]
+        .concat()
     }
 
     fn ranges(&self, resource: Resource) -> (&[Range], u8) {
@@ -127,7 +137,9 @@ impl Bindings<'_> {
         let hint = hint.map(|item| u128::from(item.address));
         let given = self.leases.offer(&key, self.circuit, ranges, hint, until);
         let bound = given.and_then(|address| match binds {
-            true => self.bind(&key, association.resource, address).map(|()| address),
+            true => self
+                .bind(&key, association.resource, address)
+                .map(|()| address),
             false => Ok(address),
         });
         match bound {
@@ -149,7 +161,8 @@ impl Bindings<'_> {
             Resource::Prefix => &grant.prefixes,
         };
         let before = self.leases.find(key).map(|lease| lease.address);
-        self.leases.bind(key, self.circuit, ranges, address, until)?;
+        self.leases
+            .bind(key, self.circuit, ranges, address, until)?;
         if resource == Resource::Prefix {
             if let Some(before) = before.filter(|before| *before != address) {
                 self.delegations.end(before);
@@ -179,7 +192,10 @@ impl Bindings<'_> {
     /// `unknown` for an association without a lease; success: it is left out unless its addresses are wrong for the link.
     fn renew(&mut self, association: &Association<'_>, unknown: u16, out: &mut Vec<u8>) -> bool {
         let key = self.key(association);
-        let held = self.leases.find(&key).filter(|lease| lease.state == State::Bound);
+        let held = self
+            .leases
+            .find(&key)
+            .filter(|lease| lease.state == State::Bound);
         let held = held.map(|lease| lease.address);
         let named: Vec<Item> = association.items().take(MAX_ASSOCIATIONS).collect();
         let (_, length) = self.ranges(association.resource);

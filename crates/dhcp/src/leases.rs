@@ -329,12 +329,9 @@ impl Leases {
                 return Ok((address, *range));
             }
         }
-        if self.entries.len() < self.limits.leases {
-            for range in ranges {
-                if let Some(address) = self.unused(range, key) {
-                    return Ok((address, *range));
-                }
-            }
+        let is_full = self.entries.len() >= self.limits.leases;
+        if !is_full && let Some(found) = self.unused_of(ranges, key) {
+            return Ok(found);
         }
         for range in ranges {
             let free = self.ranges.get(range);
@@ -345,6 +342,14 @@ impl Leases {
                 return Ok((range.first, *range));
             }
         }
+        // An ended lease of another range, or an offer, makes room.
+        let can_evict = self.entries.len() > self.bound.len();
+        if is_full
+            && can_evict
+            && let Some(found) = self.unused_of(ranges, key)
+        {
+            return Ok(found);
+        }
         let oldest = self.offers.iter().find_map(|(_, address)| {
             let range = ranges.iter().find(|range| range.contains(*address))?;
             Some((*address, *range))
@@ -353,6 +358,11 @@ impl Leases {
         let end = self.entries.get(&address).map_or(Time::ZERO, |e| e.end);
         self.finish(address, end);
         Ok((address, range))
+    }
+
+    fn unused_of(&mut self, ranges: &[Range], key: &[u8]) -> Option<(u128, Range)> {
+        let mut ranges = ranges.iter();
+        ranges.find_map(|range| Some((self.unused(range, key)?, *range)))
     }
 
     /// An address of a range that no client has had: near the place of the client's own, so that a server that has lost its

@@ -4,3 +4,5 @@ mod v4_messages;
 mod v4_model;
 mod v4_network;
 mod v6_messages;
+mod v6_model;
+mod v6_network;

@@ -7,6 +7,7 @@
 mod peers {
     pub mod harness;
     mod ra;
+    mod speed;
     mod v4;
     mod v6;
 }

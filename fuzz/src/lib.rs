@@ -14,6 +14,7 @@ mod checker;
 mod covert;
 mod craft;
 mod delay_spec;
+mod dhcp_messages;
 mod dissect;
 mod dtp;
 mod facts;
@@ -71,6 +72,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("covert", covert::target),
     ("craft", craft::target),
     ("delay", delay_spec::target),
+    ("dhcp", dhcp_messages::v4),
+    ("dhcpv6", dhcp_messages::v6),
     ("dissect", dissect::target),
     ("dtp", dtp::target),
     ("facts", facts::target),
@@ -109,6 +112,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relays", relays::target),
     ("repair", repair::target),
     ("router", router::target),
+    ("router_solicitation", dhcp_messages::solicitation),
     ("routes", router::words),
     ("siit", siit::target),
     ("snmp", snmp::target),

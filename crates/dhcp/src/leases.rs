@@ -451,23 +451,23 @@ impl Leases {
         let known = self.circuits.get_key_value(circuit);
         let circuit = known.map_or_else(|| circuit.into(), |(known, _)| known.clone());
         *self.circuits.entry(circuit.clone()).or_default() += 1;
-        let old = self.entries.remove(&address);
-        let key = match old {
-            Some(old) if *old.key == *key => old.key,
-            Some(old) => {
-                if self.clients.get(&old.key) == Some(&address) {
-                    self.clients.remove(&old.key);
-                }
-                key.into()
-            }
-            None => key.into(),
-        };
-        self.clients.insert(key.clone(), address);
         let list = match state {
             State::Offered => &mut self.offers,
             _ => &mut self.bound,
         };
         list.insert((end, address));
+        if let Some(lease) = self.entries.get_mut(&address) {
+            if *lease.key == *key && self.clients.get(key) == Some(&address) {
+                (lease.circuit, lease.state, lease.end) = (circuit, state, end);
+                lease.range = range;
+                return Ok(());
+            }
+            if self.clients.get(&lease.key) == Some(&address) {
+                self.clients.remove(&lease.key);
+            }
+        }
+        let key: Arc<[u8]> = key.into();
+        self.clients.insert(key.clone(), address);
         self.entries.insert(
             address,
             Lease {

@@ -1,5 +1,7 @@
 //! Behaviour of the protocols, by messages and in simulated networks.
 
+#[cfg(feature = "serde")]
+mod config;
 mod v4_messages;
 mod v4_model;
 mod v4_network;

@@ -23,7 +23,8 @@ struct Model {
 impl Model {
     fn of(&self, key: Key) -> Option<Ipv6Addr> {
         let mut all = self.held.iter();
-        all.find(|(_, (owner, _))| *owner == key).map(|((_, address), _)| *address)
+        all.find(|(_, (owner, _))| *owner == key)
+            .map(|((_, address), _)| *address)
     }
 }
 
@@ -73,10 +74,18 @@ fn run(seed: u64) {
             for iaid in 0..random.below(3) as u32 {
                 let own = model.of((client, iaid, resource));
                 let any = match resource {
-                    Resource::Address => 0x2001_0DB8_0001_u128 << 80 | u128::from(0x100 + random.below(24)),
-                    Resource::Prefix => 0x2001_0DB8_0100_u128 << 80 | u128::from(random.below(40)) << 72,
+                    Resource::Address => {
+                        0x2001_0DB8_0001_u128 << 80 | u128::from(0x100 + random.below(24))
+                    }
+                    Resource::Prefix => {
+                        0x2001_0DB8_0100_u128 << 80 | u128::from(random.below(40)) << 72
+                    }
                 };
-                let length = if resource == Resource::Address { 128 } else { 56 };
+                let length = if resource == Resource::Address {
+                    128
+                } else {
+                    56
+                };
                 let items = match random.below(3) {
                     0 => vec![],
                     1 => vec![item(any.into(), length)],
@@ -94,20 +103,37 @@ fn run(seed: u64) {
                 true => model.routes.insert(route.prefix, ()),
                 false => model.routes.remove(&route.prefix),
             };
-            assert_eq!(before.is_some(), !route.present, "seed {seed}: a route comes and goes once");
+            assert_eq!(
+                before.is_some(),
+                !route.present,
+                "seed {seed}: a route comes and goes once"
+            );
         }
         let Ok(reply) = answered else { continue };
         let binds = reply == Kind::Reply && !matches!(kind, Kind::Release | Kind::Decline);
         if matches!(kind, Kind::Release | Kind::Decline) {
             let refused = world.associations();
             for (resource, iaid, items) in &request.associations {
-                let refused = refused.iter().any(|one| (one.0, one.1) == (*resource, *iaid));
+                let refused = refused
+                    .iter()
+                    .any(|one| (one.0, one.1) == (*resource, *iaid));
                 for item in items {
                     let key = (client, *iaid, *resource);
                     let place = (*resource, item.address);
-                    let holds = model.held.get(&place).is_some_and(|(owner, _)| *owner == key);
-                    assert!(!holds || !refused, "seed {seed}: the owner gives {place:?} up");
-                    if !refused && model.held.get(&place).is_some_and(|(owner, _)| *owner == key) {
+                    let holds = model
+                        .held
+                        .get(&place)
+                        .is_some_and(|(owner, _)| *owner == key);
+                    assert!(
+                        !holds || !refused,
+                        "seed {seed}: the owner gives {place:?} up"
+                    );
+                    if !refused
+                        && model
+                            .held
+                            .get(&place)
+                            .is_some_and(|(owner, _)| *owner == key)
+                    {
                         model.held.remove(&place);
                     }
                     if !refused && kind == Kind::Decline && *resource == Resource::Address {
@@ -118,7 +144,11 @@ fn run(seed: u64) {
         }
         for (resource, iaid, items, code) in world.associations() {
             let key = (client, iaid, resource);
-            let held = model.held.keys().filter(|(one, _)| *one == resource).count() as u64;
+            let held = model
+                .held
+                .keys()
+                .filter(|(one, _)| *one == resource)
+                .count() as u64;
             let resting = model.resting.len() as u64;
             if code == status::NO_ADDRESSES && model.of(key).is_none() {
                 let full = world.server.leases().bound() >= limits.leases;
@@ -132,8 +162,14 @@ fn run(seed: u64) {
                 assert_eq!(Time::from_secs(item.valid.into()), valid);
                 let place = (resource, item.address);
                 let owner = model.held.get(&place).map(|(owner, _)| *owner);
-                assert!(owner.is_none_or(|owner| owner == key), "seed {seed}: {place:?} is held");
-                assert!(!model.resting.contains_key(&item.address), "seed {seed}: {place:?} rests");
+                assert!(
+                    owner.is_none_or(|owner| owner == key),
+                    "seed {seed}: {place:?} is held"
+                );
+                assert!(
+                    !model.resting.contains_key(&item.address),
+                    "seed {seed}: {place:?} rests"
+                );
                 if binds {
                     model.held.retain(|_, (owner, _)| *owner != key);
                     model.held.insert(place, (key, now + valid));
@@ -143,7 +179,10 @@ fn run(seed: u64) {
         let leases = world.server.leases();
         assert!(leases.len() <= limits.leases && leases.offers() <= limits.offers);
         // All routes are those of prefixes that clients hold.
-        let prefixes = model.held.keys().filter(|(one, _)| *one == Resource::Prefix);
+        let prefixes = model
+            .held
+            .keys()
+            .filter(|(one, _)| *one == Resource::Prefix);
         let prefixes: Vec<Ipv6Addr> = prefixes.map(|(_, prefix)| *prefix).collect();
         let routes: Vec<Ipv6Addr> = model.routes.keys().copied().collect();
         assert_eq!(routes, prefixes, "seed {seed}");

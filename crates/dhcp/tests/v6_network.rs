@@ -137,22 +137,37 @@ fn a_requesting_router_numbers_its_port_through_a_relay_whatever_the_links_lose(
             let known = leases(&entries(&sim, server, "DHCPv6 leases"));
             for (item, until) in &held {
                 let found = known.iter().find(|(one, _)| one == item);
-                assert!(found.is_some_and(|(_, end)| end >= until), "seed {seed}: {item}");
+                assert!(
+                    found.is_some_and(|(_, end)| end >= until),
+                    "seed {seed}: {item}"
+                );
             }
             had += u64::from(held.len() == 2);
-            let delegated = held.iter().find(|(item, _)| item.starts_with("2001:db8:100"));
+            let delegated = held
+                .iter()
+                .find(|(item, _)| item.starts_with("2001:db8:100"));
             let routes = entries(&sim, client, "route");
             let numbered = routes.iter().any(|line| line.starts_with("2001:db8:100:"));
             // The route of the port and the lease come and go together.
-            assert_eq!(delegated.is_some(), numbered, "seed {seed} at {second} s: {held:?} {routes:?}");
+            assert_eq!(
+                delegated.is_some(),
+                numbered,
+                "seed {seed} at {second} s: {held:?} {routes:?}"
+            );
             if let (Some((prefix, _)), true) = (delegated, loss == 0.0) {
                 // The relay has a route to it.
                 let routes = entries(&sim, relay, "route");
-                assert!(routes.iter().any(|line| line.starts_with(prefix)), "{routes:?}");
+                assert!(
+                    routes.iter().any(|line| line.starts_with(prefix)),
+                    "{routes:?}"
+                );
             }
         }
         let least = [98, 90, 75, 50][seed as usize % 4];
-        assert!(had >= 900 * least / 100, "seed {seed}, loss {loss}: {had} of 900");
+        assert!(
+            had >= 900 * least / 100,
+            "seed {seed}, loss {loss}: {had} of 900"
+        );
         let counters = sim.statistics(client);
         assert!(counters.get("advertisements").unwrap() > 80);
         assert_eq!(counters.get("refused_changes"), Some(0), "seed {seed}");

@@ -40,7 +40,7 @@ use node::{Frame, Out, Port, Statistics, Time};
 use unique::Unique;
 
 /// Interval at which the addresses of the ports are looked at.
-const LOOK_INTERVAL: Time = Time::from_secs(1);
+const POLL_INTERVAL: Time = Time::from_secs(1);
 /// Valid lifetime of a prefix that has gone (RFC 4862 section 5.5.3).
 const GONE_VALID: Time = Time::from_secs(7200);
 /// Maximum number of own prefixes of a port.
@@ -260,7 +260,7 @@ impl Service for Advertisements {
         let looks = now >= self.look;
         let stops = self.stop.is_some_and(|at| at <= now);
         if looks {
-            self.look = now + LOOK_INTERVAL;
+            self.look = now + POLL_INTERVAL;
         }
         for link in links {
             if !self.ports.contains(link.port) {

@@ -423,7 +423,7 @@ fn write(
         .option(option::CLIENT_ID)
         .map_or(0, |id| id.len() + 4);
     let kept = relay.as_ref().map_or(0, |relay| relay.len() + 4) + id;
-    let size = message.max_size().min(1472).max(548);
+    let size = message.max_size().clamp(548, 1472);
     let mut writer = Writer::new(out, &header, kind, size.saturating_sub(kept));
     writer.option(option::SERVER, &server.octets());
     let mask = u32::MAX

@@ -16,9 +16,7 @@ fn rate(told: &str) -> f64 {
 }
 
 fn perfdhcp(rate: u32, port: &str, server: &str) -> String {
-    format!(
-        "timeout 20 perfdhcp -4 -r {rate} -R {CLIENTS} -p 5 -W 1 -l {port} {server}\n"
-    )
+    format!("timeout 20 perfdhcp -4 -r {rate} -R {CLIENTS} -p 5 -W 1 -l {port} {server}\n")
 }
 
 #[test]
@@ -55,7 +53,13 @@ fn our_server_completes_as_many_exchanges_as_dnsmasq() {
     });
     let Some((all, _)) = done else { return };
     for (offered, ours, theirs) in all {
-        println!("{offered} offered: ours {ours}, dnsmasq {theirs}, ratio {:.2}", ours / theirs);
-        assert!(ours >= theirs * 0.9, "at {offered}: {ours} by ours, {theirs} by dnsmasq");
+        println!(
+            "{offered} offered: ours {ours}, dnsmasq {theirs}, ratio {:.2}",
+            ours / theirs
+        );
+        assert!(
+            ours >= theirs * 0.9,
+            "at {offered}: {ours} by ours, {theirs} by dnsmasq"
+        );
     }
 }

@@ -92,6 +92,8 @@ pub struct Server<P> {
     circuit: Vec<u8>,
 }
 
+/// Maximum size of a reply in a packet of 1500 bytes.
+const MAX_SIZE: usize = 1472;
 /// Reason of a drop.
 const UNKNOWN: &str = "DHCP request for an unknown lease";
 
@@ -155,6 +157,15 @@ impl<P: Policy> Server<P> {
         let message = Message::new(bytes).map_err(|fault| fault.0)?;
         if message.op() != REQUEST {
             return Err("DHCP message of a server");
+        }
+        for number in [option::CLIENT_ID, option::RELAY_AGENT] {
+            // Parts of a longer one would be joined (RFC 3396), and the reply carries both.
+            if message
+                .option(number)
+                .is_some_and(|value| value.len() > 255)
+            {
+                return Err("DHCP identifier too long");
+            }
         }
         while self.leases.expire(now).is_some() {}
         self.counters.messages[message.kind() as usize - 1] += 1;
@@ -394,7 +405,7 @@ fn finish(message: &Message<'_>, mut writer: Writer<'_>, relay: Option<&[u8]>) -
 fn write_nak(message: &Message<'_>, server: Ipv4Addr, out: &mut Vec<u8>) -> Destination {
     let mut header = header(message, Ipv4Addr::UNSPECIFIED);
     header.broadcast |= !header.giaddr.is_unspecified();
-    let mut writer = Writer::new(out, &header, Kind::Nak, message.max_size());
+    let mut writer = Writer::new(out, &header, Kind::Nak, MAX_SIZE);
     writer.option(option::SERVER, &server.octets());
     let relay = message.option(option::RELAY_AGENT);
     finish(message, writer, relay.as_deref());
@@ -418,13 +429,14 @@ fn write(
         header.ciaddr = message.ciaddr();
     }
     let relay = message.option(option::RELAY_AGENT);
-    // Room for what must be in the reply.
+    // Room for what must be in the reply. The relay takes its information off before the client gets it.
     let id = message
         .option(option::CLIENT_ID)
-        .map_or(0, |id| id.len() + 4);
-    let kept = relay.as_ref().map_or(0, |relay| relay.len() + 4) + id;
-    let size = message.max_size().clamp(548, 1472);
-    let mut writer = Writer::new(out, &header, kind, size.saturating_sub(kept));
+        .map_or(0, |id| id.len() + 2);
+    let information = relay.as_ref().map_or(0, |relay| relay.len() + 2);
+    let size = message.max_size().clamp(548, MAX_SIZE) - id;
+    let size = size.min(MAX_SIZE - id - information);
+    let mut writer = Writer::new(out, &header, kind, size);
     writer.option(option::SERVER, &server.octets());
     let mask = u32::MAX
         .checked_shl(32 - u32::from(grant.prefix.min(32)))
@@ -461,7 +473,7 @@ fn write(
             }
         }
     }
-    writer.grow(kept);
+    writer.grow(id + information);
     let left_out = finish(message, writer, relay.as_deref());
     let to = match (header.giaddr, message.ciaddr()) {
         (giaddr, _) if !giaddr.is_unspecified() => Destination::Relay(giaddr),

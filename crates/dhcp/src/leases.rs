@@ -6,9 +6,14 @@
 //! Costs of a flood: each entry takes less than 200 bytes and the key's bytes; there are never more than
 //! [`Limits::leases`] entries, of which [`Limits::offers`] are offers. A new offer takes the place of the oldest one.
 
+mod range;
+mod refusal;
+
+pub use range::Range;
+pub use refusal::Refusal;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use node::Time;
 use node::random::split_mix;
 
@@ -16,94 +21,6 @@ use node::random::split_mix;
 const MAX_RANGES: usize = 1024;
 /// Number of addresses after the client's own place in a range that are tried before the next unused one.
 const PLACES: u128 = 4;
-
-/// Reason for which no address was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// All addresses have leases.
-    #[error("no free address")]
-    Exhausted,
-    /// The table of leases is full.
-    #[error("table of leases full")]
-    Full,
-    /// The circuit has as many leases as it may.
-    #[error("too many leases of a circuit")]
-    Circuit,
-    /// Another client has the address, or it was declined.
-    #[error("address in use")]
-    Taken,
-}
-
-impl Refusal {
-    /// As a reason of a drop.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Refusal::Exhausted => "no free address",
-            Refusal::Full => "table of leases full",
-            Refusal::Circuit => "too many leases of a circuit",
-            Refusal::Taken => "address in use",
-        }
-    }
-}
-
-/// Addresses from `first` to `last`, `step` apart: 1 for addresses, the size of a prefix for prefixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Range {
-    /// The first address.
-    pub first: u128,
-    /// The last one; not below `first`, a multiple of `step` from it.
-    pub last: u128,
-    /// Distance of two addresses, at least 1.
-    pub step: u128,
-}
-
-impl Range {
-    /// A range of one address.
-    pub const fn one(address: u128) -> Range {
-        Range {
-            first: address,
-            last: address,
-            step: 1,
-        }
-    }
-
-    /// Whether an address is one of the range.
-    pub fn contains(&self, address: u128) -> bool {
-        (self.first..=self.last).contains(&address)
-            && (address - self.first).is_multiple_of(self.step)
-    }
-
-    /// The range without some addresses, in parts.
-    pub fn without(self, mut holes: Vec<u128>) -> Vec<Range> {
-        holes.retain(|hole| self.contains(*hole));
-        holes.sort_unstable();
-        let mut parts = Vec::new();
-        let mut first = Some(self.first);
-        for hole in holes {
-            if let Some(first) = first.filter(|first| *first < hole) {
-                parts.push(Range {
-                    first,
-                    last: hole - self.step,
-                    step: self.step,
-                });
-            }
-            first = hole.checked_add(self.step);
-        }
-        if let Some(first) = first.filter(|first| *first <= self.last) {
-            parts.push(Range { first, ..self });
-        }
-        parts
-    }
-
-    /// Index of the last address.
-    fn top(&self) -> u128 {
-        (self.last - self.first) / self.step
-    }
-
-    fn address(&self, index: u128) -> u128 {
-        self.first + index * self.step
-    }
-}
 
 /// State of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

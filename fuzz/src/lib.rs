@@ -31,6 +31,7 @@ mod line;
 mod middlebox;
 mod mount;
 mod nat;
+mod nat64;
 mod nodes_alone;
 mod ntp_header;
 mod openflow_messages;
@@ -43,6 +44,7 @@ mod phy_decode;
 mod phy_file;
 mod phy_lock;
 mod pipelines;
+mod port_mapping;
 mod probe;
 mod profile;
 mod programs;
@@ -90,6 +92,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("middlebox", middlebox::target),
     ("mount", mount::target),
     ("nat", nat::target),
+    ("nat64", nat64::target),
     ("nodes", nodes_alone::target),
     ("ntp", ntp_header::target),
     ("openflow", openflow_messages::target),
@@ -102,6 +105,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("phy_file", phy_file::target),
     ("phy_lock", phy_lock::target),
     ("pipelines", pipelines::target),
+    ("port_mapping", port_mapping::target),
     ("probe", probe::target),
     ("profile", profile::target),
     ("programs", programs::target),

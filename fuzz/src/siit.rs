@@ -12,7 +12,7 @@ const V4: [u8; 4] = [192, 0, 0, 1];
 const V6: [u8; 16] = [0x20, 1, 0xD, 0xB8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x46];
 
 /// Makes versions, lengths, addresses and the checksum of the header right, those of a quoted packet, too.
-fn repair(ip: &mut [u8], is_v4: bool, is_quoted: bool) {
+pub(crate) fn repair(ip: &mut [u8], is_v4: bool, is_quoted: bool) {
     let length = ip.len();
     match is_v4 {
         true if length >= 20 => {
@@ -44,7 +44,7 @@ fn repair(ip: &mut [u8], is_v4: bool, is_quoted: bool) {
 }
 
 /// Fills in the checksum of the payload, where it has one.
-fn finish(frame: &mut Frame) {
+pub(crate) fn finish(frame: &mut Frame) {
     let Some(packet) = header::read(frame) else {
         return;
     };
@@ -72,7 +72,7 @@ fn finish(frame: &mut Frame) {
 
 /// Whether the frame has a whole packet with a checksum, and that is right. Extension headers of
 /// IPv6 are not looked into.
-fn is_valid(frame: &[u8]) -> bool {
+pub(crate) fn is_valid(frame: &[u8]) -> bool {
     header::read(frame).is_some_and(|packet| {
         let has_checksum = matches!(
             packet.protocol,
@@ -89,7 +89,7 @@ pub fn target(data: &[u8]) {
     let is_v4 = kind & 1 == 1;
     let router = (kind & 8 != 0).then_some(V4.into());
     let mut siit = Siit::new(Config {
-        pairs: vec![(V4.into(), V6.into())],
+        pairs: vec![(core::net::Ipv4Addr::from(V4), core::net::Ipv6Addr::from(V6)).into()],
         router,
         ..Config::default()
     })

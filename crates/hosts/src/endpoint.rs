@@ -188,7 +188,7 @@ impl Stack {
 
 /// The connection, or the direction of it, is closed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Closed;
+pub struct Closed;
 
 /// First segments of the two ends, until both are acknowledged.
 #[derive(Default)]
@@ -472,7 +472,10 @@ impl Endpoint {
     }
 
     /// Appends as much of `bytes` to the stream as there is room for; returns how many bytes.
-    pub(crate) fn send_slice(&mut self, bytes: &[u8]) -> Result<usize, Closed> {
+    ///
+    /// # Errors
+    /// When the connection is not open for sending.
+    pub fn send_slice(&mut self, bytes: &[u8]) -> Result<usize, Closed> {
         match self.is_open() {
             true => Ok(self.sender.push(bytes)),
             false => Err(Closed),
@@ -488,7 +491,10 @@ impl Endpoint {
     }
 
     /// Lets `read` look at bytes that came; it returns how many it has taken.
-    pub(crate) fn recv<R>(&mut self, read: impl FnOnce(&[u8]) -> (usize, R)) -> Result<R, Closed> {
+    ///
+    /// # Errors
+    /// When nothing may be read any more.
+    pub fn recv<R>(&mut self, read: impl FnOnce(&[u8]) -> (usize, R)) -> Result<R, Closed> {
         if !self.may_recv() {
             return Err(Closed);
         }

@@ -1,5 +1,6 @@
 //! Ports, hooks and worlds on Linux, in namespaces that the tests make. Without the rights to make them a test says that it was skipped.
 
+mod around_router;
 mod callback;
 mod facts;
 mod filter_expressions;

@@ -8,8 +8,11 @@
 //! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
+//! | [`mpls`] | routes of labels |
 //! | [`nat`] | network address translation |
+//! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
+//! | [`port_mapping`] | PCP, NAT-PMP and UPnP for the NAT |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -20,7 +23,10 @@ extern crate alloc;
 extern crate std;
 
 pub mod fib;
+pub mod mpls;
 pub mod nat;
+pub mod nat64;
+pub mod port_mapping;
 pub mod prefix;
 pub mod route;
 pub mod router;

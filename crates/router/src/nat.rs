@@ -16,7 +16,7 @@
 //!
 //! - **State:** a mapping binds an inside endpoint to an external one, a session is a mapping and a
 //!   remote endpoint. Only outbound packets make either, of TCP only a SYN. A mapping ends with its
-//!   last session. Static mappings (`forward`) need no sessions.
+//!   last session. Static mappings (`forward`), and those that hosts ask for, need no sessions.
 //! - **Filtering:** a remote endpoint may send to a mapping if a session with it, or with its
 //!   address, or any session exists. An inbound packet without a session of its own changes no
 //!   state, but it restarts the timer of the mapping's newest session with `refresh` both.
@@ -30,7 +30,9 @@
 //!   arrives on the outside makes a mapping or a session. At a limit nothing is removed to make
 //!   room (RFC 6888 REQ-11).
 //!
-//! Not done: helpers for FTP and SIP, port control protocols, fragments (the router reassembles),
+//! A host may also ask for a mapping: [`Nat::map`].
+//!
+//! Not done: helpers for FTP and SIP, fragments (the router reassembles),
 //! the pause before a port is used again (RFC 6888 REQ-8).
 //!
 //! ```
@@ -51,6 +53,7 @@
 
 pub mod config;
 mod endpoint;
+mod explicit;
 mod forwards;
 mod headers;
 mod held;
@@ -64,7 +67,9 @@ mod tcp;
 mod timers;
 mod translate;
 
-pub use config::Config;
+pub use config::{Config, Forward, Transport};
+pub use explicit::{MapError, Mapped, Suggestion};
+pub use forwards::RemoteFilter;
 pub use report::{BlockRow, Counters, Row};
 
 use alloc::vec::Vec;
@@ -137,6 +142,16 @@ impl Nat {
         self.pool.is_external(address)
     }
 
+    /// The external address of an inside host; of one without mappings the first.
+    pub fn address_of(&self, host: Ipv4Addr) -> Ipv4Addr {
+        self.pool.address_of(host)
+    }
+
+    /// Whether an inside host has a mapping that is not static.
+    pub fn has_host(&self, address: Ipv4Addr) -> bool {
+        self.pool.has_host(address)
+    }
+
     /// Ends the sessions whose time is over at `now`. Every other call does that first; a router
     /// needs this one at [`next_wake`](Nat::next_wake), so that idle sessions do not stay in
     /// tables.
@@ -146,8 +161,13 @@ impl Nat {
             self.counters.sessions_ended += 1;
             self.counters.mappings_ended += u64::from(is_last);
             let (inside, external) = (mapping.inside, mapping.external);
+            let number = mapping.protocol;
+            let is_used = self.forwards.inside(number, external) == Some(inside);
             self.pool
-                .remove_session(mapping.protocol, inside, external, is_last);
+                .remove_session(number, inside, external, is_last, is_used);
+        }
+        while let Some((number, inside, external)) = self.forwards.expire(self.now) {
+            self.released(number, inside, external);
         }
     }
 
@@ -165,7 +185,8 @@ impl Nat {
     /// [`expire`](Nat::expire). It may be early: a packet may have restarted a timer.
     pub fn next_wake(&self) -> Option<Time> {
         let first = Some(self.sessions.first()).filter(|&first| first < Time::MAX);
-        first.into_iter().chain(self.held.next()).min()
+        let all = first.into_iter().chain(self.held.next());
+        all.chain(self.forwards.next()).min()
     }
 
     /// Counts since the NAT was made.
@@ -186,8 +207,8 @@ impl Nat {
     /// All static mappings and sessions that live at `now`, by protocol and inside endpoint.
     pub fn rows(&self, now: Time) -> Vec<Row> {
         let forwards = self.forwards.iter();
-        let forwards =
-            forwards.map(|(number, inside, external)| Row::of_forward(number, inside, external));
+        let forwards = forwards
+            .map(|(number, external, target)| Row::of_forward(now, number, external, target));
         let sessions = self.sessions.iter();
         let sessions = sessions.filter(|(_, session)| session.timer.expires > now);
         let sessions = sessions.map(|(mapping, session)| Row::of_session(now, mapping, session));

@@ -4,10 +4,16 @@
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
+//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
+//!   [`crate::nat64::Config`], for the VRF of the ports without a name. `mpls`: a list of routes of labels, see
+//!   [`crate::mpls`], for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`].
+//!   `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
-//!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
-//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
+//!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
+//!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
+//!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets
+//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and `nat64_over_hosts`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
@@ -17,7 +23,10 @@
 
 mod border;
 mod config;
+mod crossing;
 mod fragment;
+mod labels;
+mod mapping;
 mod multipath;
 mod redirect;
 mod report;
@@ -38,6 +47,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
+use crossing::Crossing;
 use ip::address::InterfaceAddress;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
@@ -46,6 +56,7 @@ use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
 use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
+use labels::Labels;
 use multipath::choose;
 use node::event::{Event, What};
 use node::outcome::Table;
@@ -91,6 +102,14 @@ pub mod reason {
     pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// A frame with labels on a port without `mpls`.
+    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
+    /// A label stack that is cut off, or has more than 16 entries.
+    pub const BAD_LABELS: &str = "bad label stack";
+    /// Labels above something else than an IP packet.
+    pub const NOT_IP: &str = "no IP packet below the labels";
+    /// A label without a route.
+    pub const NO_LABEL: &str = "no route of the label";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
@@ -118,6 +137,7 @@ struct RouterPort {
     vrf: usize,
     redirects: bool,
     has_v6: bool,
+    mpls: bool,
 }
 
 impl RouterPort {
@@ -140,6 +160,7 @@ struct Vrf {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     forwarded: u64,
+    labelled: u64,
     fragmented: u64,
     delivered: u64,
     errors: u64,
@@ -156,6 +177,8 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
+    crossing: Option<Crossing>,
+    labels: Labels,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -163,6 +186,8 @@ pub struct Router {
     counters: Counters,
     /// Kept for the next packet that the router sends by itself.
     sends: Vec<Departure>,
+    /// Kept for the next answer about port mappings.
+    answer: Vec<u8>,
     unresolved: Vec<Frame>,
     changes: Vec<Change>,
 }
@@ -177,6 +202,8 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
+        let mut server = config::server(&config)?;
+        let translator = config::translator(&mut config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -247,9 +274,12 @@ impl Router {
                     .unwrap_or(0),
                 redirects: port.redirects,
                 has_v6: port.has_v6(),
+                mpls: port.mpls,
             }
         });
         let ports: Vec<RouterPort> = ports.collect();
+        let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
+        let labels = config::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -259,16 +289,21 @@ impl Router {
                 .map_or(0, |port| ports[port].vrf),
             outside,
             reassembly: Reassembly::default(),
+            server: server.take(),
         });
+        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
+            crossing,
             vrfs,
             border,
+            labels,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
             counters: Counters::default(),
             sends: Vec::new(),
+            answer: Vec::new(),
             unresolved: Vec::new(),
             changes: Vec::new(),
             config,
@@ -309,11 +344,13 @@ impl Router {
             },
         };
         let port = &self.ports[usize::from(from)];
+        let vrf = port.vrf;
         let header = &frame[..ETHERNET];
         match u16::from_be_bytes([header[12], header[13]]) {
-            ethertype::IPV4 => self.v4(now, from, frame, out),
-            ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
+            ethertype::IPV4 => self.v4(now, from, vrf, frame, out),
+            ethertype::IPV6 if port.has_v6 => self.v6(now, from, vrf, frame, out),
             ethertype::ARP => self.arp(now, from, frame, out),
+            ethertype::MPLS => self.labelled(now, from, frame, out),
             _ => self.ignore(frame, out),
         }
     }
@@ -406,7 +443,7 @@ impl Router {
                 None => out.drop(frame, reason::SOURCE),
             };
         }
-        let mtu = self.ports[port].mtu;
+        let mtu = self.ports[port].mtu - hop.labels.bytes();
         let is_long = transit.end - ETHERNET > mtu;
         if is_long && transit.whole {
             let error = Error::TooBig(mtu as u32);
@@ -419,7 +456,9 @@ impl Router {
         match transit.source.is_ipv4() {
             true => {
                 v4::count_hop(&mut frame);
-                self.redirect(now, transit, hop, &frame, out);
+                if !transit.crossed {
+                    self.redirect(now, transit, hop, &frame, out);
+                }
                 self.record(transit, hop, &mut frame);
             }
             false => frame[ETHERNET + 7] -= 1,
@@ -435,16 +474,21 @@ impl Router {
         hop: Hop,
         destination: IpAddr,
         is_long: bool,
-        frame: Frame,
+        mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
-        let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
+        let number = usize::from(hop.port.unwrap_or_default());
         if !is_long {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
         }
         self.counters.fragmented += 1;
-        fragment::cut(frame, port.mtu, out, |frame, out| {
+        let mtu = self.ports[number].mtu - hop.labels.bytes();
+        fragment::cut(frame, mtu, out, |mut frame, out| {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
         });
     }
@@ -459,7 +503,9 @@ impl Router {
         }
         match own.handle_frame(now, frame, out) {
             Received::Packet(frame, packet) => {
-                if let Some(frame) = self.offer(now, transit.from, frame, out) {
+                let rest = self.map_ports(now, transit, frame, &packet, out);
+                let rest = rest.and_then(|frame| self.offer(now, transit.from, frame, out));
+                if let Some(frame) = rest {
                     let own = &mut self.vrfs[transit.vrf].own;
                     own.unclaimed(now, frame, &packet, out);
                 }
@@ -508,7 +554,8 @@ impl Router {
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
-        let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
+        let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
+        let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
         self.transmit(now, hop, destination, is_long, frame, out);
     }
@@ -588,6 +635,8 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
+        self.announce(now, out);
+        self.wake_crossing(now, out);
         self.wake_services(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
@@ -602,8 +651,10 @@ impl Node for Router {
             .filter_map(|port| port.interface.poll_timeout());
         let own = self.vrfs.iter().filter_map(|vrf| vrf.own.poll_timeout());
         let border = self.border.as_ref().and_then(Border::next_wake);
+        let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
         let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
-        ports.chain(own).chain(border).chain(services).min()
+        let all = ports.chain(own).chain(border);
+        all.chain(crossing).chain(services).min()
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
@@ -619,6 +670,7 @@ impl Node for Router {
         let pings = own.map(|counters| counters.pings).sum();
         let mut all = Statistics::from([
             ("forwarded", self.counters.forwarded),
+            ("labelled", self.counters.labelled),
             ("fragmented", self.counters.fragmented),
             ("delivered", self.counters.delivered),
             ("pings", pings),
@@ -630,6 +682,13 @@ impl Node for Router {
             for (name, count) in border.nat.counters().named() {
                 all.counter(&format!("nat_{name}"), count);
             }
+            let server = border.server.iter();
+            for (name, count) in server.flat_map(|server| server.counters().named()) {
+                all.counter(&format!("port_mapping_{name}"), count);
+            }
+        }
+        if let Some(crossing) = &self.crossing {
+            crossing.count(&mut all);
         }
         for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
             vrf.services.count(&mut all);
@@ -663,9 +722,23 @@ impl Node for Router {
             name: String::from("neighbours"),
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
-        let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let border = self.border.iter().flat_map(|border| {
+            let server = border.server.as_ref().map(|server| server.table(now));
+            border.nat.tables(now).into_iter().chain(server)
+        });
+        let labels = (!self.config.mpls.is_empty()).then(|| Table {
+            name: String::from("labels"),
+            entries: self
+                .config
+                .mpls
+                .iter()
+                .map(|one| format!("{one}"))
+                .collect(),
+        });
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
-        let all = routes.chain([neighbours]).chain(border);
-        all.chain(services).collect()
+        let crossing = self.crossing.iter();
+        let crossing = crossing.flat_map(|crossing| crossing.tables(now));
+        let all = routes.chain(labels).chain([neighbours]).chain(border);
+        all.chain(crossing).chain(services).collect()
     }
 }

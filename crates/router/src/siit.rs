@@ -17,7 +17,7 @@
 //! // A CLAT: the host's own address has a pair, all others are embedded.
 //! let siit = Siit::new(Config {
 //!     prefix: "64:ff9b::/96".parse().unwrap(),
-//!     pairs: vec![("192.0.0.1".parse().unwrap(), "2001:db8::46".parse().unwrap())],
+//!     pairs: vec!["192.0.0.1 2001:db8::46".parse().unwrap()],
 //!     ..Config::default()
 //! }).unwrap();
 //! let server = "198.51.100.7".parse().unwrap();
@@ -26,13 +26,13 @@
 
 mod extensions;
 mod messages;
+mod pairs;
 mod prefix;
 mod translate;
 
+pub use pairs::{BadPair, MAX_PREFIXES, Pair};
 pub use prefix::{BadPrefix, Prefix};
 
-use alloc::collections::BTreeMap;
-use alloc::format;
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};
 use node::ConfigError;
@@ -47,8 +47,8 @@ use node::ConfigError;
 pub struct Config {
     /// Prefix of IPv6 addresses in which IPv4 addresses are embedded. Default: 64:ff9b::/96.
     pub prefix: Prefix,
-    /// Pairs of an IPv4 and an IPv6 address that stand for each other (RFC 7757). Default: none.
-    pub pairs: Vec<(Ipv4Addr, Ipv6Addr)>,
+    /// Pairs of an IPv4 and an IPv6 prefix, or address, that stand for each other (RFC 7757). Default: none.
+    pub pairs: Vec<Pair>,
     /// MTU of the IPv4 side in bytes, at least 68. Default: 1500.
     pub mtu_v4: u16,
     /// MTU of the IPv6 side in bytes, at least 1280. Default: 1500.
@@ -87,8 +87,7 @@ pub enum Verdict {
 #[derive(Clone, Debug)]
 pub struct Siit {
     config: Config,
-    to_v6: BTreeMap<Ipv4Addr, Ipv6Addr>,
-    to_v4: BTreeMap<Ipv6Addr, Ipv4Addr>,
+    pairs: pairs::Pairs,
     /// Identification of the next IPv4 packet that may be fragmented.
     identification: u16,
 }
@@ -103,30 +102,47 @@ impl Siit {
         if config.mtu_v6 < 1_280 {
             return Err(ConfigError::new("mtu_v6", "IPv6 needs at least 1280 bytes"));
         }
-        let (mut to_v6, mut to_v4) = (BTreeMap::new(), BTreeMap::new());
-        for &(v4, v6) in &config.pairs {
-            if to_v6.insert(v4, v6).is_some() || to_v4.insert(v6, v4).is_some() {
-                let reason = format!("{v4} or {v6} has two pairs");
-                return Err(ConfigError::new("pairs", reason));
-            }
-        }
         Ok(Siit {
+            pairs: pairs::Pairs::new(&config.pairs)?,
             config,
-            to_v6,
-            to_v4,
             identification: 0,
         })
     }
 
     /// The IPv6 address for an IPv4 address.
     pub fn address_v6(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
-        let pair = self.to_v6.get(&address).copied();
+        let pair = self.pairs.to_v6(address);
         pair.or_else(|| self.config.prefix.embed(address))
     }
 
     /// The IPv4 address for an IPv6 address.
     pub fn address_v4(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
-        let pair = self.to_v4.get(&address).copied();
+        let pair = self.pairs.to_v4(address);
         pair.or_else(|| self.config.prefix.extract(address))
+    }
+
+    /// The IPv6 address of the pair that an IPv4 address is in.
+    pub fn pair_v6(&self, address: Ipv4Addr) -> Option<Ipv6Addr> {
+        self.pairs.to_v6(address)
+    }
+
+    /// The IPv4 address of the pair that an IPv6 address is in.
+    pub fn pair_v4(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        self.pairs.to_v4(address)
+    }
+
+    /// The prefix in which IPv4 addresses are embedded.
+    pub fn prefix(&self) -> Prefix {
+        self.config.prefix
+    }
+
+    /// Adds a pair of two addresses; `false`, and nothing changes, when one of them has a pair of its own.
+    pub fn add_pair(&mut self, v4: Ipv4Addr, v6: Ipv6Addr) -> bool {
+        self.pairs.insert(v4, v6)
+    }
+
+    /// Removes the pair of an IPv4 address.
+    pub fn remove_pair(&mut self, v4: Ipv4Addr) {
+        self.pairs.remove(v4);
     }
 }

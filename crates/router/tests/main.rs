@@ -2,11 +2,14 @@
 
 mod allocation;
 mod border;
+mod crossing;
 mod forwarding;
 mod hand;
 mod hostile;
+mod mpls;
 mod multipath;
 mod nat;
+mod port_mapping;
 mod services;
 mod siit;
 

@@ -25,7 +25,7 @@ fn server_v6() -> Ipv6Addr {
 
 fn siit() -> Siit {
     Siit::new(Config {
-        pairs: vec![(HOST, host_v6())],
+        pairs: vec![(HOST, host_v6()).into()],
         router: Some(ROUTER),
         ..Config::default()
     })
@@ -370,12 +370,11 @@ fn garbage_does_no_harm() {
 #[cfg(feature = "serde")]
 #[test]
 fn keys_are_read_and_unknown_ones_refused() {
-    let text =
-        "prefix = \"2001:db8::/32\"\npairs = [[\"192.0.0.1\", \"2001:db8::46\"]]\nmtu_v6 = 1400";
+    let text = "prefix = \"2001:db8::/32\"\npairs = [\"192.0.0.1 2001:db8::46\"]\nmtu_v6 = 1400";
     let config: Config = toml::from_str(text).unwrap();
     let expected = Config {
         prefix: "2001:db8::/32".parse().unwrap(),
-        pairs: vec![(HOST, host_v6())],
+        pairs: vec![(HOST, host_v6()).into()],
         mtu_v6: 1_400,
         ..Config::default()
     };
@@ -391,7 +390,7 @@ fn keys_are_read_and_unknown_ones_refused() {
             ..Config::default()
         },
         Config {
-            pairs: vec![(HOST, host_v6()), (HOST, server_v6())],
+            pairs: vec![(HOST, host_v6()).into(), (HOST, server_v6()).into()],
             ..Config::default()
         },
     ] {

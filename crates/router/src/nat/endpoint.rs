@@ -16,6 +16,12 @@ impl Endpoint {
         address: Ipv4Addr::UNSPECIFIED,
         id: 0,
     };
+
+    /// Whether it is what `wish` asks for, whose address or port may be any.
+    pub fn matches(self, wish: Endpoint) -> bool {
+        let is_address = wish.address.is_unspecified() || wish.address == self.address;
+        is_address && (wish.id == 0 || wish.id == self.id)
+    }
 }
 
 impl From<Endpoint> for SocketAddrV4 {

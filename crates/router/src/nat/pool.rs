@@ -1,5 +1,7 @@
 //! External addresses and their ports, and the inside hosts that have them.
 
+mod explicit;
+
 use super::config::{
     AddressRange, Config, Forward, LowPorts, MAX_EXTERNAL, Pooling, PortBlocks, PortRange, Ports,
     Transport,
@@ -200,6 +202,11 @@ impl Pool {
         Some(Endpoint { address, id })
     }
 
+    /// Whether an inside host has a mapping.
+    pub fn has_host(&self, address: Ipv4Addr) -> bool {
+        self.hosts.contains_key(&address)
+    }
+
     fn take_at(
         &mut self,
         index: usize,
@@ -305,44 +312,22 @@ impl Pool {
     }
 
     /// Counts a session that has ended, and frees its mapping's external endpoint where the mapping
-    /// has ended, too.
+    /// has ended, too, unless it `is_used` by an explicit one.
     pub fn remove_session(
         &mut self,
         number: u8,
         inside: Endpoint,
         external: Endpoint,
         is_last: bool,
+        is_used: bool,
     ) {
         let Some(host) = self.hosts.get_mut(&inside.address) else {
             return;
         };
         host.sessions -= 1;
-        if !is_last {
-            return;
-        }
-        host.mappings -= 1;
-        let index = self
-            .addresses
-            .binary_search_by_key(&external.address, |external| external.address);
-        if let (Ok(index), Some(set)) = (index, set_of(number)) {
-            let address = &mut self.addresses[index];
-            if !self.overload {
-                address.port_sets()[set].remove(external.id);
-            }
-            if let Some(blocks) = self.blocks {
-                let block = external.id.saturating_sub(self.range.first()) / blocks.size;
-                host.blocks.retain_mut(|held| {
-                    held.mappings -= u32::from(held.number == block);
-                    held.mappings > 0
-                });
-                if host.blocks.iter().all(|held| held.number != block) {
-                    address.blocks.remove(&block);
-                    self.counts.released += 1;
-                }
-            }
-        }
-        if host.mappings == 0 {
-            self.hosts.remove(&inside.address);
+        let is_used = is_used || self.overload;
+        if is_last {
+            self.release(number, inside, external, is_used);
         }
     }
 

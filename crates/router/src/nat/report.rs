@@ -1,6 +1,7 @@
 //! Counters and tables of a NAT.
 
 use super::endpoint::Endpoint;
+use super::forwards::Target;
 use super::state::{Mapping, Session};
 use alloc::string::ToString;
 use core::fmt;
@@ -77,7 +78,7 @@ impl Counters {
     }
 }
 
-/// A session, or a static mapping, as a line of a table. Ports are 0 where a protocol has none;
+/// A session, or a static or explicit mapping, as a line of a table. Ports are 0 where a protocol has none;
 /// ICMP's inside and external ports are identifiers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Row {
@@ -87,9 +88,9 @@ pub struct Row {
     pub inside: SocketAddrV4,
     /// Its external endpoint.
     pub external: SocketAddrV4,
-    /// Remote endpoint; `None` for a static mapping.
+    /// Remote endpoint; `None` for a static or explicit mapping.
     pub remote: Option<SocketAddrV4>,
-    /// State of a TCP connection; `static` for a static mapping; of others `replied` or
+    /// State of a TCP connection; `static` or `mapped` for a mapping without sessions; of others `replied` or
     /// `unreplied`.
     pub state: &'static str,
     /// Time until the session ends if no packet comes; [`Time::MAX`] for a static mapping.
@@ -112,14 +113,18 @@ impl Row {
         }
     }
 
-    pub(super) fn of_forward(protocol: u8, inside: Endpoint, external: Endpoint) -> Row {
+    pub(super) fn of_forward(now: Time, protocol: u8, external: Endpoint, target: &Target) -> Row {
+        let is_static = target.is_static();
         Row {
             protocol,
-            inside: inside.into(),
+            inside: target.inside.into(),
             external: external.into(),
             remote: None,
-            state: "static",
-            left: Time::MAX,
+            state: if is_static { "static" } else { "mapped" },
+            left: match is_static {
+                true => Time::MAX,
+                false => target.expires - now,
+            },
         }
     }
 }
@@ -135,7 +140,10 @@ impl fmt::Display for Row {
         }
         write!(f, " {} {}", self.inside, self.external)?;
         let Some(remote) = self.remote else {
-            return f.write_str(" any static");
+            return match self.left {
+                Time::MAX => f.write_str(" any static"),
+                left => write!(f, " any {} {left}", self.state),
+            };
         };
         write!(f, " {remote} {} {}", self.state, self.left)
     }

@@ -39,6 +39,8 @@ pub(super) struct Session {
     pub tcp: Option<State>,
     pub is_replied: bool,
     pub timer: Timer,
+    /// Time at which the session ends at the earliest.
+    keep: Time,
     /// Sessions of the same mapping.
     older: u32,
     newer: u32,
@@ -271,6 +273,7 @@ impl Sessions {
             tcp,
             is_replied: false,
             timer: Timer::default(),
+            keep: Time::ZERO,
             older: newest,
             newer: NONE,
         };
@@ -301,10 +304,22 @@ impl Sessions {
     pub fn restart(&mut self, now: Time, number: u32) {
         let session = &mut self.sessions[number];
         let before = session.timer.expires;
-        session.timer.expires = now + self.timeouts.of(session);
+        session.timer.expires = (now + self.timeouts.of(session)).max(session.keep);
         if session.timer.expires < before {
             self.timers.change(&mut self.sessions, number);
         }
+    }
+
+    /// Restarts a session's timer, and lets it end at `until` at the earliest.
+    pub fn keep(&mut self, now: Time, number: u32, until: Time) {
+        self.sessions[number].keep = until;
+        self.restart(now, number);
+    }
+
+    /// Ends a session's time at `now`.
+    pub fn end(&mut self, now: Time, number: u32) {
+        self.sessions[number].timer.expires = now;
+        self.timers.change(&mut self.sessions, number);
     }
 
     /// The session of a mapping that was made last.

@@ -12,7 +12,7 @@ use packet::ipv4::protocol;
 const NOT_FIRST: &str = "outbound packet that must not begin a session";
 const STRAY_ERROR: &str = "ICMP error about no session";
 const UNSOLICITED: &str = "inbound packet that no mapping admits";
-const NO_PORT: &str = "no free external port";
+pub(super) const NO_PORT: &str = "no free external port";
 const SHARED: &str = "external port in use with the same remote endpoint";
 const OVER_LIMIT: &str = "too many NAT sessions";
 const OVER_HOST_LIMIT: &str = "too many NAT sessions of one host";
@@ -117,7 +117,24 @@ impl Nat {
         packet: &Packet,
         begins: Option<Option<State>>,
     ) -> Result<Endpoint, Verdict> {
-        let (number, inside, remote) = (packet.protocol, packet.source, packet.destination);
+        let ends = [packet.source, packet.destination];
+        let found = self.session_between(packet.protocol, ends, begins, None);
+        let (session, external, is_new) = found?;
+        if !is_new {
+            self.seen(session, packet.kind, Way::Out);
+        }
+        Ok(external)
+    }
+
+    /// The session of an inside and a remote endpoint, which is found or made, with `wish` for its external endpoint; and
+    /// whether it is new.
+    pub(super) fn session_between(
+        &mut self,
+        number: u8,
+        [inside, remote]: [Endpoint; 2],
+        begins: Option<Option<State>>,
+        wish: Option<Endpoint>,
+    ) -> Result<(u32, Endpoint, bool), Verdict> {
         let mapping = self.sessions.mapping(number, inside, remote);
         if let Some(mapping) = mapping {
             let external = self.sessions.mappings[mapping].external;
@@ -126,8 +143,7 @@ impl Nat {
                     self.counters.no_port += 1;
                     return Err(Verdict::Prohibit(SHARED));
                 }
-                self.seen(session, packet.kind, Way::Out);
-                return Ok(external);
+                return Ok((session, external, false));
             }
         }
         let Some(tcp) = begins else {
@@ -144,26 +160,31 @@ impl Nat {
         let (mapping, external) = match mapping {
             Some(mapping) => (mapping, self.sessions.mappings[mapping].external),
             None => {
-                let external = self.take_port(packet)?;
+                let external = self.take_port(number, inside, remote, wish)?;
                 self.counters.mappings_made += 1;
                 let sessions = &mut self.sessions;
                 let mapping = sessions.add_mapping(number, inside, external, remote);
                 (mapping, external)
             }
         };
-        self.sessions.add_session(self.now, mapping, remote, tcp);
+        let session = self.sessions.add_session(self.now, mapping, remote, tcp);
         self.pool.add_session(inside.address);
         self.counters.sessions_made += 1;
-        Ok(external)
+        Ok((session, external, true))
     }
 
-    fn take_port(&mut self, packet: &Packet) -> Result<Endpoint, Verdict> {
-        let (number, inside, remote) = (packet.protocol, packet.source, packet.destination);
+    fn take_port(
+        &mut self,
+        number: u8,
+        inside: Endpoint,
+        remote: Endpoint,
+        wish: Option<Endpoint>,
+    ) -> Result<Endpoint, Verdict> {
         let sessions = &self.sessions;
         let external = |mapping: u32| sessions.mappings[mapping].external;
         let latest = sessions.latest(number, inside).map(external);
         // RTCP's port is the odd one after RTP's (RFC 4787 section 4.2.3).
-        let wants_next = self.config.contiguity && packet.kind == Kind::Udp && inside.id % 2 == 1;
+        let wants_next = self.config.contiguity && number == protocol::UDP && inside.id % 2 == 1;
         let id = inside.id.wrapping_sub(1);
         let before = wants_next.then_some(Endpoint { id, ..inside });
         let before = before.and_then(|before| sessions.mapping(number, before, remote));
@@ -176,7 +197,9 @@ impl Nat {
             let is_strange = number == protocol::UDP && strangers.contains(now, external, remote);
             !is_strange && sessions.session(number, external, remote).is_none()
         };
-        let taken = self.pool.take(number, inside, [latest, next], is_free);
+        let taken = self
+            .pool
+            .take(number, inside, [latest, next.or(wish)], is_free);
         taken.ok_or_else(|| {
             self.counters.no_port += 1;
             Verdict::Prohibit(NO_PORT)
@@ -219,8 +242,11 @@ impl Nat {
         let inside = if let Some(session) = self.sessions.session(number, external, remote) {
             self.seen(session, packet.kind, Way::In);
             self.sessions.sessions[session].inside
-        } else if let Some(inside) = self.forwards.inside(number, external) {
-            inside
+        } else if let Some(target) = self.forwards.target(number, external) {
+            if !target.allows(remote) {
+                return self.unsolicited(frame, packet, is_hairpin);
+            }
+            target.inside
         } else if let Some(mapping) = self.sessions.admitted(number, external, remote) {
             let is_tcp = matches!(packet.kind, Kind::Tcp(_));
             if !is_tcp && self.config.refresh == Refresh::Both {

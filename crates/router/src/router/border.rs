@@ -6,6 +6,7 @@
 
 use super::{NONE, OWN_MAC, Router, Transit, reason};
 use crate::nat::{Nat, Verdict};
+use crate::port_mapping::Server;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use ip::fragments::{Fragment, Reassembly};
@@ -21,6 +22,8 @@ pub(super) struct Border {
     /// The VRF of the ports on the outside.
     pub vrf: usize,
     pub reassembly: Reassembly,
+    /// The server for port mappings.
+    pub server: Option<Server>,
 }
 
 impl Border {
@@ -30,7 +33,7 @@ impl Border {
         is_v4 && self.is_outside(port) && !self.outside[towards]
     }
 
-    fn is_outside(&self, port: u16) -> bool {
+    pub(super) fn is_outside(&self, port: u16) -> bool {
         self.outside
             .get(usize::from(port))
             .is_some_and(|outside| *outside)
@@ -38,10 +41,9 @@ impl Border {
 
     /// When [`Router::wake_border`] has something to do.
     pub fn next_wake(&self) -> Option<Time> {
-        [self.nat.next_wake(), self.reassembly.next_wake()]
-            .into_iter()
-            .flatten()
-            .min()
+        let server = self.server.as_ref().and_then(Server::next_wake);
+        let own = [self.nat.next_wake(), self.reassembly.next_wake(), server];
+        own.into_iter().flatten().min()
     }
 }
 
@@ -104,6 +106,13 @@ impl Router {
         mut frame: Frame,
         out: &mut Out,
     ) -> Option<Frame> {
+        if self
+            .crossing
+            .as_ref()
+            .is_some_and(|crossing| crossing.is_final(transit))
+        {
+            return Some(frame);
+        }
         let crosses = |border: &&mut Border| {
             border.is_outside(port) && !border.is_outside(transit.from) && transit.source.is_ipv4()
         };

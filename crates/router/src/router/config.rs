@@ -1,9 +1,16 @@
 //! Configuration of a router.
 
-use crate::nat;
+use super::Vrf;
+use super::crossing::{Crossing, Translator};
+use super::labels::{self, Labels};
+use crate::mpls::{LabelAction, LabelRoute};
+use crate::nat::{self, config::AddressRange};
+use crate::nat64::{self, Nat64};
+use crate::port_mapping::{self, Server};
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
 use crate::rule::Rule;
+use crate::siit::{self, Siit};
 use crate::tables::Tables;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -39,6 +46,19 @@ pub struct Config {
     pub rule: Vec<Rule>,
     /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
     pub nat: Option<nat::Config>,
+    /// Port mapping protocols for hosts inside of `nat`.
+    pub port_mapping: Option<port_mapping::Config>,
+    /// Stateless translation between IPv4 and IPv6, such as a CLAT's (RFC 6877), in the VRF of ports without a name.
+    pub siit: Option<siit::Config>,
+    /// Stateful translation between IPv6 and IPv4 in the VRF of ports without a name; not with `siit`. Its external addresses
+    /// are those of the ports outside if it has none.
+    pub nat64: Option<nat64::Config>,
+    /// Routes of MPLS labels.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
+    pub mpls: Vec<LabelRoute>,
+    /// Whether labels take the TTL of their packet, and give it back (Linux's `ip_ttl_propagate`): traceroute then shows the routers in
+    /// between.
+    pub ttl_propagate: bool,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -55,6 +75,11 @@ impl Default for Config {
             route: Vec::new(),
             rule: Vec::new(),
             nat: None,
+            port_mapping: None,
+            siit: None,
+            nat64: None,
+            mpls: Vec::new(),
+            ttl_propagate: true,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -99,6 +124,8 @@ pub struct PortConfig {
     pub mtu: usize,
     /// Whether it has a link-local IPv6 address although it has no other one, such as before a prefix is delegated.
     pub ipv6: bool,
+    /// Whether frames with MPLS labels are taken.
+    pub mpls: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
     /// Whether it is on the outside of the router's NAT.
@@ -114,6 +141,7 @@ impl Default for PortConfig {
             mac: None,
             mtu: 1500,
             ipv6: false,
+            mpls: false,
             vrf: None,
             outside: false,
             redirects: true,
@@ -165,11 +193,11 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
     let outside = || config.port.iter().filter(|port| port.outside);
     let Some(mut nat) = config.nat.clone() else {
         return match outside().next() {
-            None => Ok(None),
-            Some(_) => {
+            Some(_) if config.nat64.is_none() => {
                 let reason = "a port is `outside`, and there is no `nat`: add [node.NAME.nat]";
                 Err(ConfigError::new("port", reason))
             }
+            _ => Ok(None),
         };
     };
     let Some(first) = outside().next() else {
@@ -183,28 +211,92 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
         ));
     }
     if nat.external.is_empty() {
-        let addresses = outside().flat_map(|port| &port.address);
-        let v4 = addresses.filter_map(|own| match own.address {
-            IpAddr::V4(address) => Some(address.into()),
-            IpAddr::V6(_) => None,
-        });
-        nat.external = v4.collect();
+        nat.external = outside_addresses(config);
     }
     config.nat = Some(nat.clone());
     Ok(Some(nat))
 }
 
+/// IPv4 addresses of the ports outside.
+fn outside_addresses(config: &Config) -> Vec<AddressRange> {
+    let outside = config.port.iter().filter(|port| port.outside);
+    let v4 = |own: &InterfaceAddress| match own.address {
+        IpAddr::V4(address) => Some(address.into()),
+        IpAddr::V6(_) => None,
+    };
+    outside
+        .flat_map(|port| &port.address)
+        .filter_map(v4)
+        .collect()
+}
+
+/// The server for port mappings.
+pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
+    let Some(server) = &config.port_mapping else {
+        return Ok(None);
+    };
+    if config.nat.is_none() {
+        let reason = "there is no `nat`: add [node.NAME.nat]";
+        return Err(ConfigError::new("port_mapping", reason));
+    }
+    Server::new(server.clone(), config.seed).map(Some)
+}
+
+/// The translator between IPv4 and IPv6.
+pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, ConfigError> {
+    let outside = outside_addresses(config);
+    let Some(nat64) = &mut config.nat64 else {
+        let siit = config.siit.clone().map(Siit::new).transpose()?;
+        return Ok(siit.map(Translator::Siit));
+    };
+    if config.siit.is_some() {
+        let reason = "a router has one translator: take `siit` or `nat64`";
+        return Err(ConfigError::new("nat64", reason));
+    }
+    if nat64.nat.external.is_empty() {
+        nat64.nat.external = outside;
+    }
+    let nat64 = nat64.clone();
+    let shared = config.nat.as_ref().and_then(|nat| {
+        let is_in = |own: &&AddressRange| {
+            let mut all = nat.external.iter();
+            all.any(|other| own.first <= other.last && other.first <= own.last)
+        };
+        nat64.nat.external.iter().find(is_in)
+    });
+    if let Some(shared) = shared {
+        let reason = format!("{} is an external address of `nat`, too", shared.first);
+        return Err(ConfigError::new("nat64", reason));
+    }
+    Ok(Some(Translator::Nat64(
+        Nat64::new(nat64, config.seed)?.into(),
+    )))
+}
+
+/// The translator in its VRF, with the first address of each version.
+pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) -> Crossing {
+    let ports = config.port.iter().filter(|port| port.vrf.is_none());
+    let addresses = || ports.clone().flat_map(|port| &port.address);
+    let v4 = addresses().find_map(|own| match own.address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let v6 = addresses().find_map(|own| match own.address {
+        IpAddr::V6(address) => (!address.is_unicast_link_local()).then_some(address),
+        IpAddr::V4(_) => None,
+    });
+    let vrf = vrfs.iter().position(|vrf| vrf.name.is_none());
+    Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6)
+}
+
 /// External addresses of a VRF that no port has.
 pub(super) fn external(config: &Config, vrf: &Option<String>) -> Vec<InterfaceAddress> {
     let outside = config.port.iter().find(|port| port.outside);
-    let Some(nat) = config
-        .nat
-        .as_ref()
-        .filter(|_| outside.is_some_and(|port| port.vrf == *vrf))
-    else {
-        return Vec::new();
-    };
-    let all = nat.external.iter().flat_map(|range| {
+    let nat = config.nat.as_ref();
+    let nat = nat.filter(|_| outside.is_some_and(|port| port.vrf == *vrf));
+    let nat64 = config.nat64.as_ref().filter(|_| vrf.is_none());
+    let nats = nat.into_iter().chain(nat64.map(|nat64| &nat64.nat));
+    let all = nats.flat_map(|nat| &nat.external).flat_map(|range| {
         let numbers = range.first.to_bits()..=range.last.to_bits();
         numbers.map(Ipv4Addr::from_bits)
     });
@@ -304,22 +396,53 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
 
 /// A route whose hops all name their ports.
 pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigError> {
-    let error = |reason: String| ConfigError::new("route", format!("`{route}`: {reason}"));
-    let mut route = route.clone();
-    let vrf = route.vrf.clone();
-    let Action::Forward(hops) = &mut route.action else {
-        return Ok(route);
-    };
+    let mut resolved = route.clone();
+    if let Action::Forward(hops) = &mut resolved.action {
+        let error = |reason| ConfigError::new("route", format!("`{route}`: {reason}"));
+        resolve_hops(config, &route.vrf, hops).map_err(error)?;
+    }
+    Ok(resolved)
+}
+
+/// Routes of labels, whose hops all name their ports; `vrfs` are the names of the VRFs.
+pub(super) fn labels(config: &Config, vrfs: &[Option<String>]) -> Result<Labels, ConfigError> {
+    let mut routes = BTreeMap::new();
+    for route in &config.mpls {
+        let error = |reason| ConfigError::new("mpls", format!("`{route}`: {reason}"));
+        let action = match route.action.clone() {
+            LabelAction::Local(vrf) => {
+                let place = vrfs.iter().position(|known| *known == vrf);
+                let no_vrf = || error(String::from("no port is in this VRF"));
+                labels::Action::Local(place.ok_or_else(no_vrf)?)
+            }
+            LabelAction::Forward(mut hops) => {
+                resolve_hops(config, &None, &mut hops).map_err(error)?;
+                labels::Action::Forward(hops)
+            }
+        };
+        if routes.insert(route.label, action).is_some() {
+            return Err(error(String::from("the label has two routes")));
+        }
+    }
+    Ok(Labels {
+        routes,
+        propagates: config.ttl_propagate,
+    })
+}
+
+/// Sets the ports of hops that do not name theirs, in a VRF.
+fn resolve_hops(config: &Config, vrf: &Option<String>, hops: &mut [Hop]) -> Result<(), String> {
     for hop in hops {
         if let Some(number) = hop.port {
             let port = config.port.get(usize::from(number));
-            if port.is_none_or(|port| port.vrf != vrf) {
-                return Err(error(format!(
-                    "the router has no port {number} in this VRF"
-                )));
+            if port.is_none_or(|port| port.vrf != *vrf) {
+                return Err(format!("the router has no port {number} in this VRF"));
             }
         }
         let Some(via) = hop.via.filter(|_| !hop.onlink) else {
+            if hop.port.is_none() {
+                return Err("`onlink` needs the port: add `dev PORT`".into());
+            }
             continue;
         };
         let reaches = |port: &PortConfig| {
@@ -331,20 +454,14 @@ pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigErr
         let mut ports = config.port.iter().enumerate();
         let found = ports.find(|(number, port)| {
             let wanted = hop.port.is_none_or(|port| usize::from(port) == *number);
-            port.vrf == vrf && wanted && reaches(port)
+            port.vrf == *vrf && wanted && reaches(port)
         });
         let Some((number, _)) = found else {
-            let reason = format!("{via} is in no network of its port; add an address, or `onlink`");
-            return Err(error(reason));
+            return Err(format!(
+                "{via} is in no network of its port; add an address, or `onlink`"
+            ));
         };
         hop.port = Some(number as u16);
     }
-    let hops = match &route.action {
-        Action::Forward(hops) => &hops[..],
-        _ => &[],
-    };
-    match hops.iter().all(|hop| hop.port.is_some()) {
-        true => Ok(route),
-        false => Err(error("`onlink` needs the port: add `dev PORT`".into())),
-    }
+    Ok(())
 }

@@ -17,6 +17,9 @@ impl Router {
         frame: Frame,
         out: &mut Out,
     ) {
+        if transit.crossed {
+            return self.fail_across(now, transit, error, why, frame, out);
+        }
         let mut report = out.copy(&frame);
         out.drop(frame, why);
         let back = self.back(transit);
@@ -102,11 +105,16 @@ impl Router {
         let Some(mut transit) = Transit::read(&frame, NONE, vrf) else {
             return out.drop(frame, reason::NEIGHBOUR);
         };
+        let crossing = self.crossing.as_ref();
+        transit.crossed = crossing.is_some_and(|crossing| {
+            let tables = &self.vrfs[vrf].tables;
+            crossing.has_crossed(&transit, tables, || super::key(&frame, &transit))
+        });
         let Some(frame) = self.unresolved_at_border(now, &transit, frame, out) else {
             return;
         };
         // The router's own packets have no sender.
-        if self.vrfs[vrf].tables.is_own(transit.source) {
+        if self.vrfs[vrf].tables.is_own(transit.source) && !transit.crossed {
             return out.drop(frame, reason::NEIGHBOUR);
         }
         let hop = self.hop(&self.back(&transit), &frame);

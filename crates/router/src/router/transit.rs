@@ -27,6 +27,8 @@ pub(super) struct Transit {
     pub whole: bool,
     /// Whether NAT has changed it on its arrival.
     pub translated: bool,
+    /// Whether it has come as a packet of the other version.
+    pub crossed: bool,
     /// Whether its frame was for a group of stations.
     pub to_group: bool,
     /// Its options.
@@ -63,6 +65,7 @@ impl Transit {
             hops,
             whole,
             translated: false,
+            crossed: false,
             to_group: frame[0] & 1 == 1,
             recorded: Recorded::default(),
         })

@@ -12,17 +12,21 @@ use packet::ipv4::Ipv4View;
 
 /// Takes one from the TTL, and changes the checksum with it (RFC 1624).
 pub(super) fn count_hop(frame: &mut [u8]) {
+    set_hops(frame, frame[ETHERNET + 8] - 1);
+}
+
+/// Sets the TTL, and changes the checksum with it.
+pub(super) fn set_hops(frame: &mut [u8], hops: u8) {
     let ip = &mut frame[ETHERNET..];
     let [old, sum] = [8, 10].map(|at| u16::from_be_bytes([ip[at], ip[at + 1]]));
-    ip[8] -= 1;
+    ip[8] = hops;
     let new = u16::from_be_bytes([ip[8], ip[9]]);
     ip[10..12].copy_from_slice(&update(sum, old, new).to_be_bytes());
 }
 
 impl Router {
     /// Takes an IPv4 packet, with the checks of Linux's `ip_rcv` and `ip_route_input`.
-    pub(super) fn v4(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
-        let vrf = self.ports[usize::from(from)].vrf;
+    pub(super) fn v4(&mut self, now: Time, from: u16, vrf: usize, mut frame: Frame, out: &mut Out) {
         let Ok(ip) = Ipv4View::new(&frame[ETHERNET..]) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
@@ -40,7 +44,10 @@ impl Router {
             return out.drop(frame, reason::SOURCE);
         }
         if destination.is_multicast() || destination.is_broadcast() {
-            return self.ignore(frame, out);
+            if let Some(frame) = self.search_group(now, &transit, frame, out) {
+                self.ignore(frame, out);
+            }
+            return;
         }
         if destination.is_unspecified() || destination.is_loopback() {
             return out.drop(frame, reason::DESTINATION);
@@ -48,10 +55,12 @@ impl Router {
         if self.vrfs[vrf].tables.is_local(source.into()) {
             return out.drop(frame, reason::SOURCE);
         }
-        let Some((transit, mut frame)) = self.arrive_at_border(now, transit, frame, out) else {
+        let Some((transit, frame)) = self.arrive_at_border(now, transit, frame, out) else {
             return;
         };
-        let mut transit = transit;
+        let Some((mut transit, mut frame)) = self.cross(now, transit, frame, out) else {
+            return;
+        };
         let destination = transit.destination;
         let is_own = self.vrfs[vrf].tables.is_own(destination);
         if !is_own && self.vrfs[vrf].tables.is_local(destination) {

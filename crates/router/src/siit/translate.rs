@@ -31,18 +31,25 @@ const BAD_CHECKSUM: &str = "ICMP error with a wrong checksum";
 const FOREIGN: &str = "protocol that the other version alone has";
 const NESTED: &str = "ICMP error about an ICMP error";
 
-/// A packet's place in a frame.
+/// A packet's place in a frame, and its meaning.
 #[derive(Clone, Copy, Debug)]
 struct Place {
     /// Offset of its IP header.
     at: usize,
     /// Whether it is quoted in an ICMP error, and may be cut off.
     is_quoted: bool,
+    /// Whether it comes from IPv6 and goes back there: its sender's address is embedded, so that answers come this way, too
+    /// (RFC 7757 section 4.2).
+    is_hairpin: bool,
+    /// Whether it came in fragments, and may become some again.
+    is_reassembled: bool,
 }
 
 const WHOLE: Place = Place {
     at: ETHERNET,
     is_quoted: false,
+    is_hairpin: false,
+    is_reassembled: false,
 };
 
 /// The part of an IPv4 header that the checksum of its payload covers.
@@ -121,11 +128,27 @@ fn put_message(frame: &mut [u8], at: usize, (kind, code, rest): messages::Messag
 impl Siit {
     /// Translates an IPv4 packet in an Ethernet frame to IPv6.
     pub fn to_v6(&self, frame: &mut Frame) -> Verdict {
+        self.translate_v4(frame, WHOLE)
+    }
+
+    /// Translates an IPv4 packet that has been an IPv6 packet back to IPv6 (RFC 7757 section 4.2).
+    pub fn hairpin(&self, frame: &mut Frame) -> Verdict {
+        let is_hairpin = true;
+        self.translate_v4(
+            frame,
+            Place {
+                is_hairpin,
+                ..WHOLE
+            },
+        )
+    }
+
+    fn translate_v4(&self, frame: &mut Frame, place: Place) -> Verdict {
         let kind = frame.get(12..14);
         if kind != Some(&ethertype::IPV4.to_be_bytes()) {
             return Verdict::Drop(MALFORMED);
         }
-        match self.up(frame, WHOLE) {
+        match self.up(frame, place) {
             Ok(may_fragment) => {
                 frame[12..14].copy_from_slice(&ethertype::IPV6.to_be_bytes());
                 Verdict::Translated { may_fragment }
@@ -136,11 +159,27 @@ impl Siit {
 
     /// Translates an IPv6 packet in an Ethernet frame to IPv4.
     pub fn to_v4(&mut self, frame: &mut Frame) -> Verdict {
+        self.translate_v6(frame, WHOLE)
+    }
+
+    /// Translates an IPv6 packet that was reassembled to IPv4: routers may fragment it.
+    pub fn reassembled_to_v4(&mut self, frame: &mut Frame) -> Verdict {
+        let is_reassembled = true;
+        self.translate_v6(
+            frame,
+            Place {
+                is_reassembled,
+                ..WHOLE
+            },
+        )
+    }
+
+    fn translate_v6(&mut self, frame: &mut Frame, place: Place) -> Verdict {
         let kind = frame.get(12..14);
         if kind != Some(&ethertype::IPV6.to_be_bytes()) {
             return Verdict::Drop(MALFORMED);
         }
-        match self.down(frame, WHOLE) {
+        match self.down(frame, place) {
             Ok(()) => {
                 frame[12..14].copy_from_slice(&ethertype::IPV4.to_be_bytes());
                 Verdict::Translated {
@@ -153,7 +192,7 @@ impl Siit {
 
     /// From IPv4 to IPv6 (RFC 7915 section 4); whether the packet may be fragmented.
     fn up(&self, frame: &mut Frame, place: Place) -> Result<bool, &'static str> {
-        let Place { at, is_quoted } = place;
+        let Place { at, is_quoted, .. } = place;
         let ip = match is_quoted {
             true => Ipv4View::new_cut(&frame[at..]),
             false => Ipv4View::new(&frame[at..]),
@@ -170,7 +209,13 @@ impl Siit {
             return Err(SOURCE_ROUTE);
         }
         let (source, destination) = (ip.source(), ip.destination());
-        let [from, to] = [source, destination].map(|address| self.address_v6(address));
+        let embedded = |address| self.config.prefix.embed(address);
+        let own = |address| self.address_v6(address);
+        let (from, to) = match (place.is_hairpin, is_quoted) {
+            (false, _) => (own(source), own(destination)),
+            (true, false) => (embedded(source), own(destination)),
+            (true, true) => (own(source), embedded(destination)),
+        };
         let (from, to) = from.zip(to).ok_or(NO_ADDRESS)?;
         let header = ip.header_length();
         let length = usize::from(ip.total_length()).saturating_sub(header);
@@ -202,7 +247,7 @@ impl Siit {
                 return Err(FRAGMENTED);
             }
             next = protocol::ICMPV6;
-            self.icmp_up(frame, payload, from, to, length, is_quoted)?;
+            self.icmp_up(frame, payload, from, to, length, place)?;
         } else if let Some(field) = checksum_at(number).filter(|_| !is_later) {
             let none =
                 number == protocol::UDP && frame.get(payload + 6..payload + 8) == Some(&[0, 0]);
@@ -257,7 +302,7 @@ impl Siit {
         from: Ipv6Addr,
         to: Ipv6Addr,
         length: usize,
-        is_quoted: bool,
+        place: Place,
     ) -> Result<(), &'static str> {
         let message = message_at(frame, payload)?;
         let translated = match messages::to_v6(message) {
@@ -272,7 +317,9 @@ impl Siit {
                 correct(frame, payload + 2, protocol::ICMPV6, &old, &new);
                 return Ok(());
             }
-            Translation::Error(_) | Translation::TooBig(_) if is_quoted => return Err(NESTED),
+            Translation::Error(_) | Translation::TooBig(_) if place.is_quoted => {
+                return Err(NESTED);
+            }
             Translation::Error(message) => message,
             Translation::TooBig(mtu) => {
                 let quoted = frame.get(payload + 10..payload + 12).ok_or(MALFORMED)?;
@@ -292,7 +339,14 @@ impl Siit {
         }
         let at = payload + ICMP_HEADER;
         let is_quoted = true;
-        self.up(frame, Place { at, is_quoted })?;
+        self.up(
+            frame,
+            Place {
+                at,
+                is_quoted,
+                ..place
+            },
+        )?;
         let max = payload + MAX_ERROR_V6 - V6_HEADER;
         frame.resize(frame.len().min(max));
         put_message(frame, payload, translated);
@@ -307,7 +361,7 @@ impl Siit {
 
     /// From IPv6 to IPv4 (RFC 7915 section 5).
     fn down(&mut self, frame: &mut Frame, place: Place) -> Result<(), &'static str> {
-        let Place { at, is_quoted } = place;
+        let Place { at, is_quoted, .. } = place;
         let ip = match is_quoted {
             true => Ipv6View::new_cut(&frame[at..]),
             false => Ipv6View::new(&frame[at..]),
@@ -341,7 +395,8 @@ impl Siit {
             return Err(FOREIGN);
         }
         if number == protocol::ICMPV6 {
-            if fragment.is_some() {
+            // One that is the whole packet is none (RFC 6946).
+            if fragment.is_some_and(|fragment| fragment.offset > 0 || fragment.more) {
                 return Err(FRAGMENTED);
             }
             next = protocol::ICMP;
@@ -366,7 +421,7 @@ impl Siit {
                 let place = fragment.offset | u16::from(fragment.more) << 13;
                 (fragment.identification as u16, place)
             }
-            None if usize::from(total) > MAX_FRAGMENTABLE => (0, 1 << 14),
+            None if usize::from(total) > MAX_FRAGMENTABLE && !place.is_reassembled => (0, 1 << 14),
             None => {
                 self.identification = self.identification.wrapping_add(1);
                 (self.identification, 0)
@@ -421,7 +476,14 @@ impl Siit {
         }
         let at = payload + ICMP_HEADER;
         let is_quoted = true;
-        self.down(frame, Place { at, is_quoted })?;
+        self.down(
+            frame,
+            Place {
+                at,
+                is_quoted,
+                ..WHOLE
+            },
+        )?;
         let max = payload + MAX_ERROR_V4 - V4_HEADER;
         frame.resize(frame.len().min(max));
         put_message(frame, payload, translated);

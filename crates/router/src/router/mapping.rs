@@ -1,0 +1,288 @@
+//! Requests of hosts inside for port mappings, and announcements to them.
+
+use super::{Border, NONE, Router, Transit, reason};
+use crate::port_mapping::{CLIENT_PORT, GROUP, PORT, SSDP_GROUP, SSDP_PORT, UPNP_PORT};
+use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use ip::header::{self, ETHERNET, Packet, TCP, UDP, UDP_HEADER};
+use node::{Frame, Out, Time, When};
+
+/// A request from the outside, or by another link than that of its sender.
+const OUTSIDE: &str = "port mapping request not from its sender's link inside";
+/// Bytes of an IPv4 header without options.
+const IPV4_HEADER: usize = 20;
+
+fn u16_at(bytes: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([bytes[at], bytes[at + 1]])
+}
+
+impl Router {
+    /// Takes a packet for the router itself, whole and with right checksums. Returns it if it is no request for a port mapping.
+    pub(super) fn map_ports(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        frame: Frame,
+        packet: &Packet,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let has_server = |border: &&Border| border.server.is_some();
+        let Some(border) = self.border.as_ref().filter(has_server) else {
+            return Some(frame);
+        };
+        let (IpAddr::V4(source), IpAddr::V4(own)) = (packet.source, packet.destination) else {
+            return Some(frame);
+        };
+        let data = &frame[packet.payload..packet.end];
+        let to = match packet.protocol {
+            UDP | TCP if data.len() >= UDP_HEADER => u16_at(data, 2),
+            _ => return Some(frame),
+        };
+        let is_for_server = matches!(
+            (packet.protocol, to),
+            (UDP, PORT | SSDP_PORT) | (TCP, UPNP_PORT)
+        );
+        if transit.vrf != border.vrf || !is_for_server {
+            return Some(frame);
+        }
+        let is_inside = !border.is_outside(transit.from) && !border.nat.is_external(own);
+        if !is_inside || !self.comes_from_its_link(transit, &frame) {
+            out.drop(frame, OUTSIDE);
+            return None;
+        }
+        if packet.protocol == TCP {
+            return self.control(now, transit, frame, packet, out);
+        }
+        let client = SocketAddrV4::new(source, u16_at(&frame[packet.payload..], 0));
+        if to == SSDP_PORT {
+            self.search(now, transit, client, frame, packet, out);
+            return None;
+        }
+        let mut answer = core::mem::take(&mut self.answer);
+        answer.clear();
+        let request = &frame[packet.payload + UDP_HEADER..packet.end];
+        let is_answered = self.border.as_mut().is_some_and(|border| {
+            let (server, nat) = (&mut border.server, &mut border.nat);
+            server
+                .as_mut()
+                .is_some_and(|server| server.datagram(now, nat, client, request, &mut answer))
+        });
+        out.done(frame);
+        if is_answered {
+            self.reply(
+                now,
+                transit,
+                SocketAddrV4::new(own, PORT),
+                client,
+                &answer,
+                out,
+            );
+        }
+        self.answer = answer;
+        None
+    }
+
+    /// Sends a datagram back.
+    fn reply(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        from: SocketAddrV4,
+        to: SocketAddrV4,
+        payload: &[u8],
+        out: &mut Out,
+    ) {
+        let mut frame = out.frame();
+        write(&mut frame, from, to, payload);
+        self.originate(now, transit.vrf, transit.from, frame, out);
+    }
+
+    /// Takes a segment for the control of the gateway.
+    fn control(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        frame: Frame,
+        packet: &Packet,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let border = self.border.as_mut()?;
+        let server = border.server.as_mut()?;
+        let rest = server.segment(now, &mut border.nat, frame, packet, out);
+        self.send_segments(now, transit.vrf, out);
+        rest
+    }
+
+    fn send_segments(&mut self, now: Time, vrf: usize, out: &mut Out) {
+        while let Some(border) = &mut self.border {
+            let segment = border
+                .server
+                .as_mut()
+                .and_then(|server| server.poll_segment());
+            let Some(segment) = segment else {
+                return;
+            };
+            self.originate(now, vrf, NONE, segment, out);
+        }
+    }
+
+    /// Answers a search.
+    fn search(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        client: SocketAddrV4,
+        frame: Frame,
+        packet: &Packet,
+        out: &mut Out,
+    ) {
+        let own = self.address(usize::from(transit.from));
+        let request = &frame[packet.payload + UDP_HEADER..packet.end];
+        let server = self
+            .border
+            .as_mut()
+            .and_then(|border| border.server.as_mut());
+        let answers = own
+            .zip(server)
+            .map(|(own, server)| (own, server.search(now, own, request)));
+        out.done(frame);
+        let Some((own, answers)) = answers else {
+            return;
+        };
+        for answer in answers {
+            let from = SocketAddrV4::new(own, SSDP_PORT);
+            self.reply(now, transit, from, client, &answer, out);
+        }
+    }
+
+    /// Takes an IPv4 packet for a group. Returns it unless it is a search of a host inside.
+    pub(super) fn search_group(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let is_here = |border: &Border| {
+            let is_inside = border.vrf == transit.vrf && !border.is_outside(transit.from);
+            border.server.is_some() && is_inside
+        };
+        let is_search = transit.destination == IpAddr::V4(SSDP_GROUP)
+            && self.border.as_ref().is_some_and(is_here);
+        let packet = is_search.then(|| header::read(&frame)).flatten();
+        let packet = packet.filter(|packet| {
+            let data = &frame[packet.payload..packet.end];
+            let is_datagram = packet.protocol == UDP && data.len() >= UDP_HEADER;
+            is_datagram && u16_at(data, 2) == SSDP_PORT && header::is_valid(&frame, packet)
+        });
+        let (Some(packet), IpAddr::V4(source)) = (packet, transit.source) else {
+            return Some(frame);
+        };
+        if !self.comes_from_its_link(transit, &frame) {
+            out.drop(frame, reason::SOURCE);
+            return None;
+        }
+        let client = SocketAddrV4::new(source, u16_at(&frame[packet.payload..], 0));
+        self.search(now, transit, client, frame, &packet, out);
+        None
+    }
+
+    /// Whether a packet has come by the link on which its answer leaves.
+    fn comes_from_its_link(&mut self, transit: &Transit, frame: &Frame) -> bool {
+        let back = Transit {
+            source: transit.destination,
+            destination: transit.source,
+            from: NONE,
+            ..*transit
+        };
+        let hop = self.hop(&back, frame);
+        hop.is_some_and(|hop| hop.port == Some(transit.from))
+    }
+
+    /// The first IPv4 address of a port.
+    fn address(&self, port: usize) -> Option<Ipv4Addr> {
+        let mut addresses = self.ports.get(port)?.interface.addresses();
+        addresses.find_map(|own| match own.network.address {
+            IpAddr::V4(address) => Some(address),
+            IpAddr::V6(_) => None,
+        })
+    }
+
+    /// Announces the server on the links inside, and drives its connections.
+    pub(super) fn announce(&mut self, now: Time, out: &mut Out) {
+        let Some(border) = &mut self.border else {
+            return;
+        };
+        let Some(server) = &mut border.server else {
+            return;
+        };
+        server.wake(now, &mut border.nat, out);
+        let vrf = border.vrf;
+        self.send_segments(now, vrf, out);
+        while let Some(border) = &mut self.border {
+            let server = border.server.as_mut();
+            let announced = server.and_then(|server| server.poll_announcement(now, &border.nat));
+            let Some(payloads) = announced else {
+                break;
+            };
+            for port in 0..self.ports.len() {
+                for payload in payloads.iter().flatten() {
+                    self.send_to_group(now, port, (PORT, GROUP, CLIENT_PORT), payload, out);
+                }
+            }
+        }
+        for port in 0..self.ports.len() {
+            let own = self.address(port);
+            let server = self
+                .border
+                .as_ref()
+                .and_then(|border| border.server.as_ref());
+            let payloads = own
+                .zip(server)
+                .map(|(own, server)| server.notifications(now, own));
+            for payload in payloads.into_iter().flatten() {
+                let ends = (SSDP_PORT, SSDP_GROUP, SSDP_PORT);
+                self.send_to_group(now, port, ends, &payload, out);
+            }
+        }
+        if let Some(server) = self
+            .border
+            .as_mut()
+            .and_then(|border| border.server.as_mut())
+        {
+            server.notified(now);
+        }
+    }
+
+    /// Sends a datagram to a group on a link, if that is inside.
+    fn send_to_group(
+        &mut self,
+        now: Time,
+        port: usize,
+        (from, group, to): (u16, Ipv4Addr, u16),
+        payload: &[u8],
+        out: &mut Out,
+    ) {
+        let own = self.address(port);
+        let is_inside = self
+            .border
+            .as_ref()
+            .is_some_and(|border| border.vrf == self.ports[port].vrf && !border.outside[port]);
+        let Some(own) = own.filter(|_| is_inside) else {
+            return;
+        };
+        let mut frame = out.frame();
+        let (from, to) = (SocketAddrV4::new(own, from), SocketAddrV4::new(group, to));
+        write(&mut frame, from, to, payload);
+        let interface = &mut self.ports[port].interface;
+        interface.send(now, group.into(), When::Now, frame, out);
+    }
+}
+
+/// Writes a datagram into an empty frame.
+fn write(frame: &mut Frame, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
+    frame.resize(ETHERNET + IPV4_HEADER + UDP_HEADER);
+    frame.extend(payload);
+    let (source, destination) = (IpAddr::V4(*from.ip()), IpAddr::V4(*to.ip()));
+    header::write(frame, source, destination, UDP);
+    header::write_udp(frame, (source, from.port()), (destination, to.port()));
+}

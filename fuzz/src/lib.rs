@@ -14,6 +14,7 @@ mod checker;
 mod covert;
 mod craft;
 mod delay_spec;
+mod dhcp_messages;
 mod dissect;
 mod dns;
 mod dtp;
@@ -75,6 +76,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("covert", covert::target),
     ("craft", craft::target),
     ("delay", delay_spec::target),
+    ("dhcp", dhcp_messages::v4),
+    ("dhcpv6", dhcp_messages::v6),
     ("dissect", dissect::target),
     ("dns_forwarder", dns::forwarder),
     ("dns_mdns", dns::multicast),
@@ -122,6 +125,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relays", relays::target),
     ("repair", repair::target),
     ("router", router::target),
+    ("router_solicitation", dhcp_messages::solicitation),
     ("routes", router::words),
     ("siit", siit::target),
     ("snmp", snmp::target),

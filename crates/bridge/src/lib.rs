@@ -1,0 +1,18 @@
+//! Bridges: the learning switch, spanning trees, link aggregation, snooping of multicast membership.
+//!
+//! Everything here does no I/O and reads no clock.
+//!
+//! | module | content |
+//! |---|---|
+//! | [`switch`] | [`Switch`](switch::Switch), the node: start here |
+//! | [`stp`] | spanning trees: STP and RSTP |
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+#[cfg(test)]
+extern crate std;
+
+pub mod stp;
+pub mod switch;
+mod wire;

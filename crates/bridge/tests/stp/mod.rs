@@ -78,8 +78,9 @@ fn a_link_that_fails_or_comes_back_in_a_random_network_seldom_makes_a_loop() {
 }
 
 #[test]
+// Up to 20: information as old as 20 bridges is not valid (section 17.14).
 fn a_ring_closes_the_gap_of_a_failed_link_within_milliseconds_and_never_loops() {
-    for count in 3..=40 {
+    for count in 3..=20 {
         let mut network = network::ring(count, Version::Rstp);
         network.run(SECOND * 60);
         for link in 0..count {
@@ -89,7 +90,7 @@ fn a_ring_closes_the_gap_of_a_failed_link_within_milliseconds_and_never_loops() 
                 network.run(began + SECOND * 30);
                 let took = network.last_change.max(began) - began;
                 assert!(
-                    took < Time::from_ms(1000),
+                    took < Time::from_ms(1),
                     "{count} bridges, link {link} {up}: {took}"
                 );
                 network.check_tree(&format!("{count} bridges, link {link} {up}"));

@@ -5,7 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`switch`] | [`Switch`](switch::Switch), the node: start here |
-//! | [`stp`] | spanning trees: STP and RSTP |
+//! | [`lacp`] | link aggregation  trees: STP and RSTP |
 #![no_std]
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod lacp;
 pub mod stp;
 pub mod switch;
 mod wire;

@@ -234,7 +234,9 @@ impl Group {
             self.set_distributing(up.map(|member| member.port).collect());
             return;
         }
-        self.members.iter_mut().for_each(|member| member.expire(now));
+        self.members
+            .iter_mut()
+            .for_each(|member| member.expire(now));
         self.select();
         // A member passes at most four states in one event.
         for member in &mut self.members {
@@ -242,7 +244,10 @@ impl Group {
                 self.changed = true;
             }
         }
-        let distributing = self.members.iter().filter(|member| member.mux == Mux::Distributing);
+        let distributing = self
+            .members
+            .iter()
+            .filter(|member| member.mux == Mux::Distributing);
         self.set_distributing(distributing.map(|member| member.port).collect());
     }
 
@@ -254,7 +259,13 @@ impl Group {
     /// Selection (6.4.14): the members that have the partner of the group. The group keeps the partner
     /// that it has while a link to it is in use.
     fn select(&mut self) {
-        let partner = |member: &Member| (member.partner.system_priority, member.partner.system, member.partner.key);
+        let partner = |member: &Member| {
+            (
+                member.partner.system_priority,
+                member.partner.system,
+                member.partner.key,
+            )
+        };
         let is_candidate = |member: &&Member| {
             member.link
                 && member.receive == Receive::Current
@@ -262,12 +273,17 @@ impl Group {
         };
         let in_use = |member: &&Member| member.selected && member.mux == Mux::Distributing;
         let candidates = self.members.iter().filter(is_candidate);
-        let kept = candidates.clone().find(in_use).or(candidates.clone().find(|member| member.selected));
-        let reference = kept.or(candidates.min_by_key(|member| (member.actor.port_priority, member.port)));
+        let kept = candidates
+            .clone()
+            .find(in_use)
+            .or(candidates.clone().find(|member| member.selected));
+        let reference =
+            kept.or(candidates.min_by_key(|member| (member.actor.port_priority, member.port)));
         let reference = reference.map(partner);
         for member in &mut self.members {
             let may_stay = member.receive == Receive::Expired && member.selected;
-            let is_right = (may_stay || is_candidate(&&*member)) && Some(partner(member)) == reference;
+            let is_right =
+                (may_stay || is_candidate(&&*member)) && Some(partner(member)) == reference;
             member.selected = is_right;
         }
     }
@@ -277,7 +293,10 @@ impl Group {
         if self.config.mode == Mode::Static {
             return None;
         }
-        let deadlines = self.members.iter().filter_map(|member| member.deadline(now));
+        let deadlines = self
+            .members
+            .iter()
+            .filter_map(|member| member.deadline(now));
         deadlines.min()
     }
 
@@ -342,7 +361,11 @@ impl Group {
                 ),
                 _ => String::new(),
             };
-            format!("group {} port {} {state}{partner}", self.port(), member.port)
+            format!(
+                "group {} port {} {state}{partner}",
+                self.port(),
+                member.port
+            )
         })
     }
 }

@@ -14,6 +14,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod lacp;
+pub mod snooping;
 pub mod stp;
 pub mod switch;
 mod wire;

@@ -1,8 +1,10 @@
 //! Bridges and their protocols, in time that the tests move.
 
 mod hand;
+mod protocols;
 mod stp;
 mod switch;
+mod world;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

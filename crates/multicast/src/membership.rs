@@ -61,8 +61,8 @@ impl Membership {
         }
     }
 
-    /// Takes a leave. `false`: it is ignored, for there are hosts of IGMPv1 (RFC 2236 section 5).
-    pub fn handle_leave(&mut self, now: Time) -> bool {
+    /// Whether a leave counts: not while there are hosts of IGMPv1 (RFC 2236 section 5).
+    pub fn accepts_leave(&self, now: Time) -> bool {
         self.older_until[0] <= now
     }
 

@@ -34,7 +34,7 @@ impl Hash {
         let (addresses, ports) = match kind {
             _ if self == Hash::Layer2 => return layer2,
             ethertype::IPV4 if frame.len() >= 34 => {
-                let is_fragment = word(frame, 20) & 0x3FFF != 0;
+                let is_fragment = word(frame, 20) >> 16 & 0x3FFF != 0;
                 let header = 14 + usize::from(frame[14] & 15) * 4;
                 let has_ports = matches!(frame[23], 6 | 17) && !is_fragment;
                 let ports = if has_ports { word(frame, header) } else { 0 };

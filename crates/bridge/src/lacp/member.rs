@@ -88,10 +88,8 @@ impl Member {
             self.selected = false;
         }
         // update_NTT
-        const KNOWN: u8 = State::ACTIVITY
-            | State::SHORT_TIMEOUT
-            | State::SYNCHRONIZATION
-            | State::AGGREGATION;
+        const KNOWN: u8 =
+            State::ACTIVITY | State::SHORT_TIMEOUT | State::SYNCHRONIZATION | State::AGGREGATION;
         let is_known = partner.is_same_port(&self.actor)
             && (partner.state.0 ^ self.actor.state.0) & KNOWN == 0;
         self.ntt |= !is_known;
@@ -135,7 +133,8 @@ impl Member {
             }
             _ => {}
         }
-        let is_active = self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
+        let is_active =
+            self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
         let interval = match self.partner.state.has(State::SHORT_TIMEOUT) {
             true => FAST,
             false => SLOW,
@@ -191,12 +190,16 @@ impl Member {
         let waiting = (self.mux == Mux::Waiting).then_some(self.wait_while);
         let hold = self.departures[0].map(|at| at + FAST);
         let hold = hold.filter(|&at| self.ntt && at > now);
-        [current, waiting, self.periodic, hold].into_iter().flatten().min()
+        [current, waiting, self.periodic, hold]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// Whether an LACPDU leaves now.
     pub(super) fn take_departure(&mut self, now: Time) -> bool {
-        let has_word = self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
+        let has_word =
+            self.actor.state.has(State::ACTIVITY) || self.partner.state.has(State::ACTIVITY);
         if !self.ntt || !self.link || !has_word {
             return false;
         }

@@ -53,6 +53,10 @@ fn igmp(packet: &[u8]) -> Option<Result<Received, BadMessage>> {
     let Some(body) = packet.get(length..total) else {
         return Some(Err(SHORT));
     };
+    // Unknown kinds are for others, such as DVMRP (RFC 4541 section 2.1.1 3).
+    if !matches!(body.first(), Some(0x11 | 0x12 | 0x16 | 0x17 | 0x22)) {
+        return None;
+    }
     let sums = [&packet[..length], body].map(|bytes| Sum::default().plus(bytes).is_valid());
     if sums.contains(&false) {
         return Some(Err(CHECKSUM));
@@ -91,8 +95,7 @@ fn igmp_message(body: &[u8]) -> Result<Message, BadMessage> {
         0x12 => Ok(Message::Report(Version::One, group()?)),
         0x16 => Ok(Message::Report(Version::Two, group()?)),
         0x17 => Ok(Message::Leave(group()?)),
-        0x22 => records(body, Family::V4),
-        _ => Err(BadMessage("unknown kind of IGMP")),
+        _ => records(body, Family::V4),
     }
 }
 

@@ -1,0 +1,566 @@
+//! Snooping of IGMP and MLD (RFC 4541): packets to a group leave by the ports that have members, and by those
+//! that have routers.
+//!
+//! A [`Snooper`] does no I/O. For each frame to a group its caller asks [`Snooper::handle_frame`] for the
+//! ports, and sends the queries of [`Snooper::poll_transmit`].
+//!
+//! - Router ports: where a general query with a source address, or a hello of PIM, has arrived within the
+//!   last 255 s, and those that are configured.
+//! - Queries go everywhere; reports and leaves to router ports only, so that hosts do not suppress each
+//!   other's reports (section 2.1.1 1).
+//! - Packets to groups of the link's own protocols go everywhere, as do all others while no querier is known, and
+//!   for 10 s after a topology change.
+//! - Each port has the state of RFC 3376 section 6.4: sources of version 3 are followed.
+//!
+//! Total cost: at most `memberships` pairs of a group and a port, of one port at most
+//! `memberships_per_port`, each with at most 64 sources. A leave causes at most `robustness` queries, however
+//! many leaves there are in the time between them.
+
+use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use multicast::membership::{Limits, Membership};
+use multicast::message::{self, BadMessage, Family, Message, Query, Received};
+use multicast::querier::{self, Querier};
+use node::{ConfigError, Time};
+use packet::ethernet::{Mac, ethertype};
+
+/// Time after which a port without queries is no router port any more (`Other Querier Present Interval`).
+const ROUTER_TIME: Time = Time::from_secs(255);
+/// Interval at which memberships that have ended are taken out.
+const SWEEP: Time = Time::from_secs(10);
+/// Time for which all packets to groups are flooded after a topology change.
+const FLOOD_TIME: Time = Time::from_secs(10);
+const PIM: u8 = 103;
+
+/// Configuration of snooping.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Whether the switch sends queries itself, as long as it hears of no other querier.
+    pub querier: bool,
+    /// Source address of its IGMP queries; 0.0.0.0 never becomes another switch's querier.
+    pub address: Ipv4Addr,
+    /// Timers and version of the queries.
+    pub queries: querier::Config,
+    /// Whether packets to groups without members are flooded; else they go to router ports.
+    pub flood_unknown: bool,
+    /// Maximum number of pairs of a group and a port, 1 to 65,536.
+    pub memberships: usize,
+    /// Maximum number of groups of a port.
+    pub memberships_per_port: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            querier: false,
+            address: Ipv4Addr::UNSPECIFIED,
+            queries: querier::Config::default(),
+            flood_unknown: false,
+            memberships: 4096,
+            memberships_per_port: 1024,
+        }
+    }
+}
+
+/// Configuration of a port.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct PortConfig {
+    /// Whether it is a router port always.
+    pub router: bool,
+    /// Whether a leave ends a membership at once: of ports with a single host.
+    pub fast_leave: bool,
+}
+
+/// Ports for a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// All.
+    Flood,
+    /// Those of [`Snooper::ports`].
+    Ports,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Port {
+    config: PortConfig,
+    router_until: [Time; 2],
+    memberships: usize,
+}
+
+/// Counters of snooping.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Reports, leaves and records taken.
+    pub reports: u64,
+    /// Queries seen.
+    pub queries: u64,
+    /// Queries sent.
+    pub sent: u64,
+    /// Memberships and sources for which there was no room.
+    pub refused: u64,
+}
+
+type Key = (u16, IpAddr);
+
+/// Snooping in a switch.
+#[derive(Debug)]
+pub struct Snooper {
+    config: Config,
+    ports: Vec<Port>,
+    groups: BTreeMap<Key, Vec<(u16, Membership)>>,
+    memberships: usize,
+    queriers: [Querier; 2],
+    own: [IpAddr; 2],
+    /// Until when a querier is known, of each family.
+    querier_until: [Time; 2],
+    flood_until: Time,
+    sweep_at: Time,
+    /// General queries because the topology has changed, of each family.
+    solicit: [bool; 2],
+    found: Vec<u16>,
+    counters: Counters,
+}
+
+fn index(family: Family) -> usize {
+    usize::from(family == Family::V6)
+}
+
+impl Snooper {
+    /// A snooper without members; `mac` is the address of the switch.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn new(config: Config, ports: &[PortConfig], mac: Mac) -> Result<Snooper, ConfigError> {
+        config.queries.check()?;
+        if !(1..=65_536).contains(&config.memberships) {
+            return Err(ConfigError::new(
+                "memberships",
+                "a switch knows 1 to 65536 memberships",
+            ));
+        }
+        let [a, b, c, d, e, f] = mac.0;
+        let identifier = [a ^ 2, b, c, 0xFF, 0xFE, d, e, f];
+        let link_local = 0xFE80 << 112 | u128::from(u64::from_be_bytes(identifier));
+        let port = |&config| Port {
+            config,
+            ..Port::default()
+        };
+        Ok(Snooper {
+            ports: ports.iter().map(port).collect(),
+            groups: BTreeMap::new(),
+            memberships: 0,
+            queriers: Family::BOTH.map(|family| Querier::new(config.queries, family)),
+            own: [config.address.into(), Ipv6Addr::from(link_local).into()],
+            querier_until: [Time::ZERO; 2],
+            flood_until: Time::ZERO,
+            sweep_at: Time::MAX,
+            solicit: [false; 2],
+            found: Vec::with_capacity(ports.len()),
+            counters: Counters::default(),
+            config,
+        })
+    }
+
+    /// The ports for a frame to a group that has arrived at `port`: its IP packet begins at `at`, its VLAN is
+    /// `vlan`. The port of arrival may be among them.
+    ///
+    /// # Errors
+    /// When the frame has a message of IGMP or MLD that is not valid.
+    pub fn handle_frame(
+        &mut self,
+        now: Time,
+        port: u16,
+        vlan: u16,
+        frame: &[u8],
+        at: usize,
+    ) -> Result<Verdict, BadMessage> {
+        let Some((source, group, protocol)) = addresses(frame, at) else {
+            return Ok(Verdict::Flood);
+        };
+        let family = index(Family::of(group));
+        if let Some(received) = message::parse_frame(frame, at) {
+            let received = received?;
+            let is_query = matches!(received.message, Message::Query(_));
+            self.handle_message(now, port, vlan, received);
+            return Ok(match is_query || self.querier_until(now, family) <= now {
+                true => Verdict::Flood,
+                false => self.router_ports(now, family),
+            });
+        }
+        if protocol == PIM && !message::is_reported(group) {
+            self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;
+        }
+        let may_limit = message::is_reported(group) && now >= self.flood_until;
+        if !may_limit || self.querier_until(now, family) <= now {
+            return Ok(Verdict::Flood);
+        }
+        let mut is_known = false;
+        self.found.clear();
+        if let Some(members) = self.groups.get(&(vlan, group)) {
+            for (port, membership) in members {
+                is_known |= membership.is_alive(now);
+                if membership.wants(now, source) {
+                    self.found.push(*port);
+                }
+            }
+        }
+        if !is_known && self.config.flood_unknown {
+            return Ok(Verdict::Flood);
+        }
+        for (number, port) in (0..).zip(&self.ports) {
+            let is_router = port.config.router || port.router_until[family] > now;
+            if is_router && !self.found.contains(&number) {
+                self.found.push(number);
+            }
+        }
+        Ok(Verdict::Ports)
+    }
+
+    fn router_ports(&mut self, now: Time, family: usize) -> Verdict {
+        self.found.clear();
+        let ports = (0..).zip(&self.ports);
+        let routers =
+            ports.filter(|(_, port)| port.config.router || port.router_until[family] > now);
+        self.found.extend(routers.map(|(number, _)| number));
+        Verdict::Ports
+    }
+
+    fn querier_until(&self, now: Time, family: usize) -> Time {
+        match self.config.querier && self.queriers[family].is_active(now) {
+            true => Time::MAX,
+            false => self.querier_until[family],
+        }
+    }
+
+    /// The ports of the last [`Verdict::Ports`].
+    pub fn ports(&self) -> &[u16] {
+        &self.found
+    }
+
+    fn handle_message(&mut self, now: Time, port: u16, vlan: u16, received: Received) {
+        let limits = self.config.queries.limits();
+        match received.message {
+            Message::Query(query) => self.handle_query(now, port, vlan, received.source, &query),
+            Message::Report(version, group) => {
+                if let Some(membership) = self.member(now, port, vlan, group) {
+                    membership.handle_report(now, version, limits);
+                }
+            }
+            Message::Leave(group) => self.handle_leave(now, port, vlan, group),
+            Message::Records(records) => {
+                for record in &records {
+                    // A leave, and a block, of a group without members changes nothing.
+                    let is_known = self.groups.contains_key(&(vlan, record.group));
+                    if record.sources.is_empty() && record.is_leave() && !is_known {
+                        continue;
+                    }
+                    if record.is_leave() && self.ports[usize::from(port)].config.fast_leave {
+                        self.remove(port, vlan, record.group);
+                        continue;
+                    }
+                    let Some(membership) = self.member(now, port, vlan, record.group) else {
+                        continue;
+                    };
+                    let ask = membership.handle_record(now, record, limits);
+                    self.counters.refused += ask.refused as u64;
+                    let is_active = self.is_querier(now, Family::of(record.group));
+                    if !is_active {
+                        continue;
+                    }
+                    let querier = &mut self.queriers[index(Family::of(record.group))];
+                    let membership = self.groups.get_mut(&(vlan, record.group));
+                    let membership =
+                        membership.and_then(|all| all.iter_mut().find(|(of, _)| *of == port));
+                    if let Some((_, membership)) = membership {
+                        if ask.group {
+                            membership.lower_group(now, limits);
+                            querier.ask(now, record.group, Vec::new());
+                        }
+                        if !ask.sources.is_empty() {
+                            membership.lower_sources(now, &ask.sources, limits);
+                            querier.ask(now, record.group, ask.sources);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    fn is_querier(&self, now: Time, family: Family) -> bool {
+        self.config.querier && self.queriers[index(family)].is_active(now)
+    }
+
+    fn handle_query(&mut self, now: Time, port: u16, vlan: u16, source: IpAddr, query: &Query) {
+        self.counters.queries += 1;
+        let family = index(Family::of(source));
+        if let Some(group) = query.group {
+            let robustness = match query.robustness {
+                0 => self.config.queries.robustness,
+                stated => stated,
+            };
+            let limits = Limits {
+                membership: Time::ZERO,
+                last_member: query.max_response * robustness.into(),
+            };
+            let members = self.groups.get_mut(&(vlan, group));
+            for (_, membership) in members.into_iter().flatten().filter(|_| !query.suppress) {
+                match query.sources.is_empty() {
+                    true => membership.lower_group(now, limits),
+                    false => membership.lower_sources(now, &query.sources, limits),
+                }
+            }
+        }
+        if source.is_unspecified() {
+            return;
+        }
+        self.queriers[family].handle_query(now, source, Some(self.own[family]));
+        self.querier_until[family] = now + ROUTER_TIME;
+        self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;
+    }
+
+    fn handle_leave(&mut self, now: Time, port: u16, vlan: u16, group: IpAddr) {
+        self.counters.reports += 1;
+        let limits = self.config.queries.limits();
+        let is_active = self.is_querier(now, Family::of(group));
+        let members = self.groups.get_mut(&(vlan, group));
+        let member = members.and_then(|all| all.iter_mut().find(|(of, _)| *of == port));
+        let Some((_, membership)) = member.filter(|(_, membership)| membership.accepts_leave(now))
+        else {
+            return;
+        };
+        if self.ports[usize::from(port)].config.fast_leave {
+            self.remove(port, vlan, group);
+        } else if is_active {
+            membership.lower_group(now, limits);
+            self.queriers[index(Family::of(group))].ask(now, group, Vec::new());
+        }
+    }
+
+    /// The membership of a port, made if there is room.
+    fn member(
+        &mut self,
+        now: Time,
+        port: u16,
+        vlan: u16,
+        group: IpAddr,
+    ) -> Option<&mut Membership> {
+        self.counters.reports += 1;
+        if !message::is_reported(group) {
+            return None;
+        }
+        let key = (vlan, group);
+        let known = self
+            .groups
+            .get(&key)
+            .and_then(|all| all.iter().position(|(of, _)| *of == port));
+        let is_full = |snooper: &Snooper| {
+            snooper.memberships >= snooper.config.memberships
+                || snooper.ports[usize::from(port)].memberships
+                    >= snooper.config.memberships_per_port
+        };
+        if known.is_none() && is_full(self) {
+            // At most once in a second: it looks at all.
+            if self.sweep_at > now + SWEEP - Time::from_secs(1) {
+                self.counters.refused += 1;
+                return None;
+            }
+            self.sweep(now);
+            if is_full(self) {
+                self.counters.refused += 1;
+                return None;
+            }
+        }
+        let members = self.groups.entry(key).or_default();
+        let place = match members.iter().position(|(of, _)| *of == port) {
+            Some(place) => place,
+            None => {
+                members.push((port, Membership::default()));
+                self.memberships += 1;
+                self.ports[usize::from(port)].memberships += 1;
+                self.sweep_at = self.sweep_at.min(now + SWEEP);
+                members.len() - 1
+            }
+        };
+        Some(&mut members[place].1)
+    }
+
+    fn remove(&mut self, port: u16, vlan: u16, group: IpAddr) {
+        if let Some(members) = self.groups.get_mut(&(vlan, group)) {
+            let before = members.len();
+            members.retain(|(of, _)| *of != port);
+            self.memberships -= before - members.len();
+            self.ports[usize::from(port)].memberships -= before - members.len();
+            if members.is_empty() {
+                self.groups.remove(&(vlan, group));
+            }
+        }
+    }
+
+    fn sweep(&mut self, now: Time) {
+        let (ports, total) = (&mut self.ports, &mut self.memberships);
+        self.groups.retain(|_, members| {
+            members.retain_mut(|(port, membership)| {
+                let is_alive = membership.expire(now);
+                if !is_alive {
+                    ports[usize::from(*port)].memberships -= 1;
+                    *total -= 1;
+                }
+                is_alive
+            });
+            !members.is_empty()
+        });
+        self.sweep_at = match self.groups.is_empty() {
+            true => Time::MAX,
+            false => now + SWEEP,
+        };
+    }
+
+    /// The topology has changed: packets are flooded for a while, and members are asked to report (section 2.1.1 4).
+    pub fn handle_topology_change(&mut self, now: Time) {
+        self.flood_until = now + FLOOD_TIME;
+        self.solicit = [true; 2];
+    }
+
+    /// The link of a port has gone down: its members and routers are gone.
+    pub fn handle_link_down(&mut self, port: u16) {
+        let Some(state) = self.ports.get_mut(usize::from(port)) else {
+            return;
+        };
+        state.router_until = [Time::ZERO; 2];
+        let keys = self
+            .groups
+            .iter()
+            .filter(|(_, members)| members.iter().any(|(of, _)| *of == port));
+        let keys: Vec<Key> = keys.map(|(key, _)| *key).collect();
+        keys.into_iter()
+            .for_each(|(vlan, group)| self.remove(port, vlan, group));
+    }
+
+    /// Takes out what has ended.
+    pub fn wake(&mut self, now: Time) {
+        if self.sweep_at <= now {
+            self.sweep(now);
+        }
+    }
+
+    /// When [`wake`](Snooper::wake) or [`poll_transmit`](Snooper::poll_transmit) is due.
+    pub fn next_wake(&self) -> Option<Time> {
+        let queries = self.queriers.iter().map(Querier::next_wake);
+        let queries = queries.filter(|_| self.config.querier).min();
+        let next = queries.unwrap_or(Time::MAX).min(self.sweep_at);
+        (next != Time::MAX).then_some(next)
+    }
+
+    /// The next query to send, and its source address; asked after each call until `None`. It leaves by the ports that
+    /// [`query_leaves_by`](Snooper::query_leaves_by) names.
+    pub fn poll_transmit(&mut self, now: Time) -> Option<(Query, IpAddr)> {
+        for family in [0, 1] {
+            if core::mem::take(&mut self.solicit[family]) {
+                let queries = self.config.queries;
+                let query = Query {
+                    version: queries.version,
+                    group: None,
+                    sources: Vec::new(),
+                    max_response: queries.response,
+                    suppress: false,
+                    robustness: queries.robustness,
+                    interval: queries.interval,
+                };
+                self.counters.sent += 1;
+                // Without an address it is no query of a querier; MLD has none without.
+                let source = match (family, self.config.querier) {
+                    (0, false) => Ipv4Addr::UNSPECIFIED.into(),
+                    _ => self.own[family],
+                };
+                return Some((query, source));
+            }
+            if self.config.querier
+                && let Some(query) = self.queriers[family].poll_transmit(now)
+            {
+                self.counters.sent += 1;
+                return Some((query, self.own[family]));
+            }
+        }
+        None
+    }
+
+    /// Whether a query leaves by a port: one for a group by the ports that have members in the VLAN.
+    pub fn query_leaves_by(&self, query: &Query, vlan: u16, port: u16) -> bool {
+        query.group.is_none_or(|group| {
+            let members = self.groups.get(&(vlan, group)).into_iter().flatten();
+            members.into_iter().any(|(of, _)| *of == port)
+        })
+    }
+
+    /// Number of memberships, ended ones included until they are taken out.
+    pub fn memberships(&self) -> usize {
+        self.memberships
+    }
+
+    /// Counters.
+    pub fn counters(&self) -> Counters {
+        let asked: u64 = self.queriers.iter().map(Querier::refused).sum();
+        Counters {
+            refused: self.counters.refused + asked,
+            ..self.counters
+        }
+    }
+
+    /// One line for each group and port, and for each router port, for people.
+    pub fn entries(&self, now: Time) -> Vec<String> {
+        let mut lines = Vec::new();
+        for ((vlan, group), members) in &self.groups {
+            for (port, membership) in members.iter().filter(|(_, of)| of.is_alive(now)) {
+                let (is_exclude, sources) = membership.filter(now);
+                let mode = if is_exclude { "exclude" } else { "include" };
+                let mut line = format!("{group} port {port}");
+                if *vlan != 0 {
+                    line += &format!(" VLAN {vlan}");
+                }
+                if !is_exclude || !sources.is_empty() {
+                    line += &format!(" {mode} {sources:?}");
+                }
+                lines.push(line);
+            }
+        }
+        for (number, port) in self.ports.iter().enumerate() {
+            if port.config.router || port.router_until.iter().any(|&until| until > now) {
+                lines.push(format!("router port {number}"));
+            }
+        }
+        lines
+    }
+}
+
+/// Source, group and protocol of an IP packet to a group; `None` for anything else.
+#[inline]
+fn addresses(frame: &[u8], at: usize) -> Option<(IpAddr, IpAddr, u8)> {
+    let kind = frame.get(at.checked_sub(2)?..at)?;
+    let packet = &frame[at..];
+    let (source, group, protocol) = match u16::from_be_bytes([kind[0], kind[1]]) {
+        ethertype::IPV4 => {
+            let header: &[u8; 20] = packet.first_chunk()?;
+            let word = |at: usize| {
+                u32::from_be_bytes([header[at], header[at + 1], header[at + 2], header[at + 3]])
+            };
+            let address = |at| IpAddr::from(Ipv4Addr::from(word(at)));
+            (address(12), address(16), header[9])
+        }
+        ethertype::IPV6 => {
+            let header: &[u8; 40] = packet.first_chunk()?;
+            let address =
+                |at: usize| -> [u8; 16] { core::array::from_fn(|index| header[at + index]) };
+            (address(8).into(), address(24).into(), header[6])
+        }
+        _ => return None,
+    };
+    group.is_multicast().then_some((source, group, protocol))
+}

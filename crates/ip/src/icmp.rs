@@ -307,7 +307,16 @@ pub fn write_echo(
 
 /// Fills in the checksum of a message that is otherwise whole, after a header without options.
 pub(crate) fn finish(frame: &mut [u8], source: IpAddr, destination: IpAddr) {
-    let at = ETHERNET + header::length(source);
+    finish_at(
+        frame,
+        ETHERNET + header::length(source),
+        source,
+        destination,
+    );
+}
+
+/// As [`finish`], of a message that begins at this offset.
+pub(crate) fn finish_at(frame: &mut [u8], at: usize, source: IpAddr, destination: IpAddr) {
     let message = &frame[at..];
     let sum = match source.is_ipv4() {
         true => Sum::default(),

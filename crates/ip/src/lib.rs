@@ -14,6 +14,7 @@
 //! | [`discovery`] | messages of ARP and neighbour discovery |
 //! | [`routers`] | autoconfiguration from router advertisements |
 //! | [`icmp`] | echo and errors |
+//! | [`extended`] | extensions of ICMP errors |
 //! | [`reset`] | the answer of a closed TCP port |
 //! | [`limit`] | the rate limit of errors |
 //! | [`fragments`] | fragmentation and reassembly |
@@ -52,6 +53,7 @@ extern crate std;
 pub mod address;
 pub mod addresses;
 pub mod discovery;
+pub mod extended;
 pub mod extensions;
 pub mod fragments;
 pub mod header;

@@ -5,7 +5,7 @@ use crate::field;
 use alloc::vec::Vec;
 
 /// An entry of a label stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Label {
     /// The label, 20 bits; up to 15 have a meaning of their own.
     pub label: u32,
@@ -31,15 +31,19 @@ impl Label {
         };
         Ok((label, entry & 0x100 != 0, rest))
     }
+
+    /// The entry as it is sent; `is_bottom` of the last one of a stack.
+    pub fn to_bytes(self, is_bottom: bool) -> [u8; 4] {
+        let (label, class) = (self.label & 0xF_FFFF, u32::from(self.class & 7));
+        let entry = label << 12 | class << 9 | u32::from(is_bottom) << 8 | u32::from(self.ttl);
+        entry.to_be_bytes()
+    }
 }
 
 /// Appends a label stack, from the top.
 pub fn build(labels: &[Label], out: &mut Vec<u8>) {
     for (index, label) in labels.iter().enumerate() {
-        let bottom = u32::from(index + 1 == labels.len());
-        let class = u32::from(label.class & 7);
-        let entry = label.label << 12 | class << 9 | bottom << 8 | u32::from(label.ttl);
-        out.extend(entry.to_be_bytes());
+        out.extend(label.to_bytes(index + 1 == labels.len()));
     }
 }
 

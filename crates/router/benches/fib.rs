@@ -98,7 +98,11 @@ fn main() {
         let prefix = (0x0100_0000 + random.below(0xDE00_0000) as u32) & (u32::MAX << (32 - length));
         routes.push((prefix, length as u8, random.below(64) as u32));
     }
-    fib.extend(routes.iter().copied());
+    fib.change_all(
+        routes
+            .iter()
+            .map(|&(to, length, value)| (to, length, Some(value))),
+    );
     let anywhere: Vec<u32> = (0..LOOKUPS).map(|_| random.bits() as u32).collect();
     let routed: Vec<u32> = (0..LOOKUPS)
         .map(|_| routes[random.below(1_000_000) as usize].0 | random.bits() as u32 & 0xFF)
@@ -116,7 +120,11 @@ fn main() {
         let prefix = bits & !(u128::MAX >> length);
         prefixes.push((prefix, length as u8, random.below(64) as u32));
     }
-    six.extend(prefixes.iter().copied());
+    six.change_all(
+        prefixes
+            .iter()
+            .map(|&(to, length, value)| (to, length, Some(value))),
+    );
     let routed: Vec<u128> = (0..LOOKUPS)
         .map(|_| prefixes[random.below(200_000) as usize].0 | u128::from(random.bits()))
         .collect();

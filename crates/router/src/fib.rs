@@ -121,11 +121,18 @@ impl<K: Key> Fib<K> {
         self.routes.get(&Self::key(prefix, length)).copied()
     }
 
-    /// Adds many prefixes at the cost of building the trie once.
-    pub fn extend(&mut self, routes: impl IntoIterator<Item = (K, u8, u32)>) {
+    /// Sets or removes many prefixes at the cost of building the trie once.
+    pub fn change_all(&mut self, routes: impl IntoIterator<Item = (K, u8, Option<u32>)>) {
+        let mut changed = false;
         for (prefix, length, value) in routes {
             let key = Self::key(prefix, length);
-            self.routes.insert(key, value.min(MAX_VALUE));
+            changed |= match value {
+                Some(value) => self.routes.insert(key, value.min(MAX_VALUE)) != Some(value),
+                None => self.routes.remove(&key).is_some(),
+            };
+        }
+        if !changed {
+            return;
         }
         self.build();
     }

@@ -8,6 +8,7 @@
 //! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
+//! | [`mpls`] | routes of labels |
 //! | [`nat`] | network address translation |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`prefix`] | prefixes of networks |
@@ -20,6 +21,7 @@ extern crate alloc;
 extern crate std;
 
 pub mod fib;
+pub mod mpls;
 pub mod nat;
 pub mod prefix;
 pub mod route;

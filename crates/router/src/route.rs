@@ -1,16 +1,19 @@
 //! Routes in the words of iproute2's `ip route add`.
 //!
-//! `[TYPE] PREFIX [via ADDRESS] [dev PORT] [metric N] [table N] [vrf NAME] [onlink] [nexthop via ADDRESS [dev PORT] [weight N]]...`
+//! `[TYPE] PREFIX [encap mpls LABELS [ttl N]] [via ADDRESS] [dev PORT] [metric N] [table N] [vrf NAME] [onlink] [nexthop ...]...`, where
+//! `nexthop` has `encap`, `via`, `dev`, `onlink` and `weight N`
 //!
 //! A type is one of `unicast` (the default), `blackhole`, `unreachable`, `prohibit` and `throw`. A port is its number in the
 //! router. `default` is the prefix of all addresses, of the version of its next hop; `-6` before the rest says so where there is
 //! none.
 
+use crate::mpls::Labels;
 use crate::prefix::{BadPrefix, Prefix};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
+use core::num::NonZeroU8;
 use core::str::{FromStr, SplitWhitespace};
 
 /// The table of routes that name no other, as in Linux.
@@ -60,6 +63,8 @@ pub struct Hop {
     pub weight: u16,
     /// Whether `via` need not be in a network of the port.
     pub onlink: bool,
+    /// MPLS labels that its packets get.
+    pub labels: Labels,
 }
 
 /// Text that is no route, and why.
@@ -73,7 +78,7 @@ pub enum BadRoute {
     End(String),
     /// A word that is not understood.
     #[error(
-        "`{0}` is not understood here; a route is [TYPE] PREFIX [via ADDRESS] [dev PORT] [metric N] [table N] [vrf NAME] [onlink] [nexthop ...]"
+        "`{0}` is not understood here; a route is [TYPE] PREFIX [encap mpls LABELS] [via ADDRESS] [dev PORT] [metric N] [table N] [vrf NAME] [onlink] [nexthop ...]"
     )]
     Word(String),
     /// A word of a rule that is not understood.
@@ -81,6 +86,11 @@ pub enum BadRoute {
         "`{0}` is not understood here; a rule is [not] [from PREFIX] [to PREFIX] [iif PORT] [tos N] [ipproto P] [sport N] [dport N] [priority N] lookup TABLE"
     )]
     Rule(String),
+    /// A word of a label's route that is not understood.
+    #[error(
+        "`{0}` is not understood here; a route of a label is LABEL [as LABELS] via [inet|inet6] ADDRESS [dev PORT], or LABEL dev lo [vrf NAME]"
+    )]
+    Label(String),
     /// A value out of its range.
     #[error("`{0} {1}`: not {2}")]
     Value(&'static str, String, &'static str),
@@ -181,6 +191,11 @@ impl FromStr for Route {
                 "via" => hop.via = Some(words.value("via", "an address")?),
                 "dev" => hop.port = Some(words.value("dev", "the number of a port")?),
                 "onlink" => hop.onlink = true,
+                "encap" => hop.labels = encapsulation(&mut words)?,
+                "ttl" if !hop.labels.is_empty() => {
+                    let ttl: NonZeroU8 = words.value("ttl", TTL)?;
+                    hop.labels.ttl = Some(ttl.get());
+                }
                 "weight" if !hops.is_empty() => {
                     let weight = words.value("weight", "a number from 1 to 256")?;
                     if !(1..=MAX_WEIGHT).contains(&weight) {
@@ -240,6 +255,17 @@ impl FromStr for Route {
     }
 }
 
+/// Range of the TTL of a label.
+const TTL: &str = "a number from 1 to 255";
+
+/// Labels after `encap`.
+fn encapsulation(words: &mut Words<'_>) -> Result<Labels, BadRoute> {
+    match words.want()? {
+        "mpls" => words.value("mpls", crate::mpls::LABELS),
+        other => Err(BadRoute::Value("encap", other.to_string(), "mpls")),
+    }
+}
+
 impl Default for Hop {
     fn default() -> Hop {
         Hop {
@@ -247,6 +273,7 @@ impl Default for Hop {
             port: None,
             weight: 1,
             onlink: false,
+            labels: Labels::default(),
         }
     }
 }
@@ -295,6 +322,12 @@ impl fmt::Display for Route {
 
 impl fmt::Display for Hop {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.labels.is_empty() {
+            write!(f, " encap mpls {}", self.labels)?;
+            if let Some(ttl) = self.labels.ttl {
+                write!(f, " ttl {ttl}")?;
+            }
+        }
         if let Some(via) = self.via {
             write!(f, " via {via}")?;
         }
@@ -328,6 +361,8 @@ mod tests {
             "192.0.2.1 dev 2",
             "blackhole 10.0.0.0/8 metric 5",
             "throw fd00::/16 table 7",
+            "192.0.2.0/24 encap mpls 100/1048575 ttl 7 via 10.0.0.1",
+            "10.0.0.0/8 nexthop encap mpls 16 via 10.1.0.1 weight 1 nexthop dev 3 weight 4",
             "10.0.0.0/8 nexthop via 10.1.0.1 weight 1 nexthop via 10.2.0.1 dev 1 weight 256",
         ] {
             let route: Route = text.parse().expect(text);
@@ -367,6 +402,16 @@ mod tests {
                 "a route has one next hop",
             ),
             ("fd00::/8 via 10.0.0.1", "the next hop of an IPv6 route"),
+            ("10.0.0.0/8 encap ip via 10.0.0.1", "`encap ip`: not mpls"),
+            (
+                "10.0.0.0/8 encap mpls 15 via 10.0.0.1",
+                "`mpls 15`: not labels",
+            ),
+            (
+                "10.0.0.0/8 encap mpls 16/17/18/19/20 via 10.0.0.1",
+                "`mpls 16/17/18/19/20`: not labels",
+            ),
+            ("10.0.0.0/8 via 10.0.0.1 ttl 3", "`ttl` is not understood"),
         ] {
             let error = text.parse::<Route>().expect_err(text).to_string();
             assert!(error.starts_with(reason), "{text}: {error}");

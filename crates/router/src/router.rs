@@ -4,19 +4,22 @@
 //! - **Parameters:** `port`, a list: `address`, one or several with their prefixes; `mac`, made from the first address;
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
-//!   `external` are the addresses of the former if left out. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
+//!   `external` are the addresses of the former if left out. `mpls`: a list of routes of labels, see [`crate::mpls`],
+//!   for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`]. `icmp_limit`, true. `seed`, 0.
 //! - **Counters:** `forwarded`; `fragmented`: packets that left in fragments; `delivered`: for the router itself; `pings`:
-//!   echo requests answered; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
+//!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
 //!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
 //! [`Interface`] finds. Errors come from the address of the port by which they leave, and quote as much of the packet as Linux
-//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender.
+//! does; their rate is [limited](ip::limit). A next hop that does not answer is reported to the sender. Routes by a port whose link is
+//! down do not count, as with Linux's `ignore_routes_with_linkdown`.
 
 mod border;
 mod config;
 mod fragment;
+mod labels;
 mod multipath;
 mod redirect;
 mod report;
@@ -45,7 +48,9 @@ use ip::limit::RateLimit;
 use ip::neighbours::REACHABLE_TIME;
 use ip::service::{Change, Service, Services};
 use ip::{Interface, Received, discovery};
+use labels::Labels;
 use multipath::choose;
+use node::event::{Event, What};
 use node::outcome::Table;
 use node::{ConfigError, Departure, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::arp::Operation;
@@ -89,6 +94,14 @@ pub mod reason {
     pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// A frame with labels on a port without `mpls`.
+    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
+    /// A label stack that is cut off, or has more than 16 entries.
+    pub const BAD_LABELS: &str = "bad label stack";
+    /// Labels above something else than an IP packet.
+    pub const NOT_IP: &str = "no IP packet below the labels";
+    /// A label without a route.
+    pub const NO_LABEL: &str = "no route of the label";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
@@ -116,6 +129,7 @@ struct RouterPort {
     vrf: usize,
     redirects: bool,
     has_v6: bool,
+    mpls: bool,
 }
 
 impl RouterPort {
@@ -138,6 +152,7 @@ struct Vrf {
 #[derive(Clone, Copy, Debug, Default)]
 struct Counters {
     forwarded: u64,
+    labelled: u64,
     fragmented: u64,
     delivered: u64,
     errors: u64,
@@ -154,6 +169,7 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
+    labels: Labels,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -245,9 +261,12 @@ impl Router {
                     .unwrap_or(0),
                 redirects: port.redirects,
                 has_v6: port.has_v6(),
+                mpls: port.mpls,
             }
         });
         let ports: Vec<RouterPort> = ports.collect();
+        let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
+        let labels = config::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -262,6 +281,7 @@ impl Router {
             ports,
             vrfs,
             border,
+            labels,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
@@ -307,11 +327,13 @@ impl Router {
             },
         };
         let port = &self.ports[usize::from(from)];
+        let vrf = port.vrf;
         let header = &frame[..ETHERNET];
         match u16::from_be_bytes([header[12], header[13]]) {
-            ethertype::IPV4 => self.v4(now, from, frame, out),
-            ethertype::IPV6 if port.has_v6 => self.v6(now, from, frame, out),
+            ethertype::IPV4 => self.v4(now, from, vrf, frame, out),
+            ethertype::IPV6 if port.has_v6 => self.v6(now, from, vrf, frame, out),
             ethertype::ARP => self.arp(now, from, frame, out),
+            ethertype::MPLS => self.labelled(now, from, frame, out),
             _ => self.ignore(frame, out),
         }
     }
@@ -404,7 +426,7 @@ impl Router {
                 None => out.drop(frame, reason::SOURCE),
             };
         }
-        let mtu = self.ports[port].mtu;
+        let mtu = self.ports[port].mtu - hop.labels.bytes();
         let is_long = transit.end - ETHERNET > mtu;
         if is_long && transit.whole {
             let error = Error::TooBig(mtu as u32);
@@ -433,16 +455,21 @@ impl Router {
         hop: Hop,
         destination: IpAddr,
         is_long: bool,
-        frame: Frame,
+        mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
-        let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
+        let number = usize::from(hop.port.unwrap_or_default());
         if !is_long {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
         }
         self.counters.fragmented += 1;
-        fragment::cut(frame, port.mtu, out, |frame, out| {
+        let mtu = self.ports[number].mtu - hop.labels.bytes();
+        fragment::cut(frame, mtu, out, |mut frame, out| {
+            self.push_labels(hop, &mut frame);
+            let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
         });
     }
@@ -506,7 +533,8 @@ impl Router {
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
         };
-        let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu;
+        let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
+        let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
         self.transmit(now, hop, destination, is_long, frame, out);
     }
@@ -604,11 +632,20 @@ impl Node for Router {
         ports.chain(own).chain(border).chain(services).min()
     }
 
+    fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
+        let (What::Link(up), Some(port)) = (event.what, self.ports.get(usize::from(event.port.0)))
+        else {
+            return;
+        };
+        self.vrfs[port.vrf].tables.set_link(event.port.0, up);
+    }
+
     fn statistics(&self) -> Statistics {
         let own = self.vrfs.iter().map(|vrf| vrf.own.counters());
         let pings = own.map(|counters| counters.pings).sum();
         let mut all = Statistics::from([
             ("forwarded", self.counters.forwarded),
+            ("labelled", self.counters.labelled),
             ("fragmented", self.counters.fragmented),
             ("delivered", self.counters.delivered),
             ("pings", pings),
@@ -654,8 +691,17 @@ impl Node for Router {
             entries: neighbours.take(MAX_SHOWN).collect(),
         };
         let border = self.border.iter().flat_map(|border| border.nat.tables(now));
+        let labels = (!self.config.mpls.is_empty()).then(|| Table {
+            name: String::from("labels"),
+            entries: self
+                .config
+                .mpls
+                .iter()
+                .map(|one| format!("{one}"))
+                .collect(),
+        });
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
-        let all = routes.chain([neighbours]).chain(border);
+        let all = routes.chain(labels).chain([neighbours]).chain(border);
         all.chain(services).collect()
     }
 }

@@ -7,6 +7,7 @@ use crate::fib::Fib;
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, MAIN, Route};
 use crate::rule::{Key, MAIN_PRIORITY, Rule, Selector, Verdict};
+use alloc::borrow::Cow;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::IpAddr;
@@ -67,21 +68,21 @@ impl Both {
         }
     }
 
-    fn extend(&mut self, entries: &[(Prefix, u32)]) {
+    fn change_all(&mut self, entries: &[(Prefix, Option<u32>)]) {
         let v4 = entries
             .iter()
             .filter_map(|&(to, value)| match to.address() {
                 IpAddr::V4(address) => Some((address.to_bits(), to.length(), value)),
                 IpAddr::V6(_) => None,
             });
-        self.v4.extend(v4);
+        self.v4.change_all(v4);
         let v6 = entries
             .iter()
             .filter_map(|&(to, value)| match to.address() {
                 IpAddr::V4(_) => None,
                 IpAddr::V6(address) => Some((address.to_bits(), to.length(), value)),
             });
-        self.v6.extend(v6);
+        self.v6.change_all(v6);
     }
 
     fn remove(&mut self, to: Prefix) -> Option<u32> {
@@ -137,6 +138,8 @@ struct Table {
     actions: Actions,
     /// The routes of each prefix, the lowest metric first.
     routes: BTreeMap<Prefix, Vec<Route>>,
+    /// Ports whose links are down: their hops do not count.
+    down: Vec<u16>,
 }
 
 impl Table {
@@ -163,17 +166,55 @@ impl Table {
         }
         changed.sort_unstable();
         changed.dedup();
-        let mut entries = Vec::with_capacity(changed.len());
-        for to in changed {
-            if let Some(old) = self.prefixes.exact(to) {
-                self.actions.give(old);
-            }
-            let first = self.routes.get(&to).and_then(|routes| routes.first());
-            let number = first.map(|route| self.actions.take(&route.action));
-            entries.extend(number.map(|number| (to, number)));
-        }
-        self.prefixes.extend(&entries);
+        self.update_all(&changed);
         result
+    }
+
+    /// Sets the links that are down, and the actions of all prefixes with routes by a port whose link has changed.
+    fn set_down(&mut self, down: &[u16]) {
+        let is_changed = |port: Option<u16>| {
+            port.is_some_and(|port| down.contains(&port) != self.down.contains(&port))
+        };
+        let is_affected = |route: &Route| match &route.action {
+            Action::Forward(hops) => hops.iter().any(|hop| is_changed(hop.port)),
+            _ => false,
+        };
+        let all = self.routes.iter();
+        let changed = all.filter(|(_, routes)| routes.iter().any(is_affected));
+        let changed: Vec<Prefix> = changed.map(|(to, _)| *to).collect();
+        self.down = down.into();
+        self.update_all(&changed);
+    }
+
+    /// The action of a prefix: that of its first route that has a hop by a link that is up.
+    fn action(&self, to: Prefix) -> Option<Cow<'_, Action>> {
+        let routes = self.routes.get(&to)?;
+        if self.down.is_empty() {
+            return routes.first().map(|route| Cow::Borrowed(&route.action));
+        }
+        let is_up = |hop: &&Hop| !hop.port.is_some_and(|port| self.down.contains(&port));
+        routes.iter().find_map(|route| match &route.action {
+            Action::Forward(hops) => {
+                let hops: Vec<Hop> = hops.iter().filter(is_up).copied().collect();
+                (!hops.is_empty()).then_some(Cow::Owned(Action::Forward(hops)))
+            }
+            other => Some(Cow::Borrowed(other)),
+        })
+    }
+
+    /// The number of the action of a prefix, with the old one released.
+    fn renumber(&mut self, to: Prefix) -> Option<u32> {
+        let action = self.action(to).map(Cow::into_owned);
+        let number = action.map(|action| self.actions.take(&action));
+        if let Some(old) = self.prefixes.exact(to) {
+            self.actions.give(old);
+        }
+        number
+    }
+
+    fn update_all(&mut self, changed: &[Prefix]) {
+        let entries: Vec<_> = changed.iter().map(|&to| (to, self.renumber(to))).collect();
+        self.prefixes.change_all(&entries);
     }
 
     /// Adds a route.
@@ -182,14 +223,13 @@ impl Table {
     /// The route, when there is one with its prefix and metric, or no room.
     fn add(&mut self, route: Route) -> Result<(), Route> {
         let to = route.to;
-        if self.insert(route)? {
-            self.update(to);
-        }
+        self.insert(route)?;
+        self.update(to);
         Ok(())
     }
 
-    /// Adds a route to the list of its prefix; `true` when it is the first one now.
-    fn insert(&mut self, route: Route) -> Result<bool, Route> {
+    /// Adds a route to the list of its prefix.
+    fn insert(&mut self, route: Route) -> Result<(), Route> {
         let to = route.to;
         if self.routes.len() >= MAX_ROUTES && !self.routes.contains_key(&to) {
             return Err(route);
@@ -201,7 +241,7 @@ impl Table {
             return Err(route);
         }
         routes.insert(place, route);
-        Ok(place == 0)
+        Ok(())
     }
 
     fn remove(&mut self, to: Prefix, metric: u32) -> Option<Route> {
@@ -211,22 +251,16 @@ impl Table {
         if routes.is_empty() {
             self.routes.remove(&to);
         }
-        if place == 0 {
-            self.update(to);
-        }
+        self.update(to);
         Some(route)
     }
 
-    /// Sets the action of a prefix to that of its first route.
     fn update(&mut self, to: Prefix) {
-        let first = self.routes.get(&to).and_then(|routes| routes.first());
-        let number = first.map(|route| self.actions.take(&route.action));
-        let old = match number {
-            Some(number) => self.prefixes.insert(to, number),
-            None => self.prefixes.remove(to),
-        };
-        if let Some(old) = old {
-            self.actions.give(old);
+        let old = self.prefixes.exact(to);
+        match self.renumber(to) {
+            number if number == old => {}
+            Some(number) => drop(self.prefixes.insert(to, number)),
+            None => drop(self.prefixes.remove(to)),
         }
     }
 }
@@ -323,8 +357,28 @@ impl Tables {
     fn table(&mut self, number: u32) -> &mut Table {
         match number {
             MAIN => &mut self.main,
-            other => self.tables.entry(other).or_default(),
+            other => {
+                let down = &self.main.down;
+                let empty = || Table {
+                    down: down.clone(),
+                    ..Table::default()
+                };
+                self.tables.entry(other).or_insert_with(empty)
+            }
         }
+    }
+
+    /// A port's link goes down or comes up: hops by it count no more or count again, and where none is left the next route does.
+    pub fn set_link(&mut self, port: u16, up: bool) {
+        let mut down = self.main.down.clone();
+        down.retain(|one| *one != port);
+        if !up {
+            down.push(port);
+        }
+        self.main.set_down(&down);
+        self.tables
+            .values_mut()
+            .for_each(|table| table.set_down(&down));
     }
 
     /// Removes the route of a prefix with a metric from a table, and gives it.
@@ -492,17 +546,27 @@ mod tests {
     fn random_changes_agree_with_a_list_of_routes() {
         let mut random = Random::new(9);
         let (mut tables, mut list) = (Tables::default(), Vec::<Route>::new());
+        let mut down = Vec::<u16>::new();
+        let hop = |port: u64| Hop {
+            port: Some(port as u16),
+            ..Hop::default()
+        };
         for _ in 0..20_000 {
+            if random.chance(0.01) {
+                let port = 1 + random.below(4) as u16;
+                let is_up = random.chance(0.5);
+                down.retain(|one| *one != port);
+                down.extend((!is_up).then_some(port));
+                tables.set_link(port, is_up);
+            }
             let length = random.below(33) as u8;
             let to = IpAddr::from((random.bits() as u32 & 0x8181_0303).to_be_bytes());
             let route = Route {
                 to: Prefix::new(to, length),
-                action: match random.below(4) {
+                action: match random.below(6) {
                     0 => Action::Blackhole,
-                    port => Action::Forward(vec![Hop {
-                        port: Some(port as u16),
-                        ..Hop::default()
-                    }]),
+                    port if port < 4 => Action::Forward(vec![hop(port)]),
+                    port => Action::Forward(vec![hop(port - 3), hop(port - 1)]),
                 },
                 metric: random.below(3) as u32,
                 table: MAIN,
@@ -522,9 +586,22 @@ mod tests {
                 }
             }
             let address = IpAddr::from((random.bits() as u32 & 0x8181_0303).to_be_bytes());
+            let alive = |route: &Route| match &route.action {
+                Action::Forward(hops) => {
+                    let is_up = |hop: &&Hop| !down.contains(&hop.port.unwrap());
+                    let hops: Vec<Hop> = hops.iter().filter(is_up).copied().collect();
+                    (!hops.is_empty()).then_some(Action::Forward(hops))
+                }
+                other => Some(other.clone()),
+            };
             let matching = list.iter().filter(|route| route.to.contains(address));
-            let best = matching.max_by_key(|route| (route.to.length(), u32::MAX - route.metric));
-            let wanted = best.map(|route| follow(Some(&route.action)).unwrap());
+            let best = matching
+                .filter(|route| alive(route).is_some())
+                .max_by_key(|route| (route.to.length(), u32::MAX - route.metric));
+            let action = best.and_then(alive);
+            let wanted = action
+                .as_ref()
+                .map(|action| follow(Some(action)).expect("a decision"));
             let key = || panic!("there are no rules");
             assert_eq!(
                 tables.decide(address, key),
@@ -532,6 +609,7 @@ mod tests {
             );
         }
         assert_eq!(tables.routes().count(), list.len());
+        down.iter().for_each(|port| tables.set_link(*port, true));
         // All at once they make the same tables.
         let mut whole = Tables::default();
         whole.add_all(list.clone()).expect("each is there once");
@@ -541,7 +619,7 @@ mod tests {
             let key = || panic!("there are no rules");
             assert_eq!(whole.decide(address, key), tables.decide(address, key));
         }
-        assert!(tables.main.actions.all.len() <= 4);
+        assert!(tables.main.actions.all.len() <= 7);
     }
 
     #[test]

@@ -5,6 +5,7 @@ mod border;
 mod forwarding;
 mod hand;
 mod hostile;
+mod mpls;
 mod multipath;
 mod nat;
 mod services;

@@ -1,5 +1,7 @@
 use crate::hand::*;
+use node::event::{Event, What};
 use node::random::Random;
+use node::{Node, Port, Time};
 use router::router::{Config, Multipath};
 use std::collections::BTreeMap;
 
@@ -27,7 +29,11 @@ fn datagram(random: &mut Random, hosts: u64, ports: u64) -> Vec<u8> {
 
 #[test]
 fn flows_keep_their_path_and_the_paths_get_their_shares() {
-    for (multipath, hosts, ports) in [(Multipath::L3, 20_000, 1), (Multipath::L4, 1, 20_000)] {
+    for (multipath, hosts, ports) in [
+        (Multipath::L3, 20_000, 1),
+        (Multipath::L4, 1, 20_000),
+        (Multipath::Resilient, 1, 20_000),
+    ] {
         let (mut hand, mut random) = (hand(multipath, 3), Random::new(1));
         let (mut paths, mut shares) = (BTreeMap::new(), [0_i32; 4]);
         for _ in 0..20_000 {
@@ -77,4 +83,65 @@ fn routers_in_a_row_do_not_choose_alike() {
     }
     // Independent choices agree with probability (1 + 4 + 25) / 64.
     assert!((1_700..2_050).contains(&same), "{same}");
+}
+
+/// Ports by which 4,000 flows leave.
+fn paths(hand: &mut Hand) -> Vec<u16> {
+    let mut random = Random::new(5);
+    let mut one = || hand.send(0, &datagram(&mut random, 100, 60_000))[0].0;
+    (0..4_000).map(|_| one()).collect()
+}
+
+#[test]
+fn when_a_link_fails_resilient_hops_keep_the_flows_of_the_others() {
+    for (multipath, keeps) in [(Multipath::Resilient, true), (Multipath::L4, false)] {
+        let mut hand = hand(multipath, 3);
+        let before = paths(&mut hand);
+        let mut moved = 0;
+        for failed in [1, 2, 3] {
+            let mut link = |up| {
+                let event = Event {
+                    at: Time::ZERO,
+                    port: Port(failed),
+                    what: What::Link(up),
+                };
+                hand.router.event(Time::ZERO, &event, &mut hand.out);
+                paths(&mut hand)
+            };
+            let during = link(false);
+            assert!(during.iter().all(|port| *port != failed));
+            let both = before.iter().zip(&during);
+            let both = both.filter(|(old, new)| **old != failed && old != new);
+            moved += both.count();
+            assert_eq!(link(true), before);
+        }
+        assert_eq!(moved == 0, keeps, "{multipath:?} {moved}");
+    }
+}
+
+#[test]
+fn a_floating_route_carries_packets_while_the_link_of_the_first_is_down() {
+    let routes = [
+        "192.0.2.0/24 via 10.0.1.9",
+        "192.0.2.0/24 via 10.0.2.9 metric 10",
+        "default via 10.0.3.9",
+    ];
+    let mut hand = Hand::new(config(4, &routes));
+    (1..4).for_each(|port| hand.learn(port, 9));
+    let mut random = Random::new(1);
+    for (port, up, expected) in [
+        (0, true, 1),
+        (1, false, 2),
+        (2, false, 3),
+        (1, true, 1),
+        (2, true, 1),
+    ] {
+        let event = Event {
+            at: Time::ZERO,
+            port: Port(port),
+            what: What::Link(up),
+        };
+        hand.router.event(Time::ZERO, &event, &mut hand.out);
+        assert_eq!(hand.send(0, &datagram(&mut random, 9, 9))[0].0, expected);
+    }
 }

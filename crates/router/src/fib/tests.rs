@@ -45,7 +45,8 @@ fn agrees_with_a_search<K: Drawn>(seed: u64, changes: usize, start: usize) {
     };
     let bulk: Vec<_> = (0..start).map(|_| draw_route(&mut random)).collect();
     bulk.iter().for_each(|route| set(&mut known, *route));
-    fib.extend(bulk);
+    let some = |(prefix, length, value): (K, u8, u32)| (prefix, length, Some(value));
+    fib.change_all(bulk.into_iter().map(some));
     for _ in 0..changes {
         if random.chance(0.6) || known.is_empty() {
             let route = draw_route(&mut random);
@@ -89,7 +90,7 @@ fn agrees_with_a_search<K: Drawn>(seed: u64, changes: usize, start: usize) {
     }
     assert_eq!(fib.len(), known.len());
     let mut fresh = Fib::<K>::default();
-    fresh.extend(known);
+    fresh.change_all(known.into_iter().map(some));
     let bytes = fib.lookup_bytes();
     assert!(bytes <= 3 * fresh.lookup_bytes() + 200_000, "{bytes}");
 }

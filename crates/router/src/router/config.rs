@@ -1,5 +1,7 @@
 //! Configuration of a router.
 
+use super::labels::{self, Labels};
+use crate::mpls::{LabelAction, LabelRoute};
 use crate::nat;
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
@@ -39,6 +41,12 @@ pub struct Config {
     pub rule: Vec<Rule>,
     /// Translation of IPv4 addresses between ports that are [`outside`](PortConfig::outside) and the others.
     pub nat: Option<nat::Config>,
+    /// Routes of MPLS labels.
+    #[cfg_attr(feature = "serde", serde(deserialize_with = "ip::address::several"))]
+    pub mpls: Vec<LabelRoute>,
+    /// Whether labels take the TTL of their packet, and give it back (Linux's `ip_ttl_propagate`): traceroute then shows the routers in
+    /// between.
+    pub ttl_propagate: bool,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -55,6 +63,8 @@ impl Default for Config {
             route: Vec::new(),
             rule: Vec::new(),
             nat: None,
+            mpls: Vec::new(),
+            ttl_propagate: true,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -75,6 +85,9 @@ pub enum Multipath {
     L3,
     /// By addresses, protocol and ports; fragments by addresses and protocol. Linux's policy 1.
     L4,
+    /// As [`L4`](Multipath::L4), by rendezvous hashing: when a hop is added or removed, or the link to it fails, only flows that go to
+    /// it or come from it move.
+    Resilient,
     /// By turns, packet by packet; packets of one flow may overtake each other.
     PerPacket,
 }
@@ -96,6 +109,8 @@ pub struct PortConfig {
     pub mtu: usize,
     /// Whether it has a link-local IPv6 address although it has no other one, such as before a prefix is delegated.
     pub ipv6: bool,
+    /// Whether frames with MPLS labels are taken.
+    pub mpls: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
     /// Whether it is on the outside of the router's NAT.
@@ -111,6 +126,7 @@ impl Default for PortConfig {
             mac: None,
             mtu: 1500,
             ipv6: false,
+            mpls: false,
             vrf: None,
             outside: false,
             redirects: true,
@@ -301,22 +317,53 @@ pub(super) fn vrfs(config: &Config) -> Result<BTreeMap<Option<String>, Tables>, 
 
 /// A route whose hops all name their ports.
 pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigError> {
-    let error = |reason: String| ConfigError::new("route", format!("`{route}`: {reason}"));
-    let mut route = route.clone();
-    let vrf = route.vrf.clone();
-    let Action::Forward(hops) = &mut route.action else {
-        return Ok(route);
-    };
+    let mut resolved = route.clone();
+    if let Action::Forward(hops) = &mut resolved.action {
+        let error = |reason| ConfigError::new("route", format!("`{route}`: {reason}"));
+        resolve_hops(config, &route.vrf, hops).map_err(error)?;
+    }
+    Ok(resolved)
+}
+
+/// Routes of labels, whose hops all name their ports; `vrfs` are the names of the VRFs.
+pub(super) fn labels(config: &Config, vrfs: &[Option<String>]) -> Result<Labels, ConfigError> {
+    let mut routes = BTreeMap::new();
+    for route in &config.mpls {
+        let error = |reason| ConfigError::new("mpls", format!("`{route}`: {reason}"));
+        let action = match route.action.clone() {
+            LabelAction::Local(vrf) => {
+                let place = vrfs.iter().position(|known| *known == vrf);
+                let no_vrf = || error(String::from("no port is in this VRF"));
+                labels::Action::Local(place.ok_or_else(no_vrf)?)
+            }
+            LabelAction::Forward(mut hops) => {
+                resolve_hops(config, &None, &mut hops).map_err(error)?;
+                labels::Action::Forward(hops)
+            }
+        };
+        if routes.insert(route.label, action).is_some() {
+            return Err(error(String::from("the label has two routes")));
+        }
+    }
+    Ok(Labels {
+        routes,
+        propagates: config.ttl_propagate,
+    })
+}
+
+/// Sets the ports of hops that do not name theirs, in a VRF.
+fn resolve_hops(config: &Config, vrf: &Option<String>, hops: &mut [Hop]) -> Result<(), String> {
     for hop in hops {
         if let Some(number) = hop.port {
             let port = config.port.get(usize::from(number));
-            if port.is_none_or(|port| port.vrf != vrf) {
-                return Err(error(format!(
-                    "the router has no port {number} in this VRF"
-                )));
+            if port.is_none_or(|port| port.vrf != *vrf) {
+                return Err(format!("the router has no port {number} in this VRF"));
             }
         }
         let Some(via) = hop.via.filter(|_| !hop.onlink) else {
+            if hop.port.is_none() {
+                return Err("`onlink` needs the port: add `dev PORT`".into());
+            }
             continue;
         };
         let reaches = |port: &PortConfig| {
@@ -328,20 +375,14 @@ pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigErr
         let mut ports = config.port.iter().enumerate();
         let found = ports.find(|(number, port)| {
             let wanted = hop.port.is_none_or(|port| usize::from(port) == *number);
-            port.vrf == vrf && wanted && reaches(port)
+            port.vrf == *vrf && wanted && reaches(port)
         });
         let Some((number, _)) = found else {
-            let reason = format!("{via} is in no network of its port; add an address, or `onlink`");
-            return Err(error(reason));
+            return Err(format!(
+                "{via} is in no network of its port; add an address, or `onlink`"
+            ));
         };
         hop.port = Some(number as u16);
     }
-    let hops = match &route.action {
-        Action::Forward(hops) => &hops[..],
-        _ => &[],
-    };
-    match hops.iter().all(|hop| hop.port.is_some()) {
-        true => Ok(route),
-        false => Err(error("`onlink` needs the port: add `dev PORT`".into())),
-    }
+    Ok(())
 }

@@ -12,17 +12,21 @@ use packet::ipv4::Ipv4View;
 
 /// Takes one from the TTL, and changes the checksum with it (RFC 1624).
 pub(super) fn count_hop(frame: &mut [u8]) {
+    set_hops(frame, frame[ETHERNET + 8] - 1);
+}
+
+/// Sets the TTL, and changes the checksum with it.
+pub(super) fn set_hops(frame: &mut [u8], hops: u8) {
     let ip = &mut frame[ETHERNET..];
     let [old, sum] = [8, 10].map(|at| u16::from_be_bytes([ip[at], ip[at + 1]]));
-    ip[8] -= 1;
+    ip[8] = hops;
     let new = u16::from_be_bytes([ip[8], ip[9]]);
     ip[10..12].copy_from_slice(&update(sum, old, new).to_be_bytes());
 }
 
 impl Router {
     /// Takes an IPv4 packet, with the checks of Linux's `ip_rcv` and `ip_route_input`.
-    pub(super) fn v4(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
-        let vrf = self.ports[usize::from(from)].vrf;
+    pub(super) fn v4(&mut self, now: Time, from: u16, vrf: usize, mut frame: Frame, out: &mut Out) {
         let Ok(ip) = Ipv4View::new(&frame[ETHERNET..]) else {
             return out.drop(frame, reason::BAD_HEADER);
         };

@@ -19,9 +19,7 @@ pub(super) fn refusal(transit: &Transit) -> Option<Option<Error>> {
 
 impl Router {
     /// Takes an IPv6 packet, with the checks of Linux's `ip6_rcv`.
-    pub(super) fn v6(&mut self, now: Time, from: u16, mut frame: Frame, out: &mut Out) {
-        let port = &self.ports[usize::from(from)];
-        let vrf = port.vrf;
+    pub(super) fn v6(&mut self, now: Time, from: u16, vrf: usize, mut frame: Frame, out: &mut Out) {
         let Some(transit) = Transit::read(&frame, from, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };

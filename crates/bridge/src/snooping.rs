@@ -33,6 +33,7 @@ const ROUTER_TIME: Time = Time::from_secs(255);
 const SWEEP: Time = Time::from_secs(10);
 /// Time for which all packets to groups are flooded after a topology change.
 const FLOOD_TIME: Time = Time::from_secs(10);
+const IGMP: u8 = 2;
 const PIM: u8 = 103;
 
 /// Configuration of snooping.
@@ -194,6 +195,10 @@ impl Snooper {
                 true => Verdict::Flood,
                 false => self.router_ports(now, family),
             });
+        }
+        // Unknown kinds of IGMP go everywhere (section 2.1.1 3).
+        if protocol == IGMP {
+            return Ok(Verdict::Flood);
         }
         if protocol == PIM && !message::is_reported(group) {
             self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;

@@ -2,6 +2,7 @@
 
 mod hand;
 mod protocols;
+mod snooping;
 mod stp;
 mod switch;
 mod world;

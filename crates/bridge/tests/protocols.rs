@@ -214,6 +214,7 @@ fn bpdu_guard_disables_a_port_and_root_guard_keeps_the_root() {
 fn pair(modes: [Mode; 2], hash: Hash) -> World {
     let configs = (0..2).map(|n| Config {
         ports: 8,
+        ageing: Time::from_secs(1_000_000),
         mac: address(n as u8),
         lag: vec![lacp::Config {
             ports: vec![0, 1, 2, 3],

@@ -27,6 +27,7 @@ mod interface;
 mod lab_file;
 mod layers;
 mod line;
+mod membership;
 mod middlebox;
 mod mount;
 mod nat;
@@ -55,6 +56,7 @@ mod router;
 mod siit;
 mod snmp;
 mod stf;
+mod switch;
 mod udpstp_messages;
 mod word;
 
@@ -109,6 +111,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relays", relays::target),
     ("repair", repair::target),
     ("router", router::target),
+    ("switch", switch::target),
+    ("membership", membership::target),
     ("routes", router::words),
     ("siit", siit::target),
     ("snmp", snmp::target),

@@ -8,8 +8,8 @@
 //!   last 255 s, and those that are configured.
 //! - Queries go everywhere; reports and leaves to router ports only, so that hosts do not suppress each
 //!   other's reports (section 2.1.1 1).
-//! - Packets to groups of the link's own protocols go everywhere, as do all others while no querier is known, and
-//!   for 10 s after a topology change.
+//! - Packets to groups of the link's own protocols go everywhere, as do all others while no querier is known or
+//!   its first query is younger than its response time, and for 10 s after a topology change.
 //! - Each port has the state of RFC 3376 section 6.4: sources of version 3 are followed.
 //!
 //! Total cost: at most `memberships` pairs of a group and a port, of one port at most
@@ -120,7 +120,8 @@ pub struct Snooper {
     memberships: usize,
     queriers: [Querier; 2],
     own: [IpAddr; 2],
-    /// Until when a querier is known, of each family.
+    /// From when to when members are known by a querier, of each family.
+    querier_from: [Time; 2],
     querier_until: [Time; 2],
     flood_until: Time,
     sweep_at: Time,
@@ -160,6 +161,7 @@ impl Snooper {
             memberships: 0,
             queriers: Family::BOTH.map(|family| Querier::new(config.queries, family)),
             own: [config.address.into(), Ipv6Addr::from(link_local).into()],
+            querier_from: [config.queries.response; 2],
             querier_until: [Time::ZERO; 2],
             flood_until: Time::ZERO,
             sweep_at: Time::MAX,
@@ -191,7 +193,7 @@ impl Snooper {
             let received = received?;
             let is_query = matches!(received.message, Message::Query(_));
             self.handle_message(now, port, vlan, received);
-            return Ok(match is_query || self.querier_until(now, family) <= now {
+            return Ok(match is_query || !self.knows_members(now, family) {
                 true => Verdict::Flood,
                 false => self.router_ports(now, family),
             });
@@ -204,7 +206,7 @@ impl Snooper {
             self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;
         }
         let may_limit = message::is_reported(group) && now >= self.flood_until;
-        if !may_limit || self.querier_until(now, family) <= now {
+        if !may_limit || !self.knows_members(now, family) {
             return Ok(Verdict::Flood);
         }
         let mut is_known = false;
@@ -238,11 +240,10 @@ impl Snooper {
         Verdict::Ports
     }
 
-    fn querier_until(&self, now: Time, family: usize) -> Time {
-        match self.config.querier && self.queriers[family].is_active(now) {
-            true => Time::MAX,
-            false => self.querier_until[family],
-        }
+    /// Whether there is a querier, and members have had the time to answer it.
+    fn knows_members(&self, now: Time, family: usize) -> bool {
+        let is_own = self.config.querier && self.queriers[family].is_active(now);
+        now >= self.querier_from[family] && (is_own || now < self.querier_until[family])
     }
 
     /// The ports of the last [`Verdict::Ports`].
@@ -327,6 +328,9 @@ impl Snooper {
             return;
         }
         self.queriers[family].handle_query(now, source, Some(self.own[family]));
+        if now >= self.querier_until[family] && !self.is_querier(now, Family::of(source)) {
+            self.querier_from[family] = now + query.max_response;
+        }
         self.querier_until[family] = now + ROUTER_TIME;
         self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;
     }

@@ -1,4 +1,4 @@
-//! What nodes read of an Ethernet header at full speed: addresses as numbers, and the tag that may stand behind them.
+//! Fields of an Ethernet header that a switch reads at full speed: addresses as numbers, and the tag after them.
 
 /// Bytes of an Ethernet header.
 pub(crate) const ETHERNET: usize = 14;

@@ -114,6 +114,7 @@ fn each_host_gets_what_it_wants_and_after_a_while_nothing_else() {
             Family::V4 => ip(&format!("10.0.0.{}", 100 + port)),
             Family::V6 => ip(&format!("fe80::{port}")),
         };
+        world.seconds(2);
         for _ in 0..3_000 {
             let until = world.now + Time::from_ms(random.below(100));
             world.run(until);
@@ -226,6 +227,8 @@ fn reports_go_to_routers_only_queries_everywhere_and_the_links_own_groups_too() 
     assert_eq!(ports(&mut world), [0, 2, 3, 4]);
     world.send((0, 0), &written(&query(None), ip(ROUTER), 1));
     assert_eq!(ports(&mut world), [1, 2, 3, 4]);
+    // Members have 1 s to answer.
+    world.seconds(1);
     world.send((0, 2), &report);
     assert_eq!(ports(&mut world), [0]);
     world.send((0, 1), &data(ip(ROUTER), group));
@@ -275,7 +278,7 @@ fn fast_leave_router_ports_and_unknown_groups_are_by_configuration() {
             ..Config::default()
         };
         let mut world = World::new(vec![config], &[]);
-        world.seconds(1);
+        world.seconds(11);
         assert!(ports(&mut world).len() >= 5, "general queries by all ports");
         let group = ip("239.1.1.1");
         world.send(
@@ -385,7 +388,7 @@ fn a_message_with_a_wrong_checksum_is_dropped_and_one_of_an_unknown_kind_is_floo
             ..snooping::Config::default()
         },
     );
-    world.seconds(1);
+    world.seconds(11);
     world.ends();
     let mut report = written(
         &Message::Report(Version::Two, ip("239.1.1.1")),

@@ -1,13 +1,14 @@
 //! A member of groups: a service of a host that joins them, counts their packets, and leaves.
 //!
 //! - **Parameters:** `groups`: as `239.1.1.1`, or `232.1.1.1 from 10.0.0.9 10.0.0.8` for some sources, or `239.1.1.1 except
-//!   10.0.0.9`. `version`, 3: of its reports at most. `at`, 0: when it joins. `until`, never: when it leaves. `seed`, 0.
+//!   10.0.0.9`. `version`, 3: of its reports at most. `at`, 0: when it joins. `until`, never: when it leaves.
 //! - **Counters:** `group_packets`, `group_bytes`: of packets that it wants, bytes of IP; `group_unwanted`: packets to its groups from
-//!   other sources; `group_reports`: messages sent.
+//!   other sources; `group_reports`: messages sent; `group_unsent`: messages of MLD that need a link-local address.
 
 use crate::host::{Filter, Host};
 use crate::link::{Known, earliest, to_group};
 use crate::message::{self, Family, Message, Version};
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
@@ -88,8 +89,6 @@ pub struct Config {
     pub at: Time,
     /// When it leaves.
     pub until: Option<Time>,
-    /// Seed of the delays of reports.
-    pub seed: u64,
 }
 
 impl Default for Config {
@@ -99,7 +98,6 @@ impl Default for Config {
             version: Version::Three,
             at: Time::ZERO,
             until: None,
-            seed: 0,
         }
     }
 }
@@ -117,6 +115,7 @@ pub struct Member {
     bytes: u64,
     unwanted: u64,
     reports: u64,
+    unsent: u64,
 }
 
 impl Member {
@@ -124,7 +123,7 @@ impl Member {
     ///
     /// # Errors
     /// When there is no group, or it leaves before it joins.
-    pub fn new(config: Config) -> Result<Member, ConfigError> {
+    pub fn new(config: Config, seed: u64) -> Result<Member, ConfigError> {
         if config.groups.is_empty() || config.groups.len() > crate::host::MAX_GROUPS {
             return Err(ConfigError::new("groups", "a member has 1 to 4096 groups"));
         }
@@ -134,7 +133,7 @@ impl Member {
                 "a member leaves after it has joined",
             ));
         }
-        let host = |number| Host::new(config.version, node::random::split_mix(config.seed, number));
+        let host = |number| Host::new(config.version, node::random::split_mix(seed, number));
         Ok(Member {
             link: None,
             hosts: [host(0), host(1)],
@@ -144,6 +143,7 @@ impl Member {
             bytes: 0,
             unwanted: 0,
             reports: 0,
+            unsent: 0,
             config,
         })
     }
@@ -156,10 +156,21 @@ impl Member {
         let Some(link) = self.link else { return };
         for family in Family::BOTH {
             while let Some(message) = self.host(family).poll_transmit(now) {
-                self.reports += u64::from(link.send(&message, family, out));
+                match link.send(&message, family, out) {
+                    true => self.reports += 1,
+                    false => self.unsent += 1,
+                }
             }
         }
     }
+}
+
+/// The service, for a node with this seed.
+///
+/// # Errors
+/// Those of [`Member::new`].
+pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
+    Ok(Box::new(Member::new(config.clone(), seed)?))
 }
 
 impl Service for Member {
@@ -199,13 +210,10 @@ impl Service for Member {
             true => {
                 self.packets += 1;
                 self.bytes += packet.length as u64;
-                out.done(frame);
             }
-            false => {
-                self.unwanted += 1;
-                out.done(frame);
-            }
+            false => self.unwanted += 1,
         }
+        out.done(frame);
         None
     }
 
@@ -240,6 +248,7 @@ impl Service for Member {
         all.counter("group_bytes", self.bytes);
         all.counter("group_unwanted", self.unwanted);
         all.counter("group_reports", self.reports);
+        all.counter("group_unsent", self.unsent);
     }
 
     fn tables(&self, _: Time) -> Vec<Table> {

@@ -6,7 +6,7 @@
 //! the querier; one from downstream leaves by those and by the upstream link.
 //!
 //! - **Parameters:** `upstream`, 0: port of the upstream link. `downstream`, the others: ports. `queries`: version and timers.
-//!   `groups`, 1024: how many groups a link may have. `seed`, 0.
+//!   `groups`, 1024: how many groups a link may have.
 //! - **Counters:** `multicast_forwarded`: copies sent; `multicast_reports`, `multicast_queries`: messages taken;
 //!   `multicast_sent`: messages sent; `multicast_refused`: memberships and sources without room.
 //! - **Drops:** `group without members`; `hop limit used up`; `longer than the next link's MTU`; `packet to a group from no host`;
@@ -23,6 +23,7 @@ use crate::link::{Known, ToGroup, earliest, next_hop, to_group};
 use crate::membership::Membership;
 use crate::message::{self, Family, Message, Received};
 use crate::querier::{self, Querier};
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
@@ -52,8 +53,6 @@ pub struct Config {
     pub queries: querier::Config,
     /// Maximum number of groups of a link, 1 to 65,536.
     pub groups: usize,
-    /// Seed of the delays of reports.
-    pub seed: u64,
 }
 
 impl Default for Config {
@@ -63,7 +62,6 @@ impl Default for Config {
             downstream: Vec::new(),
             queries: querier::Config::default(),
             groups: 1024,
-            seed: 0,
         }
     }
 }
@@ -101,7 +99,7 @@ impl Proxy {
     ///
     /// # Errors
     /// When a value is out of its range.
-    pub fn new(config: Config) -> Result<Proxy, ConfigError> {
+    pub fn new(config: Config, seed: u64) -> Result<Proxy, ConfigError> {
         config.queries.check()?;
         if !(1..=65_536).contains(&config.groups) {
             return Err(ConfigError::new("groups", "a link has 1 to 65536 groups"));
@@ -111,7 +109,7 @@ impl Proxy {
             return Err(ConfigError::new("downstream", reason));
         }
         let version = config.queries.version;
-        let host = |number| Host::new(version, node::random::split_mix(config.seed, number));
+        let host = |number| Host::new(version, node::random::split_mix(seed, number));
         Ok(Proxy {
             upstream: None,
             hosts: [host(0), host(1)],
@@ -397,6 +395,14 @@ fn merge(a: Filter, b: Filter) -> Filter {
         (exclude, sources) = (true, Vec::new());
     }
     Filter { exclude, sources }
+}
+
+/// The service, for a node with this seed.
+///
+/// # Errors
+/// Those of [`Proxy::new`].
+pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
+    Ok(Box::new(Proxy::new(config.clone(), seed)?))
 }
 
 impl Service for Proxy {

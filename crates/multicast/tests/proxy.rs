@@ -36,7 +36,6 @@ fn member(groups: &[&str], version: Version, at: u64, until: u64) -> member::Con
         version,
         at: Time::from_secs(at),
         until: Some(Time::from_secs(until)),
-        seed: at,
     }
 }
 
@@ -54,7 +53,7 @@ impl World {
             port: (0..3).map(port).collect(),
             ..Config::default()
         };
-        let proxy = Proxy::new(proxy).unwrap();
+        let proxy = Proxy::new(proxy, 1).unwrap();
         let router = Router::new(config)
             .unwrap()
             .with_services(None, vec![Box::new(proxy)])
@@ -73,7 +72,7 @@ impl World {
                 let node = host::with_services(
                     base,
                     Vec::new(),
-                    vec![Box::new(Member::new(config).unwrap())],
+                    vec![Box::new(Member::new(config, number as u64).unwrap())],
                     1,
                 );
                 (port, node.unwrap(), Out::default())

@@ -463,3 +463,210 @@ fn packets_to_groups_leave_by_the_same_ports_as_from_linuxs_bridge() {
     }
     assert!(compared.iter().all(|&count| count > 100), "{compared:?}");
 }
+
+/// Open vSwitch in the kernel's namespace, with a folder of its own; stopped at the end.
+struct OpenVswitch<'a> {
+    bed: &'a Bed,
+    folder: std::path::PathBuf,
+}
+
+impl OpenVswitch<'_> {
+    /// `None`, and why, where it is not installed.
+    fn start(bed: &Bed) -> Option<OpenVswitch<'_>> {
+        let folder =
+            std::env::temp_dir().join(format!("wireline-bridge-ovs-{}", std::process::id()));
+        let ovs = OpenVswitch { bed, folder };
+        let made = ovs.run(
+            "command -v ovs-vswitchd >/dev/null || { echo 'no ovs-vswitchd' >&2; exit 1; }\n\
+             rm -rf $OVS_RUNDIR; mkdir -p $OVS_RUNDIR; cd $OVS_RUNDIR; ovsdb-tool create conf.db /usr/share/openvswitch/vswitch.ovsschema\n\
+             ovsdb-server conf.db --remote=punix:$OVS_RUNDIR/db.sock --unixctl=$OVS_RUNDIR/db.ctl --pidfile=$OVS_RUNDIR/db.pid --detach -vconsole:off -vsyslog:off -vfile:off\n\
+             ovs-vswitchd unix:$OVS_RUNDIR/db.sock --disable-system --unixctl=$OVS_RUNDIR/ctl --pidfile=$OVS_RUNDIR/ovs.pid --detach -vconsole:off -vsyslog:off -vfile:off",
+        );
+        match made {
+            Ok(_) => Some(ovs),
+            Err(error) => {
+                println!("skipped: Open vSwitch does not run here: {error}");
+                None
+            }
+        }
+    }
+
+    fn run(&self, script: &str) -> Result<String, String> {
+        let folder = self.folder.display();
+        run(
+            &self.bed.kernel,
+            &format!(
+                "PATH=$PATH:/usr/sbin:/sbin OVS_RUNDIR={folder}; export PATH OVS_RUNDIR\n{script}"
+            ),
+        )
+    }
+
+    fn ask(&self, what: &str) -> String {
+        self.run(&format!("ovs-appctl -t $OVS_RUNDIR/ctl {what}"))
+            .expect("an answer")
+    }
+}
+
+impl Drop for OpenVswitch<'_> {
+    fn drop(&mut self) {
+        let _ = self.run("kill $(cat $OVS_RUNDIR/ovs.pid $OVS_RUNDIR/db.pid); rm -rf $OVS_RUNDIR");
+    }
+}
+
+/// Two links between Open vSwitch and our switch: one of them is blocked, at once, by the side that is not the root.
+#[test]
+fn open_vswitch_and_a_switch_agree_on_rstp_within_a_second() {
+    let Some(bed) = bed() else { return };
+    let Some(ovs) = OpenVswitch::start(&bed) else {
+        return;
+    };
+    for (priority, ours_is_root) in [(4096, true), (61_440, false)] {
+        let ports: Vec<Port> = ["x", "y"]
+            .map(|name| bed.link(&format!("k{name}"), &format!("n{name}")))
+            .into();
+        ovs.run(
+            "ip link set kx up; ip link set ky up\n\
+             ovs-vsctl --db=unix:$OVS_RUNDIR/db.sock --timeout=15 add-br o -- set bridge o datapath_type=netdev rstp_enable=true other_config:rstp-priority=32768 other_config:hwaddr=02:bb:00:00:00:77 \
+             -- add-port o kx -- add-port o ky -- set port kx other_config:rstp-path-cost=100 -- set port ky other_config:rstp-path-cost=100",
+        )
+        .expect("a bridge");
+        let config = Config {
+            ports: 2,
+            stp: Some(Version::Rstp),
+            mac: Some(mac(1)),
+            bridge_priority: priority,
+            port: (0..2)
+                .map(|port| PortConfig {
+                    port,
+                    cost: Some(100),
+                    ..PortConfig::default()
+                })
+                .collect(),
+            ..Config::default()
+        };
+        let mut switches = [Live::new(config, ports, Instant::now())];
+        // RSTP bridges that do not know each other's state exchange proposals; STP would take 30 s.
+        let began = Instant::now();
+        let (ours, theirs) = loop {
+            run_for(&mut switches, Duration::from_millis(200));
+            let ours = switches[0].tree();
+            let theirs = ovs.ask("rstp/show o");
+            let forwarding = |text: &str| text.matches("orwarding").count();
+            let count = [forwarding(&ours[1..].join("\n")), forwarding(&theirs)];
+            if count == if ours_is_root { [2, 1] } else { [1, 2] }
+                || began.elapsed() > Duration::from_secs(10)
+            {
+                break (ours, theirs);
+            }
+        };
+        println!("settled after {:?}", began.elapsed());
+        assert!(
+            began.elapsed() < Duration::from_secs(8),
+            "{ours:#?}\n{theirs}"
+        );
+        match ours_is_root {
+            true => {
+                assert!(ours[0].ends_with("is the root"), "{ours:?}");
+                assert!(
+                    theirs.contains("Root") && theirs.contains("Alternate"),
+                    "{theirs}"
+                );
+            }
+            false => {
+                assert!(
+                    ours[0].contains(" root 32768.02:bb:00:00:00:77 cost 100 port 0"),
+                    "{ours:?}"
+                );
+                assert!(
+                    ours[2].starts_with(
+                        "port 1 alternate discarding cost 100 designated 32768.02:bb:00:00:00:77"
+                    ),
+                    "{ours:?}"
+                );
+                assert!(theirs.contains("This bridge is the root"), "{theirs}");
+            }
+        }
+        assert!(
+            ours[1..].iter().all(|line| !line.ends_with(" STP")),
+            "{ours:?}"
+        );
+        ovs.run("ovs-vsctl --db=unix:$OVS_RUNDIR/db.sock del-br o; ip link del kx; ip link del ky")
+            .expect("gone");
+    }
+}
+
+#[test]
+fn open_vswitch_and_a_switch_make_one_link_of_three_by_lacp() {
+    let Some(bed) = bed() else { return };
+    let Some(ovs) = OpenVswitch::start(&bed) else {
+        return;
+    };
+    let names = ["la", "lb", "lc", "free"];
+    let ports: Vec<Port> = names
+        .map(|name| bed.link(&format!("k{name}"), &format!("n{name}")))
+        .into();
+    ovs.run(
+        "for port in kla klb klc kfree; do ip link set $port up; done\n\
+         ovs-vsctl --db=unix:$OVS_RUNDIR/db.sock --timeout=15 add-br o -- set bridge o datapath_type=netdev \
+         -- add-bond o bond kla klb klc lacp=active bond_mode=balance-tcp other_config:lacp-time=fast -- add-port o kfree",
+    )
+    .expect("a bond");
+    let lag = bridge::lacp::Config {
+        ports: vec![0, 1, 2],
+        rate: bridge::lacp::Pace::Fast,
+        ..Default::default()
+    };
+    let config = Config {
+        ports: 4,
+        lag: vec![lag],
+        mac: Some(mac(1)),
+        ..Config::default()
+    };
+    // The last port of the bed is a host of Open vSwitch; that of the switch has no link.
+    let mut ports = ports;
+    let mut host = ports.pop().expect("a port");
+    let mut switches = [Live::new(config, ports, Instant::now())];
+    run_for(&mut switches, Duration::from_secs(6));
+    let table = |live: &Live| {
+        live.switch
+            .tables(live.now())
+            .into_iter()
+            .find(|table| table.name == "link aggregation")
+            .expect("a table")
+            .entries
+    };
+    let lines = table(&switches[0]);
+    assert!(
+        lines
+            .iter()
+            .all(|line| line.contains(" distributing partner ")),
+        "{lines:?}"
+    );
+    let theirs = ovs.ask("lacp/show bond");
+    assert_eq!(theirs.matches("current attached").count(), 3, "{theirs}");
+    assert!(
+        theirs.contains("partner sys_id: 02:bb:00:00:00:01"),
+        "{theirs}"
+    );
+    // A broadcast of its host arrives once.
+    let mut frame = [0xFFu8; 60];
+    frame[6..12].copy_from_slice(&[2, 0, 0, 0, 0, 0x44]);
+    frame[12..14].copy_from_slice(&[0x88, 0xB5]);
+    let before = switches[0].switch.statistics().get("packets");
+    host.tx.send(&[&frame]).expect("sent");
+    run_for(&mut switches, Duration::from_millis(500));
+    let flooded = switches[0].switch.statistics().get("flooded");
+    assert!(flooded >= Some(1), "{before:?} {flooded:?}");
+    // A link fails silently, as behind a converter: its port leaves the group after 3 s, on both sides.
+    run(&bed.kernel, "ip link set klb down").expect("down");
+    run_for(&mut switches, Duration::from_secs(5));
+    let lines = table(&switches[0]);
+    assert_eq!(
+        lines
+            .iter()
+            .filter(|line| line.contains(" distributing "))
+            .count(),
+        2,
+        "{lines:?}"
+    );
+}

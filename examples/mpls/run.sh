@@ -6,5 +6,5 @@ for propagate in true false; do
     [ $propagate = true ] || echo
     echo "ttl_propagate = $propagate"
     printf 'run\ntables t\n' | wire lab lab.toml --shell --set node.edge.ttl_propagate=$propagate --set node.core1.ttl_propagate=$propagate \
-        --set node.core2.ttl_propagate=$propagate --set node.far.ttl_propagate=$propagate | sed -n '/^ *[0-9].*10\./p'
+        --set node.core2.ttl_propagate=$propagate --set node.far.ttl_propagate=$propagate | grep 'round trip'
 done

@@ -45,6 +45,72 @@ link s2 - s1 up
 }
 
 #[test]
+fn routers_ping_show_their_tables_and_are_seen_by_traceroute() {
+    let place = Place::new("shell-routers");
+    let mut lab = String::from("[lab]\nname = 'chain'\n");
+    for number in 0..3 {
+        let (before, after) = (number, number + 1);
+        lab += &format!(
+            "[node.r{number}]
+kind = 'router'
+route = ['10.0.0.0/24 via 10.0.{before}.1', '10.0.3.0/24 via 10.0.{after}.2']
+[[node.r{number}.port]]
+address = '10.0.{before}.2/24'
+[[node.r{number}.port]]
+address = '10.0.{after}.1/24'
+"
+        );
+    }
+    let lab = lab
+        .replace("route = ['10.0.0.0/24 via 10.0.0.1', ", "route = [")
+        .replace(", '10.0.3.0/24 via 10.0.3.2']", "]")
+        + "[node.h1]
+kind = 'host'
+address = '10.0.0.1/24'
+gateway = '10.0.0.2'
+[node.h2]
+kind = 'host'
+address = '10.0.3.2/24'
+gateway = '10.0.3.1'
+[[link]]
+ends = ['h1.0', 'r0.0']
+[[link]]
+ends = ['r0.1', 'r1.0']
+[[link]]
+ends = ['r1.1', 'r2.0']
+[[link]]
+ends = ['r2.1', 'h2.0']
+";
+    let commands = "h1 traceroute h2\nr1 ping h2\nh1 ping 10.0.3.77\nh2 ping 192.0.2.1\nr1 show ip route\nr1 show nat\npingall\n";
+    let out = told(&place, &lab, commands).good();
+    let lines: Vec<&str> = out.lines().collect();
+    for (line, begin) in [
+        "h1 -> h2",
+        " 1  10.0.0.2  ",
+        " 2  10.0.1.2  ",
+        " 3  10.0.2.2  ",
+        " 4  h2  ",
+        "r1 -> h2: answer after ",
+        // The last router needs three seconds to find that out.
+        "h1 -> 10.0.3.77: no answer within 1 s",
+        "h2 -> 192.0.2.1: network unreachable, from 10.0.3.1 after ",
+        "routes: 4 entries",
+        "  10.0.0.0/24 via 10.0.1.1 dev 0",
+        "  10.0.1.0/24 dev 0",
+        "  10.0.2.0/24 dev 1",
+        "  10.0.3.0/24 via 10.0.2.2 dev 1",
+        "r1 has no table `nat`; `tables r1` shows all",
+        // Hosts alone.
+        "2 of 2 pings were answered",
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        assert!(lines[line].starts_with(begin), "{begin}\n{out}");
+    }
+}
+
+#[test]
 fn time_stands_still_between_commands_and_passes_as_far_as_it_is_told_to() {
     let place = Place::new("shell-time");
     let lab = "\
@@ -98,7 +164,7 @@ fn what_is_wrong_is_told_with_its_line_the_rest_is_done_and_the_exit_code_says_s
     for expected in [
         "line 1: there is no command `pnig`; `help` lists all",
         "line 2: there is no node `h9`; there are ",
-        "line 3: `s1` is a node of kind `switch`: nodes of kind `host` with an address ping and are pinged",
+        "line 3: `s1` is a node of kind `switch`: hosts and routers with an address ping and are pinged",
         "line 4: `h1` cannot ping itself",
         "line 5: no link leads from `h1` to `h2`; `links` shows all",
         "line 7: it is 1 s already: simulated time does not go back to 1 ms",

@@ -141,10 +141,7 @@ pub(crate) fn with(
 }
 
 /// The addresses of a host, and its MAC address.
-pub(crate) fn check(
-    config: &Config,
-    programs: bool,
-) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
+fn check(config: &Config, programs: bool) -> Result<(Vec<InterfaceAddress>, [u8; 6]), ConfigError> {
     let networks = config.networks();
     if networks.len() > MAX_ADDRESSES {
         let reason = format!("a host has at most {MAX_ADDRESSES} addresses");
@@ -177,7 +174,7 @@ pub(crate) fn check(
 }
 
 /// The interface of a host.
-pub(crate) fn interface(
+fn interface(
     config: &Config,
     networks: Vec<InterfaceAddress>,
     mac: [u8; 6],
@@ -476,13 +473,16 @@ impl Node for Host {
                 *value += self.refused;
             }
         }
+        self.services.count(&mut all);
+        if self.programs.is_empty() {
+            return all;
+        }
         all.counter("connections", self.net.opened + self.accepted);
         all.counter("bad_checksums", self.net.interface.counters().bad_checksums);
         all.counter("open", self.net.connections.count() as u64);
         for program in &self.programs {
             program.flows(&self.net, &mut |flow| all.flows.push(flow));
         }
-        self.services.count(&mut all);
         all
     }
 

@@ -1,134 +1,135 @@
-//! A host that also pings whom somebody asks it to, while it runs: what `ping` is on a machine, beside the machine's own programs.
+//! A service that sends echo requests on demand while its node runs, as `ping` and `traceroute` do at a machine's shell.
 //!
-//! As long as it is asked nothing, the host does to the last bit what it does alone. Its echo requests are those of the program
-//! [`ping`](crate::program::ping); whom it does not know on the link yet it asks for first, and that is part of the round trip.
+//! As long as nothing is asked it does nothing. Finding the MAC address of the next hop is part of the round trip.
 
-use crate::host::{Config, check, interface};
 use alloc::boxed::Box;
-use alloc::vec::Vec;
-use core::net::IpAddr;
-use ip::{Interface, header, icmp};
-use node::ConfigError;
-use node::event::Event;
-use node::outcome::Table;
-use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
+use core::fmt;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ip::header::{self, ETHERNET, ICMP, ICMPV6};
+use ip::icmp::{self, Report};
+use ip::service::{Link, ROUTED, Service};
+use node::{Frame, Out, Time};
+use packet::checksum::checksum;
 
-/// The identifier of its echo requests; those of a host's programs are their places.
+/// Identifier of its echo requests; those of a host's programs are their places.
 const IDENTIFIER: u16 = u16::MAX;
-/// Bytes behind the ICMP header, as of ping(8).
+/// Bytes of data after the ICMP header, as of ping(8).
 const SIZE: usize = 56;
 
-/// Who asks. The host looks for questions whenever it is woken.
-pub trait Questions: Send {
-    /// Whom to ping next, and the question's number.
-    fn next(&mut self) -> Option<(IpAddr, u16)>;
-    /// There is no way to whom question `number` is about.
-    fn no_route(&mut self, number: u16);
-    /// The first bit of the answer to question `number` arrived at this time.
-    fn answered(&mut self, arrived: Time, number: u16);
+/// An echo request that is to be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// Destination.
+    pub to: IpAddr,
+    /// Its number, by which its answer is known.
+    pub number: u16,
+    /// Hop limit or TTL.
+    pub hops: u8,
 }
 
-/// A host, and what it is asked.
+/// Source of questions, and receiver of their answers. The service looks for questions whenever its node is woken.
+pub trait Questions: Send {
+    /// Whether there is a question.
+    fn is_due(&self) -> bool;
+    /// The next question.
+    fn next(&mut self) -> Option<Question>;
+    /// There is no route to the destination of question `number`.
+    fn no_route(&mut self, number: u16);
+    /// The first bit of the answer to question `number` arrived at this time from this address: an echo reply, or with `error` an
+    /// ICMP error of this type and code.
+    fn answered(&mut self, arrived: Time, number: u16, from: IpAddr, error: Option<[u8; 2]>);
+}
+
+/// The service.
 pub struct Pinger {
-    host: Box<dyn Node>,
-    interface: Interface,
     questions: Box<dyn Questions>,
-    /// What is for the host among the frames at hand.
-    others: Vec<Frame>,
 }
 
 impl Pinger {
-    /// Puts questions beside a host that was made from this configuration.
-    ///
-    /// # Errors
-    /// When no host could be made from it.
-    pub fn new(
-        host: Box<dyn Node>,
-        config: &Config,
-        questions: Box<dyn Questions>,
-    ) -> Result<Pinger, ConfigError> {
-        let (networks, mac) = check(config, false)?;
-        Ok(Pinger {
-            host,
-            interface: interface(config, networks, mac, 0),
-            questions,
-            others: Vec::new(),
-        })
-    }
-
-    /// Sends what is asked for.
-    fn ask(&mut self, now: Time, out: &mut Out) {
-        while let Some((to, number)) = self.questions.next() {
-            // Who was silent before is asked for anew.
-            self.interface.give_up_waiting(out);
-            let Some(from) = self.interface.source(to) else {
-                self.questions.no_route(number);
-                continue;
-            };
-            let mut frame = out.frame();
-            icmp::write_echo(&mut frame, from, to, (IDENTIFIER, number), SIZE);
-            self.interface.send(now, to, When::Now, frame, out);
-        }
-    }
-
-    /// Whether a frame is the answer to a question; what it tells of neighbours is heard in any case.
-    fn hear(&mut self, now: Time, frame: &Frame, out: &mut Out) -> bool {
-        let own = self.interface.mac();
-        if frame
-            .first()
-            .is_none_or(|first| first & 1 == 0 && !frame.starts_with(&own))
-        {
-            return false;
-        }
-        self.interface.overhear(now, frame, out);
-        let Some(packet) = header::read(frame) else {
-            return false;
-        };
-        match icmp::echo_reply(frame, &packet) {
-            Some((IDENTIFIER, number)) if header::is_valid(frame, &packet) => {
-                self.questions.answered(frame.arrived(), number);
-                true
-            }
-            _ => false,
-        }
+    /// A pinger.
+    pub fn new(questions: Box<dyn Questions>) -> Pinger {
+        Pinger { questions }
     }
 }
 
-impl Node for Pinger {
-    fn properties(&self) -> Properties {
-        self.host.properties()
+impl fmt::Debug for Pinger {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Pinger").finish_non_exhaustive()
     }
+}
 
-    fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
-        for frame in frames.drain(..) {
-            match self.hear(now, &frame, out) {
-                true => out.done(frame),
-                false => self.others.push(frame),
-            }
+impl Service for Pinger {
+    fn handle_frame(
+        &mut self,
+        _: Time,
+        _: &Link<'_>,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let Some(packet) = header::read(&frame).filter(|one| header::is_valid(&frame, one)) else {
+            return Some(frame);
+        };
+        if let Some((IDENTIFIER, number)) = icmp::echo_reply(&frame, &packet) {
+            self.questions
+                .answered(frame.arrived(), number, packet.source, None);
+            out.done(frame);
+            return None;
         }
-        self.host.frames(now, port, &mut self.others, out);
+        let Some(report) = Report::read(&frame, &packet) else {
+            return Some(frame);
+        };
+        let request = match report.protocol {
+            ICMP => 8,
+            ICMPV6 => 128,
+            _ => return Some(frame),
+        };
+        let [kind, _, _, _, identifier @ .., high, low] = report.begin;
+        if kind != request || u16::from_be_bytes(identifier) != IDENTIFIER {
+            return Some(frame);
+        }
+        let number = u16::from_be_bytes([high, low]);
+        let error = Some(report.kind);
+        self.questions
+            .answered(frame.arrived(), number, packet.source, error);
+        out.done(frame);
+        None
     }
 
-    fn wake(&mut self, now: Time, out: &mut Out) {
-        self.ask(now, out);
-        self.interface.poll_transmit(now, out);
-        self.host.wake(now, out);
+    fn wakes_at_start(&self) -> bool {
+        false
+    }
+
+    fn wake(&mut self, _: Time, links: &[Link<'_>], out: &mut Out) {
+        while let Some(question) = self.questions.next() {
+            // The only link of a host has all its routes; a router looks into its tables.
+            if let [link] = links
+                && link.interface.source(question.to).is_none()
+            {
+                self.questions.no_route(question.number);
+                continue;
+            }
+            let none: IpAddr = match question.to {
+                IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+                IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+            };
+            let mut frame = out.frame();
+            let number = (IDENTIFIER, question.number);
+            icmp::write_echo(&mut frame, none, question.to, number, SIZE);
+            let ip = &mut frame[ETHERNET..];
+            match question.to {
+                IpAddr::V4(_) => {
+                    ip[8] = question.hops;
+                    ip[10..12].fill(0);
+                    let sum = checksum(&ip[..20]);
+                    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+                }
+                IpAddr::V6(_) => ip[7] = question.hops,
+            }
+            out.send(ROUTED, frame);
+        }
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let times = [self.host.next_wake(), self.interface.poll_timeout()];
-        times.into_iter().flatten().min()
-    }
-
-    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
-        self.host.event(now, event, out);
-    }
-
-    fn statistics(&self) -> Statistics {
-        self.host.statistics()
-    }
-
-    fn tables(&self, now: Time) -> Vec<Table> {
-        self.host.tables(now)
+        self.questions.is_due().then_some(Time::ZERO)
     }
 }

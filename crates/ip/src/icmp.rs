@@ -372,6 +372,27 @@ pub struct Report {
 }
 
 impl Report {
+    /// The name of the error in the words of ping(8).
+    pub fn name(source_is_v4: bool, [kind, code]: [u8; 2]) -> &'static str {
+        match (source_is_v4, kind, code) {
+            (true, 3, 0) => "network unreachable",
+            (true, 3, 1) => "host unreachable",
+            (true, 3, 2) => "protocol unreachable",
+            (true, 3, 3) | (false, 1, 4) => "port unreachable",
+            (true, 3, 4) => "fragmentation needed",
+            (true, 3, 9 | 10 | 13) | (false, 1, 1) => "communication prohibited",
+            (false, 1, 0) => "no route",
+            (false, 1, 3) => "address unreachable",
+            (true, 3, _) | (false, 1, _) => "unreachable",
+            (false, 2, _) => "packet too big",
+            (true, 5, _) => "redirect",
+            (true, 11, 0) | (false, 3, 0) => "time exceeded",
+            (true, 11, _) | (false, 3, _) => "reassembly time exceeded",
+            (true, 12, _) | (false, 4, _) => "parameter problem",
+            _ => "an ICMP error",
+        }
+    }
+
     /// Reads an error; `None` when the packet is something else.
     pub fn read(frame: &[u8], packet: &Packet) -> Option<Report> {
         let message = frame.get(packet.payload..packet.end)?;

@@ -264,15 +264,6 @@ impl Neighbours {
         Some(Due::Ask(who, mac))
     }
 
-    /// Forgets those that have not answered yet, and drops the packets for them.
-    pub fn give_up(&mut self, out: &mut Out) {
-        let silent =
-            |(who, one): (&IpAddr, &Neighbour)| (one.state == State::Incomplete).then_some(*who);
-        while let Some(who) = self.all.iter().find_map(silent) {
-            self.remove(who, NO_ANSWER, out);
-        }
-    }
-
     /// The state of a neighbour.
     pub fn state(&self, now: Time, who: IpAddr) -> Option<State> {
         Some(self.state_of(now, self.all.get(&who)?))

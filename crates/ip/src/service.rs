@@ -5,7 +5,7 @@
 //! that the node routes by [`ROUTED`], and may change addresses and routes by a [`Change`].
 
 use crate::address::InterfaceAddress;
-use crate::header::{self, ETHERNET, UDP, UDP_HEADER};
+use crate::header::{self, ETHERNET, ICMP, ICMPV6, UDP};
 use crate::interface::Interface;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -13,10 +13,11 @@ use core::fmt::Debug;
 use core::net::IpAddr;
 use node::outcome::Table;
 use node::{Frame, Out, Port, Statistics, Time};
+use packet::checksum::checksum;
 use packet::ethernet::ethertype;
 
-/// Pseudo-port of packets that the node routes. Their Ethernet header needs its type alone. A UDP datagram with the unspecified
-/// address as its source leaves from the address of the port by which it leaves.
+/// Pseudo-port of packets that the node routes. Their Ethernet header needs its type alone. A packet of UDP or ICMP with the unspecified
+/// address as its source gets that of the port by which it leaves.
 pub const ROUTED: Port = Port(u16::MAX);
 /// Maximum number of changes that a service makes in one call; more wait until the next.
 const MAX_CHANGES: usize = 4096;
@@ -68,6 +69,11 @@ pub trait Service: Debug + Send {
         out: &mut Out,
     ) -> Option<Frame>;
 
+    /// Whether it is woken at the start, too.
+    fn wakes_at_start(&self) -> bool {
+        true
+    }
+
     /// Called at the start, and at [`next_wake`](Service::next_wake), with all links.
     fn wake(&mut self, now: Time, links: &[Link<'_>], out: &mut Out);
 
@@ -92,18 +98,24 @@ pub trait Service: Debug + Send {
 }
 
 /// The services of a node.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Services {
     all: Vec<Box<dyn Service>>,
     is_started: bool,
+}
+
+impl Default for Services {
+    fn default() -> Services {
+        Services::new(Vec::new())
+    }
 }
 
 impl Services {
     /// These services; a frame is offered to the first one first.
     pub fn new(all: Vec<Box<dyn Service>>) -> Services {
         Services {
+            is_started: !all.iter().any(|one| one.wakes_at_start()),
             all,
-            is_started: false,
         }
     }
 
@@ -112,8 +124,8 @@ impl Services {
         self.all.is_empty()
     }
 
-    /// Whether a frame is offered before the interface sees it: one for a group, or any while the interface has no address of the
-    /// packet's version.
+    /// Whether a frame is offered before the interface sees it: one for a group, one of ARP, or any while the interface has no
+    /// address of the packet's version.
     pub fn come_first(&self, frame: &[u8], interface: &Interface) -> bool {
         if self.all.is_empty() || frame.len() < ETHERNET {
             return false;
@@ -126,6 +138,7 @@ impl Services {
             || match u16::from_be_bytes([frame[12], frame[13]]) {
                 ethertype::IPV4 => !has(true),
                 ethertype::IPV6 => !has(false),
+                ethertype::ARP => true,
                 _ => false,
             }
     }
@@ -147,7 +160,8 @@ impl Services {
     /// Wakes the services whose time has come.
     pub fn wake(&mut self, now: Time, links: &[Link<'_>], out: &mut Out) {
         for service in &mut self.all {
-            if !self.is_started || service.next_wake().is_some_and(|at| at <= now) {
+            let starts = !self.is_started && service.wakes_at_start();
+            if starts || service.next_wake().is_some_and(|at| at <= now) {
                 service.wake(now, links, out);
             }
         }
@@ -156,7 +170,7 @@ impl Services {
 
     /// Time of the next call of [`wake`](Services::wake).
     pub fn next_wake(&self) -> Option<Time> {
-        if !self.is_started && !self.all.is_empty() {
+        if !self.is_started {
             return Some(Time::ZERO);
         }
         self.all.iter().filter_map(|one| one.next_wake()).min()
@@ -180,24 +194,40 @@ impl Services {
     }
 }
 
-/// Whether a frame holds a UDP datagram without a source address, which the node fills in.
+/// Whether a frame holds a packet of UDP or ICMP without a source address, which the node fills in.
 pub fn lacks_source(frame: &[u8]) -> bool {
-    header::read(frame)
-        .is_some_and(|packet| packet.protocol == UDP && packet.source.is_unspecified())
+    header::read(frame).is_some_and(|packet| {
+        packet.source.is_unspecified() && matches!(packet.protocol, UDP | ICMP | ICMPV6)
+    })
 }
 
-/// Fills in the source address of a datagram that [lacks](lacks_source) one, and its checksum.
+/// Fills in the source address of a packet that [lacks](lacks_source) one, and the checksums.
 pub fn set_source(frame: &mut Frame, source: IpAddr) {
     let Some(packet) = header::read(frame) else {
         return;
     };
-    let end = packet.payload + UDP_HEADER;
-    let Some(ports) = frame.get(packet.payload..end) else {
+    let ip = &mut frame[ETHERNET..packet.payload];
+    match source {
+        IpAddr::V4(source) => {
+            ip[12..16].copy_from_slice(&source.octets());
+            ip[10..12].fill(0);
+            let sum = checksum(ip);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        IpAddr::V6(source) => ip[8..24].copy_from_slice(&source.octets()),
+    }
+    let message = &mut frame[packet.payload..packet.end];
+    let place = match packet.protocol {
+        UDP => 6,
+        ICMPV6 => 2,
+        // The checksum of ICMP does not cover the addresses.
+        _ => return,
+    };
+    let Some(field) = message.get_mut(place..place + 2) else {
         return;
     };
-    let [from, to] = [0, 2].map(|at| u16::from_be_bytes([ports[at], ports[at + 1]]));
-    frame[ETHERNET..packet.payload].fill(0);
-    frame[packet.payload + 6..end].fill(0);
-    header::write(frame, source, packet.destination, UDP);
-    header::write_udp(frame, (source, from), (packet.destination, to));
+    field.fill(0);
+    let sum = header::pseudo(source, packet.destination, packet.protocol).sum(message.len());
+    let sum = sum.plus(message).udp_checksum();
+    message[place..place + 2].copy_from_slice(&sum.to_be_bytes());
 }

@@ -96,6 +96,15 @@ pub(crate) fn addresses(config: &Value) -> impl Iterator<Item = IpAddr> + '_ {
     })
 }
 
+/// The addresses of a node, and those of its ports.
+pub(crate) fn all_addresses(config: &Value) -> impl Iterator<Item = IpAddr> + '_ {
+    let ports = match config.get("port").map(|ports| &ports.what) {
+        Some(What::List(ports)) => &ports[..],
+        _ => &[],
+    };
+    addresses(config).chain(ports.iter().flat_map(addresses))
+}
+
 impl Value {
     /// The value of a table's key, to be changed.
     fn get_mut(&mut self, key: &str) -> Option<&mut Value> {

@@ -109,7 +109,9 @@ pub struct Kind {
     pub(crate) measures: bool,
     /// Whether it sends probes at exact times.
     pub(crate) sends_probes: bool,
-    /// Whether it is a host that pings and is pinged, and keeps its congestion windows if its key `windows` says so.
+    /// Whether it pings and is pinged in a shell.
+    pub(crate) pings: bool,
+    /// Whether it is a host, which keeps its congestion windows if its key `windows` says so.
     pub(crate) is_host: bool,
     /// The same with other engines for programs in P4, if it runs them.
     pub(crate) with_engines: Option<fn(Engines) -> Kind>,
@@ -135,6 +137,7 @@ impl Kind {
             speaks_tls: false,
             measures: false,
             sends_probes: false,
+            pings: false,
             is_host: false,
             with_engines: None,
             hosts: &[],

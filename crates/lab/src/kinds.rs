@@ -2,7 +2,7 @@
 //!
 //! | file | kinds |
 //! |---|---|
-//! | `basic` | `switch`, `router`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `trace`, `ptp`, `ntp`, `huygens`, `covert` |
+//! | `basic` | `switch`, `mirror`, `vlan`, `sink`, `echo`, `ping`, `trace`, `ptp`, `ntp`, `huygens`, `covert` |
 //! | `capture` | `capture`, `meter` |
 //! | `command` | `command`, `callback` |
 //! | `delay` | `delay` |
@@ -13,6 +13,7 @@
 //! | `p4` | `p4` |
 //! | `paxos` | `paxos-acceptor`, `paxos-coordinator`, `paxos-replica`, `paxos-client` |
 //! | `live_nodes` | `process`, `openvswitch`, `tap`, and ports of the machine |
+//! | `router` | `router` |
 //! | `relay` | `through`, `compress`, `duplicate`, `early-discard`, `split`, `xor`, `paths` |
 
 mod basic;
@@ -27,6 +28,8 @@ mod openflow;
 mod p4;
 mod paxos;
 mod relay;
+mod router;
+mod services;
 
 pub(crate) use live_nodes::port;
 pub(crate) use openflow::controller;
@@ -51,6 +54,7 @@ pub(crate) fn standard() -> Vec<Kind> {
         paxos::kinds(),
         live_nodes::kinds(),
         relay::kinds(),
+        router::kinds(),
         instruments::kinds(),
     ];
     all.into_iter().flatten().collect()

@@ -3,36 +3,13 @@
 use super::{ALL_NODES, Interface, Received, UNSPECIFIED};
 use crate::address::is_host;
 use crate::discovery::{self, Message};
-use crate::header::{self, ETHERNET, ICMPV6, Packet};
+use crate::header::Packet;
 use crate::neighbours::Heard;
 use core::net::IpAddr;
 use node::{Frame, Out, Time};
 use packet::arp::Operation;
-use packet::ethernet::ethertype;
 
 impl Interface {
-    /// Learns from a frame as [`handle_frame`](Interface::handle_frame) does, and answers nothing: for a second
-    /// interface with the same addresses.
-    pub fn overhear(&mut self, now: Time, frame: &Frame, out: &mut Out) {
-        let Some(header) = frame.first_chunk::<ETHERNET>() else {
-            return;
-        };
-        if header[0] & 1 == 0 && header[..6] != self.mac {
-            return;
-        }
-        if header[12..14] == ethertype::ARP.to_be_bytes() {
-            if let Some(arp) = discovery::read_arp(frame) {
-                self.hear_arp(now, frame, &arp, out);
-            }
-        } else if let Some(packet) = header::read(frame)
-            && packet.protocol == ICMPV6
-            && header::is_valid(frame, &packet)
-            && let Some(message) = Message::read(frame, &packet)
-        {
-            self.hear(now, &packet, &message, out);
-        }
-    }
-
     /// Whether an IPv6 address is that of a group to which the interface belongs.
     pub(super) fn is_member(&self, to: IpAddr) -> bool {
         let mut own = self.addresses.iter();

@@ -68,11 +68,6 @@ impl Interface {
         }
     }
 
-    /// Forgets neighbours that have not answered and drops the packets that wait for them. The next packet starts a new resolution.
-    pub fn give_up_waiting(&mut self, out: &mut Out) {
-        self.neighbours.give_up(out);
-    }
-
     /// An upper layer has progress with the host at `to`, so that the next hop gets this host's packets.
     pub fn confirm(&mut self, now: Time, to: IpAddr) {
         if let Some(hop) = self.routes.next_hop(to) {

@@ -1,6 +1,6 @@
-//! Pings that somebody asks for while a lab runs: one at a time.
+//! Echo requests of a lab's shell, `ping` and `traceroute`: one at a time.
 
-use hosts::pinger::Questions;
+use hosts::pinger::{Question as Echo, Questions};
 use node::Time;
 use parking_lot::Mutex;
 use std::net::IpAddr;
@@ -12,8 +12,8 @@ pub(crate) struct Pings(Arc<Mutex<Question>>);
 
 #[derive(Default)]
 struct Question {
-    /// The node that is to ask next, and whom.
-    due: Option<(usize, IpAddr)>,
+    /// The node that is to send the next request, its destination and its hop limit.
+    due: Option<(usize, IpAddr, u8)>,
     number: u16,
     answer: Option<Answer>,
 }
@@ -21,23 +21,23 @@ struct Question {
 /// What came of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
-    /// When the first bit of the answer arrived.
-    Arrived(Time),
+    /// The first bit of an echo reply, or of an ICMP error of this type and code, arrived at this time from this address.
+    Arrived(Time, IpAddr, Option<[u8; 2]>),
     /// There is no way.
     NoRoute,
 }
 
 impl Pings {
-    /// For the host of this number.
+    /// Those of the node of this number.
     pub fn of(&self, node: usize) -> Box<dyn Questions> {
         Box::new(Asked(node, self.clone()))
     }
 
-    /// Has a host ask somebody, when it is woken. What was asked before is not waited for any more.
-    pub fn ask(&self, node: usize, whom: IpAddr) {
+    /// Lets a node send a request when it is woken. The one before is not waited for any more.
+    pub fn ask(&self, node: usize, whom: IpAddr, hops: u8) {
         let mut question = self.0.lock();
         *question = Question {
-            due: Some((node, whom)),
+            due: Some((node, whom, hops)),
             number: question.number.wrapping_add(1),
             answer: None,
         };
@@ -60,18 +60,27 @@ impl Pings {
 struct Asked(usize, Pings);
 
 impl Questions for Asked {
-    fn next(&mut self) -> Option<(IpAddr, u16)> {
+    fn is_due(&self) -> bool {
+        let due = self.1.0.lock().due;
+        due.is_some_and(|(node, ..)| node == self.0)
+    }
+
+    fn next(&mut self) -> Option<Echo> {
         let Asked(node, pings) = self;
         let mut question = pings.0.lock();
-        let (_, whom) = question.due.take_if(|(wanted, _)| wanted == node)?;
-        Some((whom, question.number))
+        let (_, to, hops) = question.due.take_if(|(wanted, ..)| wanted == node)?;
+        Some(Echo {
+            to,
+            number: question.number,
+            hops,
+        })
     }
 
     fn no_route(&mut self, number: u16) {
         self.1.note(number, Answer::NoRoute);
     }
 
-    fn answered(&mut self, arrived: Time, number: u16) {
-        self.1.note(number, Answer::Arrived(arrived));
+    fn answered(&mut self, arrived: Time, number: u16, from: IpAddr, error: Option<[u8; 2]>) {
+        self.1.note(number, Answer::Arrived(arrived, from, error));
     }
 }

@@ -1,7 +1,6 @@
 //! Nodes that need nothing but their keys.
 
 use crate::kind::Kind;
-use ::router::router;
 use nodes::{echo, huygens, mirror, ntp, ping, ptp, sink, switch, vlan};
 
 /// The kinds.
@@ -11,11 +10,6 @@ pub(super) fn kinds() -> Vec<Kind> {
             "switch",
             |config: &mut switch::Config| &mut config.seed,
             switch::Switch::new,
-        ),
-        Kind::seeded(
-            "router",
-            |config: &mut router::Config| &mut config.seed,
-            router::Router::new,
         ),
         Kind::of("mirror", |config, _| mirror::Mirror::new(config)),
         Kind::of("vlan", |config, _| vlan::Vlan::new(config)),

@@ -1,11 +1,13 @@
 //! Hosts, and the programs that run on them.
 
-use crate::fault::{Fault, did_you_mean};
+use super::services;
+use crate::fault::Fault;
 use crate::instruments::pings::Pings;
 use crate::kind::{Context, Kind, Made, Planned, at_key};
-use crate::tree::{Value, What};
+use crate::tree::{Entry, Value, What};
 use hosts::pinger::Pinger;
 use hosts::program::Config as Program;
+use ip::service::Service;
 
 /// The programs by the names of `run`.
 const PROGRAMS: [&str; 13] = [
@@ -38,6 +40,7 @@ pub(super) fn kinds() -> Vec<Kind> {
     vec![
         Kind {
             is_host: true,
+            pings: true,
             hosts: &["gateway", "program.to", "program.server"],
             ..host
         },
@@ -82,44 +85,31 @@ fn make(config: &Value, context: Context<'_>) -> Made {
         Some(seed) => Some(seed.value.read()?),
         None => None,
     };
-    let programs = match config.take("program") {
-        None => Vec::new(),
-        Some(entry) => match entry.value.what {
-            What::List(list) => list.iter().map(program).collect::<Result<_, _>>()?,
-            What::Table(_) => {
-                let fault = Fault::new(entry.key_span, "a host runs a list of programs");
-                return Err(fault.help("write [[node.NAME.program]] with double brackets"));
-            }
-            _ => {
-                let fault = Fault::new(entry.value.span, "a program is a table");
-                return Err(fault.help("write [[node.NAME.program]] and `run = \"ping\"`"));
-            }
-        },
-    };
+    let (mut programs, mut services) = (Vec::new(), Vec::new());
+    for (run, section) in services::programs(&mut config, "host")? {
+        let name: String = run.value.read()?;
+        // Each program draws by lot by itself.
+        let own = seed.unwrap_or(context.seed) ^ (1 + services.len() as u64) << 32;
+        match services::make(&name, &section, own) {
+            Some(service) => services.push(service?),
+            None => programs.push(program(&run, &name, &section)?),
+        }
+    }
     let read: hosts::host::Config = config.read()?;
     let refused = |refused| at_key(&config, refused);
     let seed = seed.unwrap_or(context.seed);
-    let pings = context.service::<Pings>();
-    let Some(questions) = pings.map(|pings| pings.of(context.node().0)) else {
-        return hosts::host::make(read, programs, seed).map_err(refused);
-    };
-    let host = hosts::host::make(read.clone(), programs, seed).map_err(refused)?;
-    Ok(Box::new(
-        Pinger::new(host, &read, questions).map_err(refused)?,
-    ))
+    services.extend(pinger(&context));
+    hosts::host::with_services(read, programs, services, seed).map_err(refused)
 }
 
-fn program(section: &Value) -> Result<Program, Fault> {
-    let mut section = section.clone();
-    let Some(run) = section.take("run") else {
-        let fault = Fault::new(section.span, "the program has no `run`");
-        return Err(fault.help(format!(
-            "add `run = \"ping\"`, or another of: {}",
-            PROGRAMS.join(", ")
-        )));
-    };
-    let name: String = run.value.read()?;
-    Ok(match name.as_str() {
+/// The pinger of a node, where a shell may ask for one.
+pub(super) fn pinger(context: &Context<'_>) -> Option<Box<dyn Service>> {
+    let pings = context.service::<Pings>()?;
+    Some(Box::new(Pinger::new(pings.of(context.node().0))))
+}
+
+fn program(run: &Entry, name: &str, section: &Value) -> Result<Program, Fault> {
+    Ok(match name {
         "ping" => Program::Ping(section.read()?),
         "bulk" => Program::Bulk(section.read()?),
         "udp" => Program::Udp(section.read()?),
@@ -134,9 +124,8 @@ fn program(section: &Value) -> Result<Program, Fault> {
         "ssh" => Program::Ssh(section.read()?),
         "ssh-server" => Program::SshServer(section.read()?),
         _ => {
-            let message = format!("there is no program called `{name}`");
-            let fault = Fault::new(run.value.span, message);
-            return Err(fault.help(did_you_mean(&name, &PROGRAMS)));
+            let known: Vec<&str> = PROGRAMS.into_iter().chain(services::names()).collect();
+            return Err(services::unknown(run, name, &known));
         }
     })
 }

@@ -59,16 +59,28 @@ pub struct Session<'a> {
     pings: Pings,
 }
 
-/// What came of a ping.
+/// Outcome of a ping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ping {
-    /// The answer came so long after the question.
+    /// Time from the request to the reply.
     Answered(Time),
-    /// There was none within a second.
+    /// An ICMP error came instead.
+    Error {
+        /// Time from the request to the error.
+        after: Time,
+        /// Its sender.
+        from: IpAddr,
+        /// Its name in the words of ping(8).
+        name: &'static str,
+    },
+    /// There was no answer within a second.
     Silence,
-    /// The host has no way there.
+    /// The host has no route to the destination.
     NoRoute,
 }
+
+/// Maximum number of hops of a traceroute.
+const MAX_HOPS: u8 = 30;
 
 /// Why a session does not do what it is told to.
 #[derive(Debug, thiserror::Error)]
@@ -83,7 +95,7 @@ pub enum SessionError {
     },
     /// It cannot ping, or cannot be pinged.
     #[error(
-        "`{name}` is a node of kind `{kind}`{lacks}: nodes of kind `host` with an address ping and are pinged"
+        "`{name}` is a node of kind `{kind}`{lacks}: hosts and routers with an address ping and are pinged"
     )]
     NoHost {
         /// The node.
@@ -232,27 +244,79 @@ impl<'a> Session<'a> {
         tests > 0 && self.stage.is_done()() || self.options.stop.is_some_and(|stop| stop())
     }
 
-    /// Pings one host from another: a question at this time, and what happens until its answer, or for a second.
+    /// Pings one host or router from another: a request at this time, and all that happens until its answer, or for a second.
     ///
     /// # Errors
-    /// When one of them is not a host with an address, or time stands still.
+    /// When one of them cannot ping or be pinged, or time stands still.
     pub fn ping(&mut self, from: &str, to: &str) -> Result<Ping, SessionError> {
-        let (from, to) = (self.node(from)?, self.node(to)?);
+        let (node, address) = self.ends(from, to)?;
+        match address {
+            Some(address) => self.echo(node, address, ip::header::HOPS),
+            None => Ok(Ping::NoRoute),
+        }
+    }
+
+    /// The outcomes of requests with hop limits 1, 2 and so on, until one is answered, or reported as unreachable, or has 30 hops.
+    ///
+    /// # Errors
+    /// Those of [`ping`](Session::ping).
+    pub fn traceroute(&mut self, from: &str, to: &str) -> Result<Vec<Ping>, SessionError> {
+        let (node, address) = self.ends(from, to)?;
+        let Some(address) = address else {
+            return Ok(vec![Ping::NoRoute]);
+        };
+        let mut hops = Vec::new();
+        for limit in 1..=MAX_HOPS {
+            let outcome = self.echo(node, address, limit)?;
+            hops.push(outcome);
+            let goes_on = match outcome {
+                Ping::Error { name, .. } => name == "time exceeded",
+                Ping::Silence => true,
+                Ping::Answered(_) | Ping::NoRoute => false,
+            };
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(hops)
+    }
+
+    /// The node `from`, and an address of `to` that it can ask.
+    fn ends(&self, from: &str, to: &str) -> Result<(usize, Option<IpAddr>), SessionError> {
+        let from = self.node(from)?;
+        let own = match self.lab.nodes[from].kind.pings {
+            // It may have got an address by DHCP.
+            true => host_names::all_addresses(&self.lab.nodes[from].config).collect(),
+            false => self.addresses(from)?,
+        };
+        let same =
+            |one: &&IpAddr| own.is_empty() || own.iter().any(|own| own.is_ipv4() == one.is_ipv4());
+        if let Ok(address) = to.parse::<IpAddr>() {
+            return Ok((from, Some(address).filter(|one| same(&one))));
+        }
+        let to = self.node(to)?;
         if from == to {
             return Err(SessionError::Itself(self.lab.nodes[from].name.clone()));
         }
-        let (own, others) = (self.addresses(from)?, self.addresses(to)?);
-        let same = |one: &&IpAddr| own.iter().any(|own| own.is_ipv4() == one.is_ipv4());
-        let Some(whom) = others.iter().find(same) else {
-            return Ok(Ping::NoRoute);
-        };
+        let others = self.addresses(to)?;
+        Ok((from, others.iter().find(same).copied()))
+    }
+
+    fn echo(&mut self, from: usize, to: IpAddr, hops: u8) -> Result<Ping, SessionError> {
         let asked = self.now();
-        self.pings.ask(from, *whom);
+        self.pings.ask(from, to, hops);
         self.sim.wake(NodeId(from));
         let until = asked + PING_TIMEOUT;
         loop {
             match self.pings.answer() {
-                Some(Answer::Arrived(at)) => return Ok(Ping::Answered(at - asked)),
+                Some(Answer::Arrived(at, _, None)) => return Ok(Ping::Answered(at - asked)),
+                Some(Answer::Arrived(at, from, Some(error))) => {
+                    return Ok(Ping::Error {
+                        after: at - asked,
+                        from,
+                        name: ip::icmp::Report::name(from.is_ipv4(), error),
+                    });
+                }
                 Some(Answer::NoRoute) => return Ok(Ping::NoRoute),
                 None => {}
             }
@@ -271,7 +335,8 @@ impl<'a> Session<'a> {
     /// When there are no two.
     pub fn hosts(&self) -> Result<Vec<&'a str>, SessionError> {
         let nodes = 0..self.lab.nodes.len();
-        let hosts = nodes.filter(|node| self.addresses(*node).is_ok());
+        let hosts = nodes
+            .filter(|node| self.lab.nodes[*node].kind.is_host && self.addresses(*node).is_ok());
         let hosts: Vec<&str> = hosts.map(|node| &self.lab.nodes[node].name[..]).collect();
         match hosts.len() {
             0 | 1 => Err(SessionError::NoHosts),
@@ -315,7 +380,8 @@ impl<'a> Session<'a> {
     pub fn nodes(&self) -> Table {
         let head = cells(&["node", "kind", "ports", "address"]);
         let nodes = self.lab.nodes.iter().map(|plan| {
-            let addresses = host_names::addresses(&plan.config).map(|address| address.to_string());
+            let addresses = host_names::all_addresses(&plan.config);
+            let addresses = addresses.map(|address| address.to_string());
             vec![
                 plan.name.clone(),
                 plan.kind.name.clone(),
@@ -465,15 +531,15 @@ impl<'a> Session<'a> {
     /// The addresses by which a host pings and is pinged.
     fn addresses(&self, node: usize) -> Result<Vec<IpAddr>, SessionError> {
         let plan = &self.lab.nodes[node];
-        let addresses: Vec<IpAddr> = host_names::addresses(&plan.config).collect();
-        let is_host = plan.kind.is_host;
-        if is_host && !addresses.is_empty() {
+        let addresses: Vec<IpAddr> = host_names::all_addresses(&plan.config).collect();
+        let pings = plan.kind.pings;
+        if pings && !addresses.is_empty() {
             return Ok(addresses);
         }
         Err(SessionError::NoHost {
             name: plan.name.clone(),
             kind: plan.kind.name.clone(),
-            lacks: if is_host { " without an address" } else { "" },
+            lacks: if pings { " without an address" } else { "" },
         })
     }
 }

@@ -6,7 +6,7 @@ use node::Time;
 use std::fmt::Write;
 
 /// What can be typed, and what it does.
-const COMMANDS: [(&str, &str); 16] = [
+const COMMANDS: [(&str, &str); 18] = [
     ("help", "this list"),
     ("nodes", "the nodes: kinds, ports, addresses"),
     (
@@ -24,13 +24,24 @@ const COMMANDS: [(&str, &str); 16] = [
     ),
     (
         "tables NODE",
-        "learned addresses, OpenFlow's flow tables, a P4 program's tables",
+        "learned addresses, routes, NAT sessions, OpenFlow's flow tables, a P4 program's tables",
+    ),
+    (
+        "show NODE TABLE",
+        "one of them: ip route, neigh, nat, mpls; also NODE show TABLE",
     ),
     (
         "report",
         "all that was measured so far, as at the end of `wire lab`",
     ),
-    ("ping A B", "an echo from host A to host B; also A ping B"),
+    (
+        "ping A B",
+        "an echo from a host or router to another, or to an address; also A ping B",
+    ),
+    (
+        "traceroute A B",
+        "the routers on the way; also A traceroute B",
+    ),
     ("pingall", "an echo from each host to each other"),
     (
         "link A B down|up",
@@ -74,8 +85,11 @@ pub(super) enum Command<'a> {
     Drops,
     Counters(Option<&'a str>),
     Tables(&'a str),
+    /// A node, and the first word of the names of its tables.
+    Show(&'a str, &'a str),
     Report,
     Ping(&'a str, &'a str),
+    Traceroute(&'a str, &'a str),
     PingAll,
     Link(&'a str, &'a str, bool),
     /// The node, and the command for its DTP.
@@ -106,9 +120,15 @@ impl<'a> Command<'a> {
             ["counters"] => Command::Counters(None),
             ["counters", node] => Command::Counters(Some(node)),
             ["tables", node] => Command::Tables(node),
+            ["show", node, ref table @ ..] | [node, "show", ref table @ ..]
+                if !table.is_empty() =>
+            {
+                Command::Show(node, table_name(table)?)
+            }
             ["report"] => Command::Report,
             ["pingall"] => Command::PingAll,
             ["ping", from, to] | [from, "ping", to] => Command::Ping(from, to),
+            ["traceroute", from, to] | [from, "traceroute", to] => Command::Traceroute(from, to),
             ["link", a, b, "down"] => Command::Link(a, b, false),
             ["link", a, b, "up"] => Command::Link(a, b, true),
             ["dtp", node, ..] => {
@@ -152,10 +172,20 @@ impl<'a> Command<'a> {
                 .counters(node)
                 .map(|table| or(table, "nothing was counted")),
             Command::Tables(node) => session.tables(node).map(|tables| shown(node, &tables)),
+            Command::Show(node, name) => session.tables(node).map(|mut tables| {
+                tables.retain(|table| table.name.split(' ').next() == Some(name));
+                match tables.is_empty() {
+                    true => format!("{node} has no table `{name}`; `tables {node}` shows all\n"),
+                    false => shown(node, &tables),
+                }
+            }),
             Command::Report => Ok(session.report().text(false)),
             Command::Ping(from, to) => session
                 .ping(from, to)
                 .map(|ping| format!("{from} -> {to}: {}\n", told(ping))),
+            Command::Traceroute(from, to) => session
+                .traceroute(from, to)
+                .map(|hops| route(from, to, &hops)),
             Command::PingAll => ping_all(session),
             Command::Link(a, b, up) => session.set_link(a, b, up).map(|(links, lost)| {
                 let what = match links {
@@ -245,8 +275,41 @@ fn shown(node: &str, tables: &[node::outcome::Table]) -> String {
 fn told(ping: Ping) -> String {
     match ping {
         Ping::Answered(after) => format!("answer after {after}"),
+        Ping::Error { after, from, name } => format!("{name}, from {from} after {after}"),
         Ping::Silence => "no answer within 1 s".into(),
         Ping::NoRoute => "no route".into(),
+    }
+}
+
+/// The hops of a traceroute, a line for each.
+fn route(from: &str, to: &str, hops: &[Ping]) -> String {
+    let mut text = format!("{from} -> {to}\n");
+    for (number, hop) in (1..).zip(hops) {
+        let line = match *hop {
+            Ping::Answered(after) => format!("{to}  {after}"),
+            Ping::Error {
+                after, from, name, ..
+            } if name == "time exceeded" => format!("{from}  {after}"),
+            Ping::Silence => "*".into(),
+            other => told(other),
+        };
+        // Writing to a String does not fail.
+        let _ = writeln!(text, "{number:2}  {line}");
+    }
+    text
+}
+
+/// The first word of the names of the tables that a user asks for.
+fn table_name(words: &[&str]) -> Result<&'static str, String> {
+    match words {
+        ["ip", "route"] | ["ipv6", "route"] | ["route" | "routes"] => Ok("routes"),
+        ["neigh" | "neighbours" | "arp"] | ["ip", "neigh" | "arp"] => Ok("neighbours"),
+        ["nat"] => Ok("nat"),
+        ["mpls" | "labels"] => Ok("labels"),
+        _ => Err(format!(
+            "`{}`: show has ip route, neigh, nat and mpls; `tables NODE` shows all",
+            words.join(" ")
+        )),
     }
 }
 
@@ -312,6 +375,9 @@ mod tests {
             ("net", Command::Links),
             ("ping h1 h2", Command::Ping("h1", "h2")),
             ("h1 ping h2", Command::Ping("h1", "h2")),
+            ("r1 traceroute h2", Command::Traceroute("r1", "h2")),
+            ("r1 show ip route", Command::Show("r1", "routes")),
+            ("show r1 nat", Command::Show("r1", "nat")),
             ("link s1 s2 down", Command::Link("s1", "s2", false)),
             ("step", Command::StepEvents(1)),
             ("step 3 events", Command::StepEvents(3)),
@@ -343,6 +409,11 @@ mod tests {
             ("step many events", "`many` is not a number of events"),
             ("run 2s", "`run 2s`: write run [until TIME]"),
             ("quit now", "`quit now`: write quit"),
+            ("show r1", "`show r1`: write show NODE TABLE"),
+            (
+                "show r1 ip address",
+                "`ip address`: show has ip route, neigh, nat and mpls; `tables NODE` shows all",
+            ),
         ] {
             assert_eq!(Command::parse(line), Err(error.into()), "{line}");
         }
@@ -355,6 +426,7 @@ mod tests {
         for (usage, _) in COMMANDS {
             let line = usage
                 .replace("[NODE]", "h1")
+                .replace("TABLE", "nat")
                 .replace("NODE", "h1")
                 .replace("down|up", "up")
                 .replace("[TIME|N events]", "1 s")

@@ -1,0 +1,119 @@
+//! The protocols as services of hosts and routers ([`ip::service::Service`]).
+//!
+//! Each has a `Config`, whose keys are those of a lab's program, and a `make`.
+
+pub mod v4_client;
+pub mod v4_relay;
+pub mod v4_server;
+pub mod v6_client;
+pub mod v6_relay;
+pub mod v6_server;
+
+use crate::leases::Limits;
+use alloc::vec::Vec;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use ip::routers::link_local;
+use ip::service::Link;
+use node::{ConfigError, Port, Time};
+
+/// Maximum number of entries that a table shows.
+const MAX_SHOWN: usize = 4096;
+
+/// The ports that a service works on: all if it has no list.
+#[derive(Debug)]
+struct Ports(Vec<u16>);
+
+impl Ports {
+    fn new(ports: Vec<u16>) -> Result<Ports, ConfigError> {
+        let mut sorted = ports.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        match sorted.len() == ports.len() {
+            true => Ok(Ports(sorted)),
+            false => Err(ConfigError::new("ports", "each port appears once")),
+        }
+    }
+
+    fn contains(&self, port: Port) -> bool {
+        self.0.is_empty() || self.0.binary_search(&port.0).is_ok()
+    }
+}
+
+/// The first IPv4 address of a link.
+fn v4_of(link: &Link<'_>) -> Option<Ipv4Addr> {
+    let mut all = link.interface.addresses();
+    all.find_map(|own| match own.network.address {
+        IpAddr::V4(address) if own.is_assigned() => Some(address),
+        _ => None,
+    })
+}
+
+/// Whether an address is the broadcast address of the link, or of one of its networks.
+fn is_broadcast(link: &Link<'_>, address: Ipv4Addr) -> bool {
+    let mut all = link.interface.addresses();
+    address.is_broadcast()
+        || all.any(|own| {
+            let mut all_ones = own.network;
+            all_ones.address = address.into();
+            own.network.contains(address.into()) && all_ones.is_broadcast()
+        })
+}
+
+/// The first IPv6 address of a link that is not link-local.
+fn v6_of(link: &Link<'_>) -> Option<Ipv6Addr> {
+    let mut all = link.interface.addresses();
+    all.find_map(|own| match own.network.address {
+        IpAddr::V6(address) if own.is_assigned() && !address.is_unicast_link_local() => {
+            Some(address)
+        }
+        _ => None,
+    })
+}
+
+/// The link-local address of a link, or the one that its MAC address makes.
+fn link_local_of(link: &Link<'_>) -> Ipv6Addr {
+    let mut all = link.interface.addresses();
+    let own = all.find_map(|own| match own.network.address {
+        IpAddr::V6(address) if address.is_unicast_link_local() => Some(address),
+        _ => None,
+    });
+    let made = || match link_local(link.interface.mac()).address {
+        IpAddr::V6(address) => address,
+        IpAddr::V4(_) => Ipv6Addr::UNSPECIFIED,
+    };
+    own.unwrap_or_else(made)
+}
+
+/// Source MAC address of a frame.
+fn source_mac(frame: &[u8]) -> [u8; 6] {
+    let source = frame.get(6..12).and_then(|mac| mac.try_into().ok());
+    source.unwrap_or_default()
+}
+
+/// Checks the limits of a server's leases.
+fn limits(
+    offer: Time,
+    leases: usize,
+    offers: usize,
+    circuit: Option<usize>,
+) -> Result<Limits, ConfigError> {
+    let check = |key, holds: bool, reason: &str| match holds {
+        true => Ok(()),
+        false => Err(ConfigError::new(key, reason)),
+    };
+    let times = Time::from_secs(1)..=Time::from_secs(600);
+    check("offer", times.contains(&offer), "1 s to 10 min")?;
+    check(
+        "max_leases",
+        (1..=1 << 24).contains(&leases),
+        "1 to 16777216",
+    )?;
+    check("max_offers", (1..=1 << 16).contains(&offers), "1 to 65536")?;
+    let circuit = circuit.unwrap_or(usize::MAX);
+    check("max_per_circuit", circuit > 0, "at least 1")?;
+    Ok(Limits {
+        leases,
+        offers,
+        circuit,
+    })
+}

@@ -1,0 +1,335 @@
+//! The side of a forwarder or resolver that faces clients: policy, cache, and questions that wait.
+//!
+//! Equal questions are merged: they wait for one response. Their number is bounded, in all and for each client.
+
+use crate::cache::{self, Age, Cache, Cached};
+use crate::message::{Query, Question};
+use crate::policy::{Decision, Policy};
+use crate::reply::{self, Asked, Client};
+use alloc::collections::BTreeMap;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+use domain::base::iana::{Rcode, Rtype};
+use node::{Statistics, Time};
+
+/// A message to send.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Output<'a> {
+    /// A response to a client.
+    Response {
+        /// The client.
+        client: Client,
+        /// The message.
+        message: &'a [u8],
+    },
+    /// A query to a server.
+    Query {
+        /// The server.
+        server: SocketAddr,
+        /// The own port; the response comes to it.
+        port: u16,
+        /// The message.
+        message: &'a [u8],
+    },
+}
+
+/// Takes the messages of a call.
+pub type Send<'s> = dyn FnMut(Output<'_>) + 's;
+
+/// Limits of the questions that wait.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Maximum number of different questions that wait.
+    pub questions: usize,
+    /// Maximum number of queries of one client that wait.
+    pub per_client: usize,
+    /// Maximum number of queries that wait for the same response.
+    pub per_question: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            questions: 1_024,
+            per_client: 128,
+            per_question: 64,
+        }
+    }
+}
+
+/// Counters of queries.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Queries of clients.
+    pub queries: u64,
+    /// Responses to clients.
+    pub responses: u64,
+    /// Of these, SERVFAIL because no server had a response.
+    pub failures: u64,
+    /// Queries that wait for the response to an earlier one.
+    pub merged: u64,
+    /// Questions that the policy denied.
+    pub denied: u64,
+    /// Queries beyond a limit, dropped.
+    pub overload: u64,
+    /// Messages that are not queries, or of a kind that is not supported.
+    pub invalid: u64,
+    /// Queries without the bit RD, refused.
+    pub not_recursive: u64,
+}
+
+/// A question that waits, with the state of its search.
+#[derive(Debug)]
+pub(crate) struct Job<S> {
+    pub key: Arc<[u8]>,
+    waiting: Vec<Asked>,
+    pub state: S,
+}
+
+impl<S> Job<S> {
+    /// The first query.
+    pub fn query(&self) -> Query<'_> {
+        self.waiting[0].query()
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Front<P, S> {
+    pub policy: P,
+    pub cache: Cache,
+    pub jobs: BTreeMap<u64, Job<S>>,
+    by_key: BTreeMap<Arc<[u8]>, u64>,
+    per_client: BTreeMap<IpAddr, usize>,
+    limits: Limits,
+    next_job: u64,
+    pub counters: Counters,
+    key: Vec<u8>,
+    message: Vec<u8>,
+}
+
+impl<P: Policy, S> Front<P, S> {
+    pub fn new(policy: P, limits: Limits, cache: cache::Limits) -> Front<P, S> {
+        Front {
+            policy,
+            cache: Cache::new(cache),
+            jobs: BTreeMap::new(),
+            by_key: BTreeMap::new(),
+            per_client: BTreeMap::new(),
+            limits,
+            next_job: 0,
+            counters: Counters::default(),
+            key: Vec::new(),
+            message: Vec::new(),
+        }
+    }
+
+    pub fn count(&self, all: &mut Statistics) {
+        let (counters, cache) = (&self.counters, self.cache.counters());
+        all.counter("queries", counters.queries);
+        all.counter("responses", counters.responses);
+        all.counter("failures", counters.failures);
+        all.counter("merged", counters.merged);
+        all.counter("denied by policy", counters.denied);
+        all.counter("dropped: too many wait", counters.overload);
+        all.counter("not a query", counters.invalid);
+        all.counter("refused: no recursion desired", counters.not_recursive);
+        all.counter("cache hits", cache.hits);
+        all.counter("cache hits, stale", cache.stale);
+        all.counter("cache misses", cache.misses);
+        all.counter("cache evictions", cache.evicted);
+    }
+
+    /// Takes a query: responds, or makes it wait. Gives a new job, which has no state yet.
+    pub fn handle_query(
+        &mut self,
+        now: Time,
+        client: Client,
+        bytes: &[u8],
+        state: impl FnOnce() -> S,
+        send: &mut Send<'_>,
+    ) -> Option<u64> {
+        let query = match Query::read(bytes) {
+            Ok(query) => query,
+            Err(invalid) => {
+                self.counters.invalid += 1;
+                if reply::write_invalid(bytes, invalid, &mut self.message) {
+                    self.send(client, send);
+                }
+                return None;
+            }
+        };
+        self.counters.queries += 1;
+        let question = query.question;
+        let code = match self.policy.decide(now, &client, &question) {
+            Decision::Permit if is_transfer(question.rtype) => {
+                self.counters.invalid += 1;
+                Rcode::NOTIMP
+            }
+            Decision::Permit if !query.header.rd() => {
+                self.counters.not_recursive += 1;
+                Rcode::REFUSED
+            }
+            Decision::Permit => return self.look_up(now, client, bytes, &query, state, send),
+            denied => {
+                self.counters.denied += 1;
+                match denied {
+                    Decision::Ignore => return None,
+                    Decision::Address(address) => {
+                        reply::write_address(&query, address, &mut self.message);
+                        self.send(client, send);
+                        return None;
+                    }
+                    Decision::NoSuchName => Rcode::NXDOMAIN,
+                    _ => Rcode::REFUSED,
+                }
+            }
+        };
+        reply::write_code(&query, code, &mut self.message);
+        self.send(client, send);
+        None
+    }
+
+    fn look_up(
+        &mut self,
+        now: Time,
+        client: Client,
+        bytes: &[u8],
+        query: &Query<'_>,
+        state: impl FnOnce() -> S,
+        send: &mut Send<'_>,
+    ) -> Option<u64> {
+        cache::key(
+            &query.question,
+            query.dnssec_ok(),
+            query.header.cd(),
+            &mut self.key,
+        );
+        if let Some(cached) = self.cache.get(now, &self.key) {
+            write_cached(query, Some(cached), &mut self.message);
+            self.counters.failures += u64::from(cached.response.is_none());
+            self.policy
+                .answered(now, &client, &query.question, &self.message);
+            self.send(client, send);
+            return None;
+        }
+        let running = self.by_key.get(&*self.key).copied();
+        let waiting = running.map(|job| &mut self.jobs.get_mut(&job).expect("indexed").waiting);
+        if let Some(waiting) = &waiting {
+            let is_again = |asked: &&Asked| {
+                asked.client == client && asked.query().header.id() == query.header.id()
+            };
+            if waiting.iter().any(|asked| is_again(&asked)) {
+                self.counters.merged += 1;
+                return None;
+            }
+        }
+        let of_client = self
+            .per_client
+            .get(&client.address.ip())
+            .copied()
+            .unwrap_or(0);
+        let is_full = match &waiting {
+            Some(waiting) => waiting.len() >= self.limits.per_question,
+            None => self.by_key.len() >= self.limits.questions,
+        };
+        if is_full || of_client >= self.limits.per_client {
+            self.counters.overload += 1;
+            return None;
+        }
+        self.per_client.insert(client.address.ip(), of_client + 1);
+        let asked = Asked::new(client, bytes, query);
+        if let Some(waiting) = waiting {
+            self.counters.merged += 1;
+            waiting.push(asked);
+            return None;
+        }
+        let (id, key) = (self.next_job, Arc::<[u8]>::from(&*self.key));
+        self.next_job += 1;
+        self.by_key.insert(key.clone(), id);
+        let waiting = alloc::vec![asked];
+        let state = state();
+        self.jobs.insert(
+            id,
+            Job {
+                key,
+                waiting,
+                state,
+            },
+        );
+        Some(id)
+    }
+
+    fn send(&mut self, client: Client, send: &mut Send<'_>) {
+        self.counters.responses += 1;
+        let message = &self.message;
+        send(Output::Response { client, message });
+    }
+
+    fn remove(&mut self, job: u64) -> Option<Job<S>> {
+        let job = self.jobs.remove(&job)?;
+        self.by_key.remove(&job.key);
+        for asked in &job.waiting {
+            let client = asked.client.address.ip();
+            match self.per_client.get_mut(&client) {
+                Some(count) if *count > 1 => *count -= 1,
+                _ => drop(self.per_client.remove(&client)),
+            }
+        }
+        Some(job)
+    }
+
+    /// Ends a job with a response, whose OPT record is off.
+    pub fn complete(&mut self, now: Time, job: u64, response: &[u8], send: &mut Send<'_>) {
+        let Some(job) = self.remove(job) else {
+            return;
+        };
+        self.cache.put(now, &job.key, response);
+        let len = job.query().question.wire_len();
+        // An error may come without the question.
+        let has_question =
+            Question::read(response).is_some_and(|question| question.wire_len() == len);
+        for asked in &job.waiting {
+            let query = asked.query();
+            match has_question {
+                true => reply::write(&query, response, Age::Seconds(0), &mut self.message),
+                false => {
+                    let code = Rcode::masked_from_int(response[3]);
+                    reply::write_code(&query, code, &mut self.message);
+                }
+            }
+            self.policy
+                .answered(now, &asked.client, &query.question, &self.message);
+            self.send(asked.client, send);
+        }
+    }
+
+    /// Ends a job without a response: from the cache if an old one may be given out, else with SERVFAIL.
+    pub fn fail(&mut self, now: Time, job: u64, send: &mut Send<'_>) {
+        let Some(job) = self.remove(job) else {
+            return;
+        };
+        for asked in &job.waiting {
+            let query = asked.query();
+            let old = self.cache.fail(now, &job.key);
+            self.counters.failures += u64::from(old.is_none());
+            write_cached(&query, old, &mut self.message);
+            self.policy
+                .answered(now, &asked.client, &query.question, &self.message);
+            self.send(asked.client, send);
+        }
+    }
+}
+
+fn write_cached(query: &Query<'_>, cached: Option<Cached<'_>>, out: &mut Vec<u8>) {
+    let found = cached.and_then(|cached| Some((cached.response?, cached.age)));
+    match found {
+        Some((response, age)) => reply::write(query, response, age, out),
+        None => reply::write_code(query, Rcode::SERVFAIL, out),
+    }
+}
+
+/// Whether a type asks for a zone, which needs TCP.
+fn is_transfer(rtype: Rtype) -> bool {
+    matches!(rtype, Rtype::AXFR | Rtype::IXFR)
+}

@@ -1,0 +1,171 @@
+//! `run = "dns-resolver"`: an iterative resolver on port 53 of the node's own addresses.
+//!
+//! Keys: `roots`, servers of the root zone, default those of the Internet; `clients`, prefixes of the networks that are
+//! answered, default those of the link by which a query comes; `minimise`, true: whether servers see no more of a name than
+//! they need; `ipv6`, false: whether servers are asked by IPv6, too; `timeout`, 800 ms: after it another server is asked;
+//! `max_time`, 12 s: after it a question fails; `max_queries`, 50: for a question; `mix_case`, false: whether questions get
+//! letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be given out when all
+//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
+//!
+//! Counters: those of [`Resolver::count`], each after `dns-resolver: `, and `refused clients`.
+
+use super::recursive::{Recursive, RecursiveService};
+use crate::front::{self, Send};
+use crate::policy::{PermitAll, Policy};
+use crate::reply::Client;
+use crate::resolver::{self, Resolver};
+use crate::{cache, service::server::ServerAddress};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use core::net::SocketAddr;
+use ip::address::InterfaceAddress;
+use ip::service::Service;
+use node::{ConfigError, Statistics, Time};
+
+/// Configuration of the service.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields, default)
+)]
+pub struct Config {
+    /// Servers of the root zone. Default: those of the Internet.
+    pub roots: Vec<ServerAddress>,
+    /// Networks of clients. Default: those of the link.
+    pub clients: Vec<InterfaceAddress>,
+    /// Whether servers see no more of a name than they need. Default: yes.
+    pub minimise: bool,
+    /// Whether servers are asked by IPv6, too. Default: no.
+    pub ipv6: bool,
+    /// After this time another server is asked. Default: 800 ms.
+    pub timeout: Time,
+    /// After this time a question fails. Default: 12 s.
+    pub max_time: Time,
+    /// Maximum number of queries for a question. Default: 50.
+    pub max_queries: u32,
+    /// Whether questions get letters of random case. Default: no.
+    pub mix_case: bool,
+    /// Maximum memory of the cache, bytes. Default: 4 MiB.
+    pub cache_bytes: usize,
+    /// How long after its TTL a response may be given out. Default: 0 s.
+    pub stale: Time,
+    /// Maximum number of questions that wait. Default: 1024.
+    pub max_questions: usize,
+    /// Maximum number of queries of a client that wait. Default: 128.
+    pub max_per_client: usize,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let core = resolver::Config::default();
+        Config {
+            roots: core.roots.into_iter().map(ServerAddress).collect(),
+            clients: Vec::new(),
+            minimise: core.minimise,
+            ipv6: core.ipv6,
+            timeout: core.timeout,
+            max_time: core.max_time,
+            max_queries: core.max_queries,
+            mix_case: core.mix_case,
+            cache_bytes: core.cache.bytes,
+            stale: core.cache.stale,
+            max_questions: core.limits.questions,
+            max_per_client: core.limits.per_client,
+        }
+    }
+}
+
+/// Makes the service.
+///
+/// # Errors
+/// When there is no root server, or `timeout` or `max_queries` is zero.
+pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
+    with_policy(config, PermitAll, seed)
+}
+
+/// As [`make`], with a policy.
+///
+/// # Errors
+/// As of [`make`].
+pub fn with_policy(
+    config: &Config,
+    policy: impl Policy + 'static,
+    seed: u64,
+) -> Result<Box<dyn Service>, ConfigError> {
+    if config.roots.is_empty() {
+        return Err(ConfigError::new(
+            "roots",
+            "a resolver needs a server of the root zone",
+        ));
+    }
+    if config.timeout == Time::ZERO {
+        return Err(ConfigError::new(
+            "timeout",
+            "a server needs time to respond",
+        ));
+    }
+    if config.max_queries == 0 {
+        return Err(ConfigError::new("max_queries", "a question needs a query"));
+    }
+    let core = resolver::Config {
+        roots: config.roots.iter().map(|server| server.0).collect(),
+        minimise: config.minimise,
+        ipv6: config.ipv6,
+        timeout: config.timeout,
+        max_time: config.max_time,
+        max_queries: config.max_queries,
+        mix_case: config.mix_case,
+        cache: cache::Limits {
+            bytes: config.cache_bytes,
+            stale: config.stale,
+            ..cache::Limits::default()
+        },
+        limits: front::Limits {
+            questions: config.max_questions,
+            per_client: config.max_per_client,
+            ..front::Limits::default()
+        },
+        ..resolver::Config::default()
+    };
+    let resolver = Resolver::new(core, policy, seed);
+    Ok(Box::new(RecursiveService::new(
+        resolver,
+        config.clients.clone(),
+    )))
+}
+
+impl<P: Policy> Recursive for Resolver<P> {
+    const NAME: &str = "dns-resolver";
+
+    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
+        Resolver::handle_query(self, now, client, query, send);
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        Resolver::has_port(self, port)
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        port: u16,
+        response: &[u8],
+        send: &mut Send<'_>,
+    ) -> bool {
+        Resolver::handle_response(self, now, from, port, response, send)
+    }
+
+    fn wake(&mut self, now: Time, send: &mut Send<'_>) {
+        Resolver::wake(self, now, send);
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        Resolver::next_wake(self)
+    }
+
+    fn count(&self, all: &mut Statistics) {
+        Resolver::count(self, all);
+    }
+}

@@ -24,6 +24,7 @@ mod real;
 mod reference;
 mod relays;
 mod sdn;
+mod spanning_tree;
 mod streams;
 mod sweeps;
 mod switches;

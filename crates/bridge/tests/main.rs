@@ -1,5 +1,6 @@
 //! Bridges and their protocols, in time that the tests move.
 
+mod allocation;
 mod hand;
 mod protocols;
 mod snooping;

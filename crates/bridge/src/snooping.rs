@@ -16,14 +16,19 @@
 //! `memberships_per_port`, each with at most 64 sources. A leave causes at most `robustness` queries, however
 //! many leaves there are in the time between them.
 
+mod config;
+mod messages;
+
+pub use config::{Config, PortConfig};
+
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use multicast::membership::{Limits, Membership};
-use multicast::message::{self, BadMessage, Family, Message, Query, Received};
-use multicast::querier::{self, Querier};
+use multicast::membership::Membership;
+use multicast::message::{self, BadMessage, Family, Message, Query};
+use multicast::querier::Querier;
 use node::{ConfigError, Time};
 use packet::ethernet::{Mac, ethertype};
 
@@ -35,50 +40,6 @@ const SWEEP: Time = Time::from_secs(10);
 const FLOOD_TIME: Time = Time::from_secs(10);
 const IGMP: u8 = 2;
 const PIM: u8 = 103;
-
-/// Configuration of snooping.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
-pub struct Config {
-    /// Whether the switch sends queries itself, as long as it hears of no other querier.
-    pub querier: bool,
-    /// Source address of its IGMP queries; 0.0.0.0 never becomes another switch's querier.
-    pub address: Ipv4Addr,
-    /// Timers and version of the queries.
-    pub queries: querier::Config,
-    /// Whether packets to groups without members are flooded; else they go to router ports.
-    pub flood_unknown: bool,
-    /// Maximum number of pairs of a group and a port, 1 to 65,536.
-    pub memberships: usize,
-    /// Maximum number of groups of a port.
-    pub memberships_per_port: usize,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            querier: false,
-            address: Ipv4Addr::UNSPECIFIED,
-            queries: querier::Config::default(),
-            flood_unknown: false,
-            memberships: 4096,
-            memberships_per_port: 1024,
-        }
-    }
-}
-
-/// Configuration of a port.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct PortConfig {
-    /// Whether it is a router port always.
-    pub router: bool,
-    /// Whether a leave ends a membership at once: of ports with a single host.
-    pub fast_leave: bool,
-}
 
 /// Ports for a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -249,168 +210,6 @@ impl Snooper {
     /// The ports of the last [`Verdict::Ports`].
     pub fn ports(&self) -> &[u16] {
         &self.found
-    }
-
-    fn handle_message(&mut self, now: Time, port: u16, vlan: u16, received: Received) {
-        let limits = self.config.queries.limits();
-        match received.message {
-            Message::Query(query) => self.handle_query(now, port, vlan, received.source, &query),
-            Message::Report(version, group) => {
-                if let Some(membership) = self.member(now, port, vlan, group) {
-                    membership.handle_report(now, version, limits);
-                }
-            }
-            Message::Leave(group) => self.handle_leave(now, port, vlan, group),
-            Message::Records(records) => {
-                for record in &records {
-                    // A leave, and a block, of a group without members changes nothing.
-                    let is_known = self.groups.contains_key(&(vlan, record.group));
-                    if record.sources.is_empty() && record.is_leave() && !is_known {
-                        continue;
-                    }
-                    if record.is_leave() && self.ports[usize::from(port)].config.fast_leave {
-                        self.remove(port, vlan, record.group);
-                        continue;
-                    }
-                    let Some(membership) = self.member(now, port, vlan, record.group) else {
-                        continue;
-                    };
-                    let ask = membership.handle_record(now, record, limits);
-                    self.counters.refused += ask.refused as u64;
-                    let is_active = self.is_querier(now, Family::of(record.group));
-                    if !is_active {
-                        continue;
-                    }
-                    let querier = &mut self.queriers[index(Family::of(record.group))];
-                    let membership = self.groups.get_mut(&(vlan, record.group));
-                    let membership =
-                        membership.and_then(|all| all.iter_mut().find(|(of, _)| *of == port));
-                    if let Some((_, membership)) = membership {
-                        if ask.group {
-                            membership.lower_group(now, limits);
-                            querier.ask(now, record.group, Vec::new());
-                        }
-                        if !ask.sources.is_empty() {
-                            membership.lower_sources(now, &ask.sources, limits);
-                            querier.ask(now, record.group, ask.sources);
-                        }
-                    }
-                }
-            }
-        }
-    }
-
-    fn is_querier(&self, now: Time, family: Family) -> bool {
-        self.config.querier && self.queriers[index(family)].is_active(now)
-    }
-
-    fn handle_query(&mut self, now: Time, port: u16, vlan: u16, source: IpAddr, query: &Query) {
-        self.counters.queries += 1;
-        let family = index(Family::of(source));
-        if let Some(group) = query.group {
-            let robustness = match query.robustness {
-                0 => self.config.queries.robustness,
-                stated => stated,
-            };
-            let limits = Limits {
-                membership: Time::ZERO,
-                last_member: query.max_response * robustness.into(),
-            };
-            let members = self.groups.get_mut(&(vlan, group));
-            for (_, membership) in members.into_iter().flatten().filter(|_| !query.suppress) {
-                match query.sources.is_empty() {
-                    true => membership.lower_group(now, limits),
-                    false => membership.lower_sources(now, &query.sources, limits),
-                }
-            }
-        }
-        if source.is_unspecified() {
-            return;
-        }
-        self.queriers[family].handle_query(now, source, Some(self.own[family]));
-        if now >= self.querier_until[family] && !self.is_querier(now, Family::of(source)) {
-            self.querier_from[family] = now + query.max_response;
-        }
-        self.querier_until[family] = now + ROUTER_TIME;
-        self.ports[usize::from(port)].router_until[family] = now + ROUTER_TIME;
-    }
-
-    fn handle_leave(&mut self, now: Time, port: u16, vlan: u16, group: IpAddr) {
-        self.counters.reports += 1;
-        let limits = self.config.queries.limits();
-        let is_active = self.is_querier(now, Family::of(group));
-        let members = self.groups.get_mut(&(vlan, group));
-        let member = members.and_then(|all| all.iter_mut().find(|(of, _)| *of == port));
-        let Some((_, membership)) = member.filter(|(_, membership)| membership.accepts_leave(now))
-        else {
-            return;
-        };
-        if self.ports[usize::from(port)].config.fast_leave {
-            self.remove(port, vlan, group);
-        } else if is_active {
-            membership.lower_group(now, limits);
-            self.queriers[index(Family::of(group))].ask(now, group, Vec::new());
-        }
-    }
-
-    /// The membership of a port, made if there is room.
-    fn member(
-        &mut self,
-        now: Time,
-        port: u16,
-        vlan: u16,
-        group: IpAddr,
-    ) -> Option<&mut Membership> {
-        self.counters.reports += 1;
-        if !message::is_reported(group) {
-            return None;
-        }
-        let key = (vlan, group);
-        let known = self
-            .groups
-            .get(&key)
-            .and_then(|all| all.iter().position(|(of, _)| *of == port));
-        let is_full = |snooper: &Snooper| {
-            snooper.memberships >= snooper.config.memberships
-                || snooper.ports[usize::from(port)].memberships
-                    >= snooper.config.memberships_per_port
-        };
-        if known.is_none() && is_full(self) {
-            // At most once in a second: it looks at all.
-            if self.sweep_at > now + SWEEP - Time::from_secs(1) {
-                self.counters.refused += 1;
-                return None;
-            }
-            self.sweep(now);
-            if is_full(self) {
-                self.counters.refused += 1;
-                return None;
-            }
-        }
-        let members = self.groups.entry(key).or_default();
-        let place = match members.iter().position(|(of, _)| *of == port) {
-            Some(place) => place,
-            None => {
-                members.push((port, Membership::default()));
-                self.memberships += 1;
-                self.ports[usize::from(port)].memberships += 1;
-                self.sweep_at = self.sweep_at.min(now + SWEEP);
-                members.len() - 1
-            }
-        };
-        Some(&mut members[place].1)
-    }
-
-    fn remove(&mut self, port: u16, vlan: u16, group: IpAddr) {
-        if let Some(members) = self.groups.get_mut(&(vlan, group)) {
-            let before = members.len();
-            members.retain(|(of, _)| *of != port);
-            self.memberships -= before - members.len();
-            self.ports[usize::from(port)].memberships -= before - members.len();
-            if members.is_empty() {
-                self.groups.remove(&(vlan, group));
-            }
-        }
     }
 
     fn sweep(&mut self, now: Time) {

@@ -28,10 +28,10 @@ mod config;
 mod control;
 mod controlled;
 mod fabric;
+mod report;
 mod table;
 
-pub use config::{Config, Copied, MirrorConfig, PortConfig};
-pub use fabric::{Arbitration, BadArbitration, Mode};
+pub use config::{Arbitration, BadArbitration, Config, Copied, MirrorConfig, Mode, PortConfig};
 
 use crate::wire;
 use alloc::boxed::Box;

@@ -150,8 +150,8 @@ fn each_host_gets_what_it_wants_and_after_a_while_nothing_else() {
                 wish.since = world.now;
                 assert!(wish.host.set(world.now, group, filter));
             }
-            for number in 0..hosts.len() {
-                while let Some(message) = hosts[number].host.poll_transmit(world.now) {
+            for (number, wish) in hosts.iter_mut().enumerate() {
+                while let Some(message) = wish.host.poll_transmit(world.now) {
                     let frame = written(&message, own(number + 1), number as u8);
                     world.send((0, number as u16 + 1), &frame);
                 }

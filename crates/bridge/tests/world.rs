@@ -9,12 +9,15 @@ use std::collections::{BTreeMap, BinaryHeap};
 /// A switch and its port.
 pub type End = (usize, u16);
 
+/// Arrival, number, end and frame.
+type Flight = (Time, u64, End, Vec<u8>);
+
 pub struct World {
     pub switches: Vec<Switch>,
     outs: Vec<Out>,
     links: BTreeMap<End, (End, bool)>,
     pub now: Time,
-    flight: BinaryHeap<Reverse<(Time, u64, End, Vec<u8>)>>,
+    flight: BinaryHeap<Reverse<Flight>>,
     count: u64,
     /// Frames that have left by ports without a link.
     pub seen: Vec<(Time, End, Vec<u8>)>,

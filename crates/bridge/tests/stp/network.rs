@@ -11,6 +11,9 @@ use std::collections::BinaryHeap;
 /// An end of a link: bridge and port.
 pub type End = (usize, u16);
 
+/// Arrival, number, bridge, port and frame.
+type Flight = (Time, u64, usize, u16, Vec<u8>);
+
 #[derive(Clone, Debug)]
 pub struct Link {
     pub ends: [End; 2],
@@ -38,7 +41,7 @@ pub struct Network {
     pub looped: Time,
     looped_since: Option<Time>,
     pub last_change: Time,
-    flight: BinaryHeap<Reverse<(Time, u64, usize, u16, Vec<u8>)>>,
+    flight: BinaryHeap<Reverse<Flight>>,
     sent: u64,
     wakes: Vec<Time>,
 }

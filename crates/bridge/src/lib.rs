@@ -8,6 +8,7 @@
 //! | [`lacp`] | link aggregation  trees: STP and RSTP |
 #![no_std]
 #![forbid(unsafe_code)]
+#![warn(missing_docs)]
 
 extern crate alloc;
 #[cfg(test)]

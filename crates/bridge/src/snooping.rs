@@ -233,8 +233,12 @@ impl Snooper {
 
     /// The topology has changed: packets are flooded for a while, and members are asked to report (section 2.1.1 4).
     pub fn handle_topology_change(&mut self, now: Time) {
-        self.flood_until = now + FLOOD_TIME;
-        self.solicit = [true; 2];
+        // At most once in a second, however often the topology changes.
+        let until = now + FLOOD_TIME;
+        if until >= self.flood_until + Time::from_secs(1) {
+            self.solicit = [true; 2];
+        }
+        self.flood_until = until;
     }
 
     /// The link of a port has gone down: its members and routers are gone.
@@ -282,12 +286,14 @@ impl Snooper {
                     robustness: queries.robustness,
                     interval: queries.interval,
                 };
-                self.counters.sent += 1;
-                // Without an address it is no query of a querier; MLD has none without.
-                let source = match (family, self.config.querier) {
-                    (0, false) => Ipv4Addr::UNSPECIFIED.into(),
-                    _ => self.own[family],
+                // Without an address no query takes part in the election of queriers; MLD has none without.
+                let is_querier = self.is_querier(now, Family::BOTH[family]);
+                let source = match family {
+                    _ if is_querier => self.own[family],
+                    0 => Ipv4Addr::UNSPECIFIED.into(),
+                    _ => continue,
                 };
+                self.counters.sent += 1;
                 return Some((query, source));
             }
             if self.config.querier

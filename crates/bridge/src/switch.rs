@@ -18,6 +18,11 @@
 //!   `not_learned`: addresses for which there was no room; `stations`: known, old ones included.
 //! - **Drops:** `shorter than an Ethernet header`, `reserved address`, `destination on the port of
 //!   arrival`, `no other port`.
+//! - **Protocols:** with `stp`, `lag`, `snooping` or `mirror` the switch is a bridge that speaks them: see [`stp`](crate::stp),
+//!   [`lacp`](crate::lacp), [`snooping`](crate::snooping) and the fields of [`Config`], with their counters, their tables and drops: `port does
+//!   not forward`, `link of a group that does not collect`, `no link of the group distributes`, `group without members`, `came
+//!   by a mirror's port`, and BPDUs, LACPDUs and messages that are not valid or too many. Its own frames leave at once.
+//!   Without them it does nothing by itself.
 //! - **Paper:** 001 figure 6, the learning switch of shell script; 002 section 4.3.3 and figure 4.9, the
 //!   inter-packet delays behind two switches.
 //!
@@ -51,6 +56,7 @@ const DEFAULT_VLAN: u16 = 1;
 /// Maximum number of stations that can be configured: 16 Mi, in 800 MB.
 const MAX_STATIONS: usize = 1 << 24;
 
+/// See the module's description.
 #[derive(Debug)]
 pub struct Switch {
     config: Config,

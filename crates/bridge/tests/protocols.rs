@@ -565,3 +565,77 @@ fn impossible_configurations_are_refused() {
     );
     assert_eq!(refused(Config { ports: 5000, ..stp }), "ports");
 }
+
+/// Members that have moved with the topology are found at once: everything is flooded for 10 s, and hosts are asked to report.
+#[test]
+fn packets_to_groups_find_their_members_after_the_topology_has_changed() {
+    use bridge::snooping;
+    use multicast::message::{self, Message, Query};
+    use node::Frame;
+    let host = |port| PortConfig {
+        port,
+        edge: Edge::Yes,
+        ..PortConfig::default()
+    };
+    let configs = (0..4).map(|number| Config {
+        stp: Some(Version::Rstp),
+        mac: address(number),
+        port: vec![host(2), host(3)],
+        snooping: Some(snooping::Config {
+            querier: number == 0,
+            address: [10, 0, 0, 250].into(),
+            ..snooping::Config::default()
+        }),
+        ..Config::default()
+    });
+    let links: Vec<[End; 2]> = (0..4).map(|n| [(n, 0), ((n + 1) % 4, 1)]).collect();
+    let mut world = World::new(configs.collect(), &links);
+    world.seconds(30);
+    let group = "239.1.1.1".parse().unwrap();
+    let mut report = Frame::new(&[]);
+    message::build_frame(
+        &Message::Report(message::Version::Two, group),
+        "10.0.0.3".parse().unwrap(),
+        Mac(mac(3)),
+        &mut report,
+    );
+    let mut data = frame(mac(1), message::mac_of(group).0);
+    data[12..34].copy_from_slice(&[
+        8, 0, 0x45, 0, 0, 46, 0, 0, 0, 0, 64, 17, 0, 0, 10, 0, 0, 9, 239, 1, 1, 1,
+    ]);
+    let got = |world: &mut World| -> Vec<End> {
+        let packets = world.seen.drain(..).filter(|(_, _, frame)| *frame == data);
+        packets.map(|(_, end, _)| end).collect()
+    };
+    world.send((2, 2), &report);
+    world.seconds(1);
+    world.seen.clear();
+    world.send((0, 2), &data);
+    world.seconds(1);
+    assert_eq!(got(&mut world), [(2, 2)], "the member alone");
+    world.tell((1, 0), false);
+    world.run(world.now + Time::from_ms(1));
+    world.seen.clear();
+    world.send((0, 2), &data);
+    world.run(world.now + Time::from_ms(1));
+    assert!(got(&mut world).contains(&(2, 2)), "by the other way");
+    // The host has been asked, and answers.
+    let asked = |frame: &[u8]| {
+        let read = message::parse_frame(frame, 14);
+        matches!(read, Some(Ok(read)) if matches!(read.message, Message::Query(Query { group: None, .. })))
+    };
+    world.tell((1, 0), true);
+    world.run(world.now + Time::from_secs(2));
+    assert!(
+        world
+            .seen
+            .iter()
+            .any(|(_, end, frame)| *end == (2, 2) && asked(frame))
+    );
+    world.send((2, 2), &report);
+    world.seconds(15);
+    world.seen.clear();
+    world.send((0, 2), &data);
+    world.seconds(1);
+    assert_eq!(got(&mut world), [(2, 2)]);
+}

@@ -32,7 +32,6 @@ impl Switch {
             return;
         }
         control.refresh(now);
-        self.transmit(control, now, out);
         if let Some(stp) = &mut control.stp {
             if stp.needs_flush() {
                 let ports = 0..self.config.ports;
@@ -49,6 +48,7 @@ impl Switch {
             self.table
                 .set_ageing(stp.ageing(now).unwrap_or(control.ageing));
         }
+        self.transmit(control, now, out);
         control.plan(now);
     }
 

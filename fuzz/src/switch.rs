@@ -110,7 +110,7 @@ pub fn target(data: &[u8]) {
         }
         let mut frame = Frame::new(bytes);
         repair(&mut frame, *parts);
-        // What is read is read again the same.
+        // A message that is read is written, and read again the same.
         if let Ok(read) = bpdu::Bpdu::parse_frame(&frame) {
             let mut copy = Frame::new(&[]);
             read.build_frame(stp::bpdu::DESTINATION, &mut copy);

@@ -84,7 +84,7 @@ pub struct Config {
     pub mode: Mode,
     /// How often the partner must send.
     pub rate: Pace,
-    /// What chooses a frame's link.
+    /// Fields of a frame that choose its link.
     pub hash: Hash,
     /// Priority of this system.
     pub system_priority: u16,
@@ -346,7 +346,7 @@ impl Group {
         self.counters
     }
 
-    /// One line about each port, for people.
+    /// One line about each port.
     pub fn entries(&self) -> impl Iterator<Item = String> + '_ {
         self.members.iter().map(|member| {
             let state = match self.config.mode {

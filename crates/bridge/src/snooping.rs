@@ -328,7 +328,7 @@ impl Snooper {
         }
     }
 
-    /// One line for each group and port, and for each router port, for people.
+    /// One line for each group and port, and for each router port.
     pub fn entries(&self, now: Time) -> Vec<String> {
         let mut lines = Vec::new();
         for ((vlan, group), members) in &self.groups {

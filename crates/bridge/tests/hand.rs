@@ -2,7 +2,7 @@
 
 use node::{Frame, Node, Out, Port, Time, When};
 
-/// A node, what it is told into, and the time.
+/// A node, its output, and the time.
 pub struct Hand<N> {
     pub node: N,
     pub now: Time,

@@ -61,7 +61,7 @@ fn a_ring_carries_each_frame_once_to_each_host_and_heals_when_a_link_fails() {
         "{table:?}"
     );
     // The way from 2 to 0 leads over 1: it fails.
-    world.tell((1, 0), false);
+    world.set_link((1, 0), false);
     world.run(world.now + Time::from_ms(1));
     world.send((2, 2), &frame(mac(2), mac(1)));
     world.seconds(1);
@@ -86,7 +86,7 @@ fn stp_takes_30_s_to_heal_and_a_port_without_a_bridge_as_long_to_begin() {
     world.send((0, 2), &frame(mac(1), ALL));
     world.seconds(1);
     assert_eq!(world.ends().len(), 7);
-    world.tell((1, 0), false);
+    world.set_link((1, 0), false);
     for (seconds, hosts) in [(29, 5), (3, 7)] {
         world.seconds(seconds);
         world.ends();
@@ -319,7 +319,7 @@ fn flows_use_all_links_and_each_keeps_its_order_while_links_fail_and_come_back()
         // One stays.
         if !is_up[link] || count > 1 {
             is_up[link] = !is_up[link];
-            world.tell((0, link as u16), is_up[link]);
+            world.set_link((0, link as u16), is_up[link]);
             world.seconds(10);
         }
     }
@@ -371,7 +371,7 @@ fn a_link_to_another_partner_waits() {
         "{table:?}"
     );
     assert!(table[1].starts_with("group 0 port 1 detached"), "{table:?}");
-    world.tell((0, 0), false);
+    world.set_link((0, 0), false);
     world.seconds(10);
     let table = world.table(0, "link aggregation");
     assert!(
@@ -486,11 +486,11 @@ fn a_group_of_links_is_one_port_of_the_spanning_tree() {
             .any(|line| line.starts_with("port 1 alternate discarding")),
         "{before:?}"
     );
-    world.tell((0, 0), false);
+    world.set_link((0, 0), false);
     world.seconds(20);
     assert_eq!(state(&world), before);
     let changes = world.counter(0, "topology_changes");
-    world.tell((0, 1), false);
+    world.set_link((0, 1), false);
     world.seconds(20);
     assert_ne!(state(&world), before);
     assert!(
@@ -613,7 +613,7 @@ fn packets_to_groups_find_their_members_after_the_topology_has_changed() {
     world.send((0, 2), &data);
     world.seconds(1);
     assert_eq!(got(&mut world), [(2, 2)], "the member alone");
-    world.tell((1, 0), false);
+    world.set_link((1, 0), false);
     world.run(world.now + Time::from_ms(1));
     world.seen.clear();
     world.send((0, 2), &data);
@@ -624,7 +624,7 @@ fn packets_to_groups_find_their_members_after_the_topology_has_changed() {
         let read = message::parse_frame(frame, 14);
         matches!(read, Some(Ok(read)) if matches!(read.message, Message::Query(Query { group: None, .. })))
     };
-    world.tell((1, 0), true);
+    world.set_link((1, 0), true);
     world.run(world.now + Time::from_secs(2));
     assert!(
         world

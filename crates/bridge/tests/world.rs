@@ -50,8 +50,8 @@ impl World {
         world
     }
 
-    /// A link goes up or down, and both ends are told.
-    pub fn tell(&mut self, end: End, up: bool) {
+    /// A link goes up or down, and both ends notice.
+    pub fn set_link(&mut self, end: End, up: bool) {
         let (other, _) = self.links[&end];
         for (from, to) in [(end, other), (other, end)] {
             self.links.insert(from, (to, up));

@@ -5,12 +5,20 @@ use std::path::Path;
 
 /// Packets of the flow that were lost, and the tables of the switches at the end.
 fn lost(file: &str) -> u64 {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/spanning-tree").join(file);
-    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../examples/spanning-tree")
+        .join(file);
+    let text = std::fs::read_to_string(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{file}: {faults}"));
     let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
     println!("{}", report.text(false));
-    let sink = report.outcome.nodes.iter().find(|node| node.name == "b").expect("the sink");
+    let sink = report
+        .outcome
+        .nodes
+        .iter()
+        .find(|node| node.name == "b")
+        .expect("the sink");
     let flow = sink.flows.first().expect("a flow");
     flow.lost
 }
@@ -84,12 +92,25 @@ ends = ["other.0", "s.2"]
     let lab = lab::parse(text).unwrap_or_else(|faults| panic!("{faults}"));
     let report = lab::run(&lab, World::Sim, &Options::default()).unwrap();
     let counter = |node: &str, name: &str| {
-        let node = report.outcome.nodes.iter().find(|one| one.name == node).expect("a node");
-        node.counters.iter().find(|one| one.0 == name).unwrap_or_else(|| panic!("{name}: {node:?}")).1
+        let node = report
+            .outcome
+            .nodes
+            .iter()
+            .find(|one| one.name == node)
+            .expect("a node");
+        node.counters
+            .iter()
+            .find(|one| one.0 == name)
+            .unwrap_or_else(|| panic!("{name}: {node:?}"))
+            .1
     };
     // 10 packets a second for 20 s, and some until the leave has been asked for.
     let got = counter("m", "group_packets");
     assert!((195..=225).contains(&got), "{got}");
-    assert_eq!(counter("r", "multicast_forwarded"), got, "the switch has one member");
+    assert_eq!(
+        counter("r", "multicast_forwarded"),
+        got,
+        "the switch has one member"
+    );
     assert_eq!(counter("s", "memberships"), 0);
 }

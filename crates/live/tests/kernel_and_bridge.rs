@@ -418,7 +418,7 @@ fn packets_to_groups_leave_by_the_same_ports_as_from_linuxs_bridge() {
             ours[sent.port.index()] = true;
         }
         ports[port].tx.send(&[&frame]).expect("sent");
-        // A broadcast that everybody gets ends the wait.
+        // A broadcast, which leaves by all ports, ends the wait.
         let mut last = [0xFFu8; 60];
         last[6..12].copy_from_slice(&[2, 0, 0, 0, 1, port as u8]);
         last[12..14].copy_from_slice(&[0x88, 0xB5]);

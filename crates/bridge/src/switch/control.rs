@@ -318,7 +318,7 @@ impl Control {
         (self.next != Time::MAX).then_some(self.next)
     }
 
-    /// Path costs are by the rates of links, which are told once.
+    /// Path costs are by the rates of links, which the world states once.
     pub(super) fn statistics_age(&self) -> Option<Time> {
         self.stp.as_ref().map(|_| Time::MAX)
     }

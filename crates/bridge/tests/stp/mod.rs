@@ -57,7 +57,7 @@ fn a_link_that_fails_or_comes_back_in_a_random_network_seldom_makes_a_loop() {
                 continue;
             }
             let began = network.now;
-            network.tell(link, !up);
+            network.set_link(link, !up);
             network.run(began + SECOND * 40);
             slowest = slowest.max(network.last_change - began);
             failures += 1;
@@ -86,7 +86,7 @@ fn a_ring_closes_the_gap_of_a_failed_link_within_milliseconds_and_never_loops() 
         for link in 0..count {
             for up in [false, true] {
                 let began = network.now;
-                network.tell(link, up);
+                network.set_link(link, up);
                 network.run(began + SECOND * 30);
                 let took = network.last_change.max(began) - began;
                 assert!(
@@ -111,7 +111,7 @@ fn after_any_failures_and_losses_the_tree_is_that_of_what_is_there() {
         network.loss = if seed % 2 == 0 { 0.0 } else { 0.2 };
         for _ in 0..10 {
             let link = network.random.index(network.links.len());
-            network.tell(link, !network.links[link].up);
+            network.set_link(link, !network.links[link].up);
             let wait = Time::from_ms(1 + network.random.below(5_000));
             network.run(network.now + wait);
         }

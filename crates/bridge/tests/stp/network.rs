@@ -132,13 +132,13 @@ impl Network {
             sent: 0,
         };
         for link in 0..network.links.len() {
-            network.tell(link, true);
+            network.set_link(link, true);
         }
         network
     }
 
     /// A link goes up or down, and both ends notice.
-    pub fn tell(&mut self, link: usize, up: bool) {
+    pub fn set_link(&mut self, link: usize, up: bool) {
         self.links[link].up = up;
         for (bridge, port) in self.links[link].ends {
             self.bridges[bridge].handle_link(self.now, port, up);

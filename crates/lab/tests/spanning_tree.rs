@@ -60,7 +60,7 @@ upstream = 0
 
 [node.s]
 kind = "switch"
-ports = 4
+ports = 3
 snooping = {}
 
 [node.m]

@@ -30,6 +30,7 @@ mod interface;
 mod lab_file;
 mod layers;
 mod line;
+mod membership;
 mod middlebox;
 mod mount;
 mod nat;
@@ -60,6 +61,7 @@ mod router;
 mod siit;
 mod snmp;
 mod stf;
+mod switch;
 mod udpstp_messages;
 mod word;
 
@@ -98,6 +100,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lab", lab_file::target),
     ("layers", layers::target),
     ("line", line::target),
+    ("membership", membership::target),
     ("middlebox", middlebox::target),
     ("mount", mount::target),
     ("nat", nat::target),
@@ -130,6 +133,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("siit", siit::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
+    ("switch", switch::target),
     ("udpstp", udpstp_messages::target),
     ("word", word::target),
 ];

@@ -25,6 +25,7 @@ mod real;
 mod reference;
 mod relays;
 mod sdn;
+mod spanning_tree;
 mod streams;
 mod sweeps;
 mod switches;

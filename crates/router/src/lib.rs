@@ -8,7 +8,7 @@
 //! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
-//! | [`mpls`] | routes of labels |
+//! | [`mpls`], [`label_route`] | label stacks, and routes of labels |
 //! | [`nat`] | network address translation |
 //! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
@@ -27,6 +27,7 @@ extern crate std;
 pub mod conntrack;
 pub mod fib;
 pub mod firewall;
+pub mod label_route;
 pub mod mpls;
 pub mod nat;
 pub mod nat64;

@@ -235,7 +235,7 @@ impl Router {
             None => None,
         };
         let mut server = config::server(&config)?;
-        let translator = config::translator(&mut config)?;
+        let translator = crossing::translator(&mut config)?;
         let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
@@ -312,7 +312,7 @@ impl Router {
         });
         let ports: Vec<RouterPort> = ports.collect();
         let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
-        let labels = config::labels(&config, &names)?;
+        let labels = labels::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -324,7 +324,7 @@ impl Router {
             reassembly: Reassembly::default(),
             server: server.take(),
         });
-        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
+        let crossing = translator.map(|translator| crossing::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
             crossing,

@@ -12,7 +12,7 @@
 
 use super::border::reread;
 use super::{Config, NONE, Router, Transit, reason};
-use crate::conntrack::{Headers, Tracked, Tracker};
+use crate::conntrack::{Headers, Tracker};
 use crate::firewall::synproxy::Proxy;
 use crate::firewall::{Firewall, Hook, Outcome, Packet, Reject};
 use alloc::format;
@@ -28,31 +28,6 @@ use node::{ConfigError, Frame, Out, Statistics, Time};
 use packet::checksum::checksum;
 
 use crate::route::Hop;
-
-/// A packet's connection, and what the firewall has found.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Flow {
-    pub tracked: Tracked,
-    pub mark: u32,
-    /// The longest of the fragments in which the packet has arrived.
-    pub fragments: Option<Longest>,
-    /// Whether the packet is the SYN proxy's SYN to a server.
-    pub opens_proxied: bool,
-    /// Whether the SYN proxy has written the packet as its receiver must see it.
-    pub is_translated: bool,
-}
-
-impl Default for Flow {
-    fn default() -> Flow {
-        Flow {
-            tracked: Tracked::INVALID,
-            mark: 0,
-            fragments: None,
-            opens_proxied: false,
-            is_translated: false,
-        }
-    }
-}
 
 /// Firewall, tracker of connections, and SYN proxy of a router.
 #[derive(Debug)]

@@ -1,14 +1,40 @@
 //! A packet on its way through the router.
 
 use super::NONE;
-use super::filter::Flow;
+use crate::conntrack::Tracked;
 use core::net::IpAddr;
+use ip::fragments::Longest;
 use ip::header::ETHERNET;
 use ip::options::Recorded;
 use packet::ip::IpView;
 
 /// Bytes of an IPv6 header.
 const IPV6_HEADER: usize = 40;
+
+/// A packet's connection, and what the firewall has found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub tracked: Tracked,
+    pub mark: u32,
+    /// The longest of the fragments in which the packet has arrived.
+    pub fragments: Option<Longest>,
+    /// Whether the packet is the SYN proxy's SYN to a server.
+    pub opens_proxied: bool,
+    /// Whether the SYN proxy has written the packet as its receiver must see it.
+    pub is_translated: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow {
+            tracked: Tracked::INVALID,
+            mark: 0,
+            fragments: None,
+            opens_proxied: false,
+            is_translated: false,
+        }
+    }
+}
 
 /// A packet, as it arrived.
 #[derive(Clone, Copy, Debug)]

@@ -5,6 +5,7 @@ mod callback;
 mod facts;
 mod filter_expressions;
 mod hook;
+mod kernel_and_bridge;
 mod kernel_and_ecn;
 mod kernel_and_firewall;
 mod kernel_and_hosts;

@@ -106,6 +106,14 @@ pub mod reason {
     pub const UNSOLICITED: &str = "connection from the outside";
     /// A next hop that did not answer.
     pub const NEIGHBOUR: &str = "next hop did not answer";
+    /// A frame with labels on a port without `mpls`.
+    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
+    /// A label stack that is cut off, or has more than 16 entries.
+    pub const BAD_LABELS: &str = "bad label stack";
+    /// Labels above something else than an IP packet.
+    pub const NOT_IP: &str = "no IP packet below the labels";
+    /// A label without a route.
+    pub const NO_LABEL: &str = "no route of the label";
     /// The firewall, by the hook.
     pub const RULES: [&str; 4] = [
         "a rule of the firewall on arrival",
@@ -128,14 +136,6 @@ pub mod reason {
     pub const CLASH: &str = "another connection has the same addresses and ports";
     /// An acknowledgement without a good cookie of the SYN proxy.
     pub const COOKIE: &str = "no good cookie of the SYN proxy";
-    /// A frame with labels on a port without `mpls`.
-    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
-    /// A label stack that is cut off, or has more than 16 entries.
-    pub const BAD_LABELS: &str = "bad label stack";
-    /// Labels above something else than an IP packet.
-    pub const NOT_IP: &str = "no IP packet below the labels";
-    /// A label without a route.
-    pub const NO_LABEL: &str = "no route of the label";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
@@ -208,9 +208,9 @@ pub struct Router {
     ports: Vec<RouterPort>,
     vrfs: Vec<Vrf>,
     border: Option<Border>,
-    filter: Option<Filter>,
     crossing: Option<Crossing>,
     labels: Labels,
+    filter: Option<Filter>,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -234,9 +234,9 @@ impl Router {
             Some(nat) => Some(Nat::new(nat, config.seed)?),
             None => None,
         };
-        let filter = Filter::new(&config)?;
         let mut server = config::server(&config)?;
-        let translator = config::translator(&mut config)?;
+        let translator = crossing::translator(&mut config)?;
+        let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -312,7 +312,7 @@ impl Router {
         });
         let ports: Vec<RouterPort> = ports.collect();
         let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
-        let labels = config::labels(&config, &names)?;
+        let labels = labels::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -324,14 +324,14 @@ impl Router {
             reassembly: Reassembly::default(),
             server: server.take(),
         });
-        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
+        let crossing = translator.map(|translator| crossing::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
             crossing,
             vrfs,
             border,
-            filter,
             labels,
+            filter,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
@@ -530,13 +530,15 @@ impl Router {
         self.counters.fragmented += 1;
         let mtu = self.ports[number].mtu - hop.labels.bytes();
         let mtu = mtu.min(longest.length);
-        let identification = self.filter.as_mut().map_or(0, Filter::identification);
+        let is_v4 = destination.is_ipv4();
+        let identification = self.filter.as_mut().filter(|_| !is_v4);
+        let identification = identification.map_or(0, Filter::identification);
         let send = |mut frame, out: &mut Out| {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
         };
-        match destination.is_ipv4() {
+        match is_v4 {
             true => fragment::cut(frame, mtu, out, send),
             false => ip::fragments::cut(frame, mtu, identification, out, send),
         }
@@ -615,6 +617,7 @@ impl Router {
         let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
         let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
+        self.note_at_border(now, &transit, hop, &frame);
         let fragments = is_long.then_some(ANY_LENGTH);
         self.send_own(now, &transit, hop, fragments, frame, out);
     }
@@ -694,10 +697,10 @@ impl Node for Router {
             self.unresolved = unresolved;
         }
         self.wake_border(now, out);
-        self.wake_filter(now, out);
         self.announce(now, out);
         self.wake_crossing(now, out);
         self.wake_services(now, out);
+        self.wake_filter(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -713,9 +716,9 @@ impl Node for Router {
         let border = self.border.as_ref().and_then(Border::next_wake);
         let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
         let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
+        let all = ports.chain(own).chain(border);
         let filter = self.filter.as_ref().and_then(Filter::next_wake);
-        let all = ports.chain(own).chain(border).chain(filter);
-        all.chain(crossing).chain(services).min()
+        all.chain(crossing).chain(services).chain(filter).min()
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
@@ -802,12 +805,8 @@ impl Node for Router {
         let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
         let crossing = self.crossing.iter();
         let crossing = crossing.flat_map(|crossing| crossing.tables(now));
+        let all = routes.chain(labels).chain([neighbours]).chain(border);
         let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
-        let all = routes
-            .chain(labels)
-            .chain([neighbours])
-            .chain(border)
-            .chain(filter);
-        all.chain(crossing).chain(services).collect()
+        all.chain(crossing).chain(filter).chain(services).collect()
     }
 }

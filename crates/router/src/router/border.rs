@@ -8,6 +8,7 @@ use super::transit::reread;
 use super::{NONE, OWN_MAC, Router, Transit, reason};
 use crate::nat::{Nat, Verdict};
 use crate::port_mapping::Server;
+use crate::route::Hop;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use ip::fragments::{Fragment, Reassembly};
@@ -127,6 +128,16 @@ impl Router {
             Verdict::Prohibit(why) => self.fail(now, transit, Error::Prohibited, why, frame, out),
         }
         None
+    }
+
+    /// Lets the NAT know of a packet of the router itself that is about to leave.
+    pub(super) fn note_at_border(&mut self, now: Time, transit: &Transit, hop: Hop, frame: &Frame) {
+        if let Some(border) = &mut self.border
+            && border.is_outside(hop.port.unwrap_or(NONE))
+            && transit.source.is_ipv4()
+        {
+            border.nat.note_own(now, frame);
+        }
     }
 
     /// Translates a report about a packet that had been translated on its arrival.

@@ -1,4 +1,4 @@
-//! Learning switch (IEEE 802.1Q clause 8, without spanning tree).
+//! Learning switch (IEEE 802.1Q clause 8), with spanning tree, link aggregation, multicast snooping and port mirrors.
 //!
 //! A frame's source address is learned at the port it came by; a frame to a learned address leaves by
 //! that port only, any other frame by every port except the one it came by.
@@ -18,25 +18,36 @@
 //!   `not_learned`: addresses for which there was no room; `stations`: known, old ones included.
 //! - **Drops:** `shorter than an Ethernet header`, `reserved address`, `destination on the port of
 //!   arrival`, `no other port`.
+//! - **Protocols:** with `stp`, `lag`, `snooping` or `mirror` the switch is a bridge that speaks them: see [`stp`](crate::stp),
+//!   [`lacp`](crate::lacp), [`snooping`](crate::snooping) and the fields of [`Config`], with their counters, their tables and drops: `port does
+//!   not forward`, `link of a group that does not collect`, `no link of the group distributes`, `group without members`, `came
+//!   by a mirror's port`, and BPDUs, LACPDUs and messages that are not valid or too many. Its own frames leave at once.
+//!   Without them it does nothing by itself.
 //! - **Paper:** 001 figure 6, the learning switch of shell script; 002 section 4.3.3 and figure 4.9, the
 //!   inter-packet delays behind two switches.
 //!
 //! Group addresses are never learned. Addresses that have aged out are unknown at once; their room is
 //! taken back when it is needed.
 
+mod config;
+mod control;
+mod controlled;
 mod fabric;
+mod report;
 mod table;
 
-pub use fabric::{Arbitration, BadArbitration, Mode};
+pub use config::{Arbitration, BadArbitration, Config, Copied, MirrorConfig, Mode, PortConfig};
 
 use crate::wire;
+use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use control::Control;
 use fabric::Fabric;
 use node::ConfigError;
-use node::{Frame, Node, Out, Port, Properties, Statistics, Time, When};
+use node::{Event, Frame, Node, Out, Port, Properties, Statistics, Time, When};
 use packet::ethernet::Mac;
 use table::{Learned, Table};
 
@@ -45,66 +56,14 @@ const DEFAULT_VLAN: u16 = 1;
 /// Maximum number of stations that can be configured: 16 Mi, in 800 MB.
 const MAX_STATIONS: usize = 1 << 24;
 
-/// Configuration of a switch.
-#[derive(Clone, Debug, PartialEq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize),
-    serde(deny_unknown_fields, default)
-)]
-pub struct Config {
-    /// Number of ports, at least 1.
-    pub ports: u16,
-    /// Time that an address is known after its last frame.
-    pub ageing: Time,
-    /// Maximum number of known addresses, 1 to 16,777,216.
-    pub stations: usize,
-    /// Whether each VLAN has its own addresses.
-    pub vlan_aware: bool,
-    /// Whether frames that a bridge must keep to itself are flooded all the same.
-    pub forward_reserved: bool,
-    /// When a frame may leave.
-    pub mode: Mode,
-    /// Bytes that must be in before a cut-through switch decides; `None` for 14, or with `vlan_aware` 18,
-    /// which is the least. At most 60.
-    pub header: Option<u16>,
-    /// From the last bit in, of a cut-through switch from the first bit in, to the first bit out. What
-    /// is less than the header and a preamble take is as much as that.
-    pub latency: Time,
-    /// The slot of the fabric, in its own time; zero: frames leave when they are ready.
-    pub slot: Time,
-    /// How fast the fabric's clock is, parts per million, -1000 to 1000.
-    pub clock_ppm: f64,
-    /// Who gets which slot.
-    pub arbitration: Arbitration,
-    /// Seed of all random numbers.
-    pub seed: u64,
-}
-
-impl Default for Config {
-    fn default() -> Config {
-        Config {
-            ports: 4,
-            ageing: Time::from_secs(300),
-            stations: 8192,
-            vlan_aware: false,
-            forward_reserved: false,
-            mode: Mode::StoreAndForward,
-            header: None,
-            latency: Time::ZERO,
-            slot: Time::ZERO,
-            clock_ppm: 0.0,
-            arbitration: Arbitration::Free,
-            seed: 0,
-        }
-    }
-}
-
+/// See the module's description.
 #[derive(Debug)]
 pub struct Switch {
     config: Config,
     table: Table,
     fabric: Fabric,
+    /// Spanning tree, groups of links, snooping and mirrors, if there are any.
+    control: Option<Box<Control>>,
     packets: u64,
     flooded: u64,
     learned: u64,
@@ -136,6 +95,7 @@ impl Switch {
         Ok(Switch {
             table: Table::new(config.stations, config.ageing),
             fabric: Fabric::new(&config)?,
+            control: Control::new(&config)?.map(Box::new),
             config,
             packets: 0,
             flooded: 0,
@@ -225,26 +185,66 @@ impl Node for Switch {
                 let header = self.config.header.unwrap_or(least);
                 (self.config.mode == Mode::CutThrough).then_some(header.into())
             },
-            forwards: true,
+            forwards: self.config.stp.is_none(),
+            statistics_age: self
+                .control
+                .as_ref()
+                .and_then(|control| control.statistics_age()),
+            endless: self.control.as_ref().and_then(|control| control.endless()),
             ..Properties::of(self.config.ports.into())
         }
     }
 
     fn frames(&mut self, now: Time, port: Port, frames: &mut Vec<Frame>, out: &mut Out) {
+        if let Some(mut control) = self.control.take() {
+            self.start(&mut control, now, out);
+            for frame in frames.drain(..) {
+                self.controlled(&mut control, now, port, frame, out);
+            }
+            self.control = Some(control);
+            return;
+        }
         for frame in frames.drain(..) {
             self.frame(now, port, frame, out);
         }
     }
 
+    fn wake(&mut self, now: Time, out: &mut Out) {
+        if let Some(mut control) = self.control.take() {
+            self.start(&mut control, now, out);
+            control.wake(now);
+            self.settle(&mut control, now, out);
+            self.control = Some(control);
+        }
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.control
+            .as_ref()
+            .and_then(|control| control.next_wake())
+    }
+
+    fn event(&mut self, now: Time, event: &Event, out: &mut Out) {
+        if let Some(mut control) = self.control.take() {
+            control.handle_event(now, event);
+            self.settle(&mut control, now, out);
+            self.control = Some(control);
+        }
+    }
+
     fn statistics(&self) -> Statistics {
-        Statistics::from([
+        let mut all = Statistics::from([
             ("packets", self.packets),
             ("flooded", self.flooded),
             ("learned", self.learned),
             ("moved", self.moved),
             ("not_learned", self.not_learned),
             ("stations", self.table.len() as u64),
-        ])
+        ]);
+        if let Some(control) = &self.control {
+            control.count(&mut all);
+        }
+        all
     }
 
     fn tables(&self, now: Time) -> Vec<node::outcome::Table> {
@@ -259,9 +259,13 @@ impl Node for Switch {
             format!("{}{vlan} port {port} age {age}", Mac(mac))
         });
         let name = "stations".into();
-        vec![node::outcome::Table {
+        let mut all = vec![node::outcome::Table {
             name,
             entries: entries.collect(),
-        }]
+        }];
+        if let Some(control) = &self.control {
+            all.extend(control.tables(now));
+        }
+        all
     }
 }

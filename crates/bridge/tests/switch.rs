@@ -1,6 +1,6 @@
 use crate::hand::{Hand, frame, mac, tagged};
+use bridge::switch::{Config, Switch};
 use node::Time;
-use nodes::switch::{Config, Switch};
 
 const ALL: [u8; 6] = [0xFF; 6];
 

@@ -5,72 +5,12 @@
 //! variance of inter-packet delays comes from that paper 002 figure 4.9 shows for two switches under a
 //! stream of exactly equal gaps. The mean stays: frames wait, but none of the waits adds up.
 
-use super::Config;
+use super::config::{Arbitration, Config, Mode};
 use alloc::vec;
 use alloc::vec::Vec;
-use core::str::FromStr;
 use node::ConfigError;
 use node::random::Random;
 use node::{Port, Time, When};
-
-/// When a switch begins to pass a frame on.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[cfg_attr(
-    feature = "serde",
-    derive(serde::Deserialize),
-    serde(rename_all = "kebab-case")
-)]
-pub enum Mode {
-    /// When its last bit is in, FCS and all.
-    #[default]
-    StoreAndForward,
-    /// When its header is in.
-    CutThrough,
-}
-
-/// Who gets which slot of the fabric.
-///
-/// As a text: `free`, `round-robin`, `random(0.05)`.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub enum Arbitration {
-    /// Every frame the next one: other traffic is never in the way.
-    #[default]
-    Free,
-    /// The ports of arrival in turn, whether they have anything or not: slot k is for port k modulo the
-    /// number of ports.
-    RoundRobin,
-    /// Any slot is taken with this probability, 0 to below 1, by what is not in the model: other ports'
-    /// frames, memory refresh, table maintenance.
-    Random(f64),
-}
-
-/// A text that is no [`Arbitration`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "arbitration is free, round-robin, or random(P) with P from 0 to below 1, such as random(0.05)"
-)]
-pub struct BadArbitration;
-
-#[cfg(feature = "serde")]
-node::deserialize_from_str!(Arbitration: "an arbitration, such as \"round-robin\"");
-
-impl FromStr for Arbitration {
-    type Err = BadArbitration;
-
-    fn from_str(text: &str) -> Result<Arbitration, BadArbitration> {
-        match text.trim() {
-            "free" => Ok(Arbitration::Free),
-            "round-robin" => Ok(Arbitration::RoundRobin),
-            other => {
-                let inner = other.strip_prefix("random(");
-                let taken = inner.and_then(|inner| inner.strip_suffix(')'));
-                let taken = taken.and_then(|taken| taken.trim().parse().ok());
-                let taken = taken.filter(|taken| (0.0..1.0).contains(taken));
-                taken.map(Arbitration::Random).ok_or(BadArbitration)
-            }
-        }
-    }
-}
 
 /// Maximum frequency error of the clock, parts per million.
 const MAX_PPM: f64 = 1_000.0;

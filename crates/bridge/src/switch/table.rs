@@ -160,6 +160,23 @@ impl Table {
         }
     }
 
+    /// The time after which stations are unknown from here on.
+    pub(super) fn set_ageing(&mut self, ageing: Time) {
+        if self.ageing != ageing {
+            self.ageing = ageing;
+            self.sweep_from = Time::ZERO;
+        }
+    }
+
+    /// Takes out every station of some ports.
+    pub(super) fn flush(&mut self, of: impl Fn(Port) -> bool) {
+        for index in 0..self.slots.len() {
+            while self.slots[index].key != EMPTY && of(self.slots[index].port) {
+                self.remove(index);
+            }
+        }
+    }
+
     /// Takes out every station that has aged out.
     fn sweep(&mut self, now: Time) {
         let mut oldest = now;

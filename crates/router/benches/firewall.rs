@@ -71,7 +71,7 @@ fn nanoseconds(router: &mut Router) -> f64 {
             now += Time::from_ns(100);
             frames.push(out.pool().take_with(&Frame::new(&datagram)));
             router.frames(now, Port(0), &mut frames, &mut out);
-            let sent: Option<Frame> = out.sends().map(|sent| sent.frame).last();
+            let sent: Option<Frame> = out.sends().map(|sent| sent.frame).next_back();
             out.pool().give(sent.expect("the packet is forwarded"));
         }
         start.elapsed().as_nanos() as f64 / PACKETS as f64

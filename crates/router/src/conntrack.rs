@@ -22,6 +22,7 @@
 
 pub mod config;
 mod headers;
+mod state;
 mod table;
 mod tcp;
 mod tuple;
@@ -29,7 +30,7 @@ mod window;
 
 pub use config::Config;
 pub use headers::Headers;
-pub use tcp::TcpState;
+pub use state::TcpState;
 pub use tuple::Tuple;
 
 use crate::nat::timers::Timer;

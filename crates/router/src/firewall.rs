@@ -33,6 +33,7 @@ mod lexer;
 mod limit;
 mod parse;
 mod program;
+mod reader;
 mod sets;
 mod statement;
 pub mod synproxy;

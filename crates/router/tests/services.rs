@@ -174,7 +174,7 @@ fn answers_to_a_service_come_in_through_the_nat_and_nothing_else_does() {
         assert_eq!(hand.counter("answers"), answers, "{from} {port}");
     }
     assert_eq!(hand.counter("nat_unsolicited"), 2);
-    hand.now = hand.now + Time::from_secs(61);
+    hand.now += Time::from_secs(61);
     hand.send(2, &answer(53, 5353));
     assert_eq!(hand.counter("answers"), 2);
 }

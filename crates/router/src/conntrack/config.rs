@@ -1,6 +1,6 @@
 //! Configuration of the tracker: the names and defaults of Linux's `net.netfilter.nf_conntrack_*`.
 
-use super::tcp::TcpState;
+use super::state::TcpState;
 use alloc::format;
 use node::{ConfigError, Time};
 

@@ -5,7 +5,7 @@
 
 use super::Direction;
 use super::headers::Headers;
-use super::tcp::{Kind, TcpState};
+use super::state::{self, Kind, TcpState};
 use packet::tcp::{TcpOption, TcpView, flag};
 
 /// Least distance behind the newest data at which an acknowledgement is too old.
@@ -32,7 +32,7 @@ impl<'a> Segment<'a> {
     pub fn read(frame: &'a [u8], headers: &Headers) -> Option<Segment<'a>> {
         let view = TcpView::new(headers.upper(frame)?).ok()?;
         let flags = view.flags();
-        if !super::tcp::are_valid(flags) {
+        if !state::are_valid(flags) {
             return None;
         }
         let controls = u32::from(flags & flag::SYN != 0) + u32::from(flags & flag::FIN != 0);

@@ -1,8 +1,8 @@
 //! Checks of a whole program: jumps end, and their number is bounded.
 
 use super::Hook;
-use super::program::{MAX_DEPTH, Program, Step, Verdict};
-use super::sets::Data;
+use super::program::{MAX_DEPTH, Program, Step};
+use super::sets::{Data, Verdict};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;

@@ -2,7 +2,7 @@
 
 use super::fields::Field;
 use super::limit::Limit;
-use super::sets::{Data, Set};
+use super::sets::{Data, Set, Verdict};
 use super::{Hook, Packet, Reject, SynProxy};
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -11,17 +11,6 @@ use node::Time;
 
 /// Maximum depth of jumps, as in Linux.
 pub(super) const MAX_DEPTH: usize = 16;
-
-/// Result of a rule.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
-    Accept,
-    Drop,
-    Continue,
-    Return,
-    Jump(u32),
-    Goto(u32),
-}
 
 /// Test of a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

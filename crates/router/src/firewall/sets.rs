@@ -1,8 +1,18 @@
 //! Sets and maps: intervals of values, each with data in a map.
 
-use super::program::Verdict;
 use super::values::Type;
 use alloc::vec::Vec;
+
+/// Result of a rule.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Accept,
+    Drop,
+    Continue,
+    Return,
+    Jump(u32),
+    Goto(u32),
+}
 
 /// Data of a map's element.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

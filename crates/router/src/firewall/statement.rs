@@ -3,9 +3,9 @@
 use super::fields::{FIELDS, Field, Named};
 use super::lexer::Token;
 use super::limit::Limit;
-use super::parse::{Reader, Scope, list, verdict};
-use super::program::{Counter, Program, Source, Step, Test, Verdict};
-use super::sets::{Data, Holds, Set};
+use super::program::{Counter, Program, Source, Step, Test};
+use super::reader::{Reader, Scope, list, verdict};
+use super::sets::{Data, Holds, Set, Verdict};
 use super::values::{ICMP_CODES, ICMPV6_CODES, Type};
 use super::{Fault, Reject, SynProxy};
 use alloc::format;

@@ -4,6 +4,7 @@
 //! is about to leave on the outside, as in Linux. Fragments are reassembled first (RFC 4787 REQ-14). Reports about translated
 //! packets are translated, too.
 
+use super::transit::reread;
 use super::{NONE, OWN_MAC, Router, Transit, reason};
 use crate::nat::{Nat, Verdict};
 use crate::port_mapping::Server;
@@ -202,22 +203,6 @@ impl Router {
                 }
                 None => out.done(syn),
             }
-        }
-    }
-}
-
-/// Reads a packet again that was reassembled or translated.
-pub(super) fn reread(
-    from: u16,
-    vrf: usize,
-    frame: Frame,
-    out: &mut Out,
-) -> Option<(Transit, Frame)> {
-    match Transit::read(&frame, from, vrf) {
-        Some(transit) => Some((transit, frame)),
-        None => {
-            out.drop(frame, reason::BAD_HEADER);
-            None
         }
     }
 }

@@ -10,7 +10,7 @@
 //! Translation by the [border](super::border) comes after prerouting and after forward. A connection is confirmed when its packet
 //! leaves, with the addresses that the border has given it.
 
-use super::border::reread;
+use super::transit::reread;
 use super::{Config, NONE, Router, Transit, reason};
 use crate::conntrack::{Headers, Tracker};
 use crate::firewall::synproxy::Proxy;
@@ -147,7 +147,9 @@ impl Filter {
         if let Some(firewall) = self.firewall.as_mut().filter(|_| is_first) {
             outcome = firewall.run(hook, false, now, &mut packet);
         }
-        if is_first && outcome == Outcome::Accept && packet.tracked.may_be_tracked() {
+        // A packet of the other version begins after its translation.
+        let tracks = is_first || (hook == Hook::Forward && transit.crossed);
+        if tracks && outcome == Outcome::Accept && packet.tracked.may_be_tracked() {
             let zone = transit.vrf as u16;
             let is_own = hook == Hook::Output;
             if let Some(tracker) = &mut packet.tracker {

@@ -1,11 +1,12 @@
 //! A packet on its way through the router.
 
-use super::NONE;
+use super::{NONE, reason};
 use crate::conntrack::Tracked;
 use core::net::IpAddr;
 use ip::fragments::Longest;
 use ip::header::ETHERNET;
 use ip::options::Recorded;
+use node::{Frame, Out};
 use packet::ip::IpView;
 
 /// Bytes of an IPv6 header.
@@ -105,5 +106,21 @@ impl Transit {
     pub fn own(frame: &[u8], link: u16, vrf: usize) -> Option<Transit> {
         let transit = Transit::read(frame, NONE, vrf)?;
         Some(Transit { link, ..transit })
+    }
+}
+
+/// Reads a packet again that was reassembled or translated.
+pub(super) fn reread(
+    from: u16,
+    vrf: usize,
+    frame: Frame,
+    out: &mut Out,
+) -> Option<(Transit, Frame)> {
+    match Transit::read(&frame, from, vrf) {
+        Some(transit) => Some((transit, frame)),
+        None => {
+            out.drop(frame, reason::BAD_HEADER);
+            None
+        }
     }
 }

@@ -11,7 +11,7 @@
 //!        NS ns\n\
 //!      ns A 192.0.2.53\n",
 //! );
-//! assert_eq!(zone.unwrap().len(), 2);
+//! assert_eq!(zone.unwrap().len(), 3);
 //! ```
 
 use crate::name::{Key, OwnedName};

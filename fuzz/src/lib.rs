@@ -14,9 +14,12 @@ mod checker;
 mod covert;
 mod craft;
 mod delay_spec;
+mod dhcp_messages;
 mod dissect;
+mod dns;
 mod dtp;
 mod facts;
+mod firewall;
 mod flow;
 mod headers;
 mod hexdump;
@@ -27,6 +30,7 @@ mod interface;
 mod lab_file;
 mod layers;
 mod line;
+mod membership;
 mod middlebox;
 mod mount;
 mod nat;
@@ -57,6 +61,7 @@ mod router;
 mod siit;
 mod snmp;
 mod stf;
+mod switch;
 mod udpstp_messages;
 mod word;
 
@@ -73,9 +78,18 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("covert", covert::target),
     ("craft", craft::target),
     ("delay", delay_spec::target),
+    ("dhcp", dhcp_messages::v4),
+    ("dhcpv6", dhcp_messages::v6),
     ("dissect", dissect::target),
+    ("dns_forwarder", dns::forwarder),
+    ("dns_mdns", dns::multicast),
+    ("dns_query", dns::query),
+    ("dns_resolver", dns::resolver),
+    ("dns_ssdp", dns::discovery),
+    ("dns_zone", dns::zone),
     ("dtp", dtp::target),
     ("facts", facts::target),
+    ("firewall", firewall::target),
     ("flow", flow::target),
     ("headers", headers::target),
     ("hexdump", hexdump::target),
@@ -86,6 +100,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("lab", lab_file::target),
     ("layers", layers::target),
     ("line", line::target),
+    ("membership", membership::target),
     ("middlebox", middlebox::target),
     ("mount", mount::target),
     ("nat", nat::target),
@@ -113,10 +128,12 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("relays", relays::target),
     ("repair", repair::target),
     ("router", router::target),
+    ("router_solicitation", dhcp_messages::solicitation),
     ("routes", router::words),
     ("siit", siit::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
+    ("switch", switch::target),
     ("udpstp", udpstp_messages::target),
     ("word", word::target),
 ];

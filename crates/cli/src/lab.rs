@@ -1,5 +1,6 @@
 //! `wire lab`: a graph from a lab file.
 
+mod csv;
 mod progress;
 mod shell;
 mod sweep;
@@ -114,6 +115,9 @@ pub struct Lab {
     /// Report as JSON Lines
     #[arg(long)]
     json: bool,
+    /// Write the report's lines into a folder as tables too, a file for each type: flow.csv, link.csv
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
+    csv: Option<PathBuf>,
     /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it
     #[arg(long)]
     progress: bool,
@@ -317,6 +321,13 @@ impl Lab {
             }
             stdout.write(text.as_bytes())?;
             stdout.flush()?;
+            if let Some(folder) = &self.csv {
+                let folder = match worlds.len() {
+                    1 => folder.clone(),
+                    _ => folder.join(world.name()),
+                };
+                csv::write(&report, &folder)?;
+            }
             anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
             let failed = report
                 .jobs

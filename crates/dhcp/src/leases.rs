@@ -6,9 +6,14 @@
 //! Costs of a flood: each entry takes less than 200 bytes and the key's bytes; there are never more than
 //! [`Limits::leases`] entries, of which [`Limits::offers`] are offers. A new offer takes the place of the oldest one.
 
+mod range;
+mod refusal;
+
+pub use range::Range;
+pub use refusal::Refusal;
+
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::Arc;
-use alloc::vec::Vec;
 use node::Time;
 use node::random::split_mix;
 
@@ -16,94 +21,6 @@ use node::random::split_mix;
 const MAX_RANGES: usize = 1024;
 /// Number of addresses after the client's own place in a range that are tried before the next unused one.
 const PLACES: u128 = 4;
-
-/// Reason for which no address was given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
-    /// All addresses have leases.
-    #[error("no free address")]
-    Exhausted,
-    /// The table of leases is full.
-    #[error("table of leases full")]
-    Full,
-    /// The circuit has as many leases as it may.
-    #[error("too many leases of a circuit")]
-    Circuit,
-    /// Another client has the address, or it was declined.
-    #[error("address in use")]
-    Taken,
-}
-
-impl Refusal {
-    /// As a reason of a drop.
-    pub fn reason(self) -> &'static str {
-        match self {
-            Refusal::Exhausted => "no free address",
-            Refusal::Full => "table of leases full",
-            Refusal::Circuit => "too many leases of a circuit",
-            Refusal::Taken => "address in use",
-        }
-    }
-}
-
-/// Addresses from `first` to `last`, `step` apart: 1 for addresses, the size of a prefix for prefixes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Range {
-    /// The first address.
-    pub first: u128,
-    /// The last one; not below `first`, a multiple of `step` from it.
-    pub last: u128,
-    /// Distance of two addresses, at least 1.
-    pub step: u128,
-}
-
-impl Range {
-    /// A range of one address.
-    pub const fn one(address: u128) -> Range {
-        Range {
-            first: address,
-            last: address,
-            step: 1,
-        }
-    }
-
-    /// Whether an address is one of the range.
-    pub fn contains(&self, address: u128) -> bool {
-        (self.first..=self.last).contains(&address)
-            && (address - self.first).is_multiple_of(self.step)
-    }
-
-    /// The range without some addresses, in parts.
-    pub fn without(self, mut holes: Vec<u128>) -> Vec<Range> {
-        holes.retain(|hole| self.contains(*hole));
-        holes.sort_unstable();
-        let mut parts = Vec::new();
-        let mut first = Some(self.first);
-        for hole in holes {
-            if let Some(first) = first.filter(|first| *first < hole) {
-                parts.push(Range {
-                    first,
-                    last: hole - self.step,
-                    step: self.step,
-                });
-            }
-            first = hole.checked_add(self.step);
-        }
-        if let Some(first) = first.filter(|first| *first <= self.last) {
-            parts.push(Range { first, ..self });
-        }
-        parts
-    }
-
-    /// Index of the last address.
-    fn top(&self) -> u128 {
-        (self.last - self.first) / self.step
-    }
-
-    fn address(&self, index: u128) -> u128 {
-        self.first + index * self.step
-    }
-}
 
 /// State of a lease.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -329,12 +246,9 @@ impl Leases {
                 return Ok((address, *range));
             }
         }
-        if self.entries.len() < self.limits.leases {
-            for range in ranges {
-                if let Some(address) = self.unused(range, key) {
-                    return Ok((address, *range));
-                }
-            }
+        let is_full = self.entries.len() >= self.limits.leases;
+        if !is_full && let Some(found) = self.unused_of(ranges, key) {
+            return Ok(found);
         }
         for range in ranges {
             let free = self.ranges.get(range);
@@ -345,6 +259,14 @@ impl Leases {
                 return Ok((range.first, *range));
             }
         }
+        // An ended lease of another range, or an offer, makes room.
+        let can_evict = self.entries.len() > self.bound.len();
+        if is_full
+            && can_evict
+            && let Some(found) = self.unused_of(ranges, key)
+        {
+            return Ok(found);
+        }
         let oldest = self.offers.iter().find_map(|(_, address)| {
             let range = ranges.iter().find(|range| range.contains(*address))?;
             Some((*address, *range))
@@ -353,6 +275,11 @@ impl Leases {
         let end = self.entries.get(&address).map_or(Time::ZERO, |e| e.end);
         self.finish(address, end);
         Ok((address, range))
+    }
+
+    fn unused_of(&mut self, ranges: &[Range], key: &[u8]) -> Option<(u128, Range)> {
+        let mut ranges = ranges.iter();
+        ranges.find_map(|range| Some((self.unused(range, key)?, *range)))
     }
 
     /// An address of a range that no client has had: near the place of the client's own, so that a server that has lost its
@@ -441,23 +368,23 @@ impl Leases {
         let known = self.circuits.get_key_value(circuit);
         let circuit = known.map_or_else(|| circuit.into(), |(known, _)| known.clone());
         *self.circuits.entry(circuit.clone()).or_default() += 1;
-        let old = self.entries.remove(&address);
-        let key = match old {
-            Some(old) if *old.key == *key => old.key,
-            Some(old) => {
-                if self.clients.get(&old.key) == Some(&address) {
-                    self.clients.remove(&old.key);
-                }
-                key.into()
-            }
-            None => key.into(),
-        };
-        self.clients.insert(key.clone(), address);
         let list = match state {
             State::Offered => &mut self.offers,
             _ => &mut self.bound,
         };
         list.insert((end, address));
+        if let Some(lease) = self.entries.get_mut(&address) {
+            if *lease.key == *key && self.clients.get(key) == Some(&address) {
+                (lease.circuit, lease.state, lease.end) = (circuit, state, end);
+                lease.range = range;
+                return Ok(());
+            }
+            if self.clients.get(&lease.key) == Some(&address) {
+                self.clients.remove(&lease.key);
+            }
+        }
+        let key: Arc<[u8]> = key.into();
+        self.clients.insert(key.clone(), address);
         self.entries.insert(
             address,
             Lease {

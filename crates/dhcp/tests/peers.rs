@@ -6,6 +6,8 @@
 
 mod peers {
     pub mod harness;
+    mod ra;
+    mod speed;
     mod v4;
     mod v6;
 }

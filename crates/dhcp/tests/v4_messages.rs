@@ -377,3 +377,26 @@ fn the_reply_is_not_longer_than_the_client_takes() {
     world.send(&large);
     assert!(world.message().option(224).is_some());
 }
+
+#[test]
+fn identifiers_of_any_length_leave_room_for_the_lease() {
+    for length in [2, 100, 255, 256, 300] {
+        let mut world = world();
+        let discover = Request::new(Kind::Discover, 1)
+            .with(option::CLIENT_ID, vec![7; length])
+            .with(option::RELAY_AGENT, vec![9; length])
+            .giaddr([10, 0, 9, 1]);
+        let answer = world.try_send(&discover);
+        if length > 255 {
+            assert_eq!(answer, Err("DHCP identifier too long"));
+            continue;
+        }
+        let message = world.message();
+        assert!(message.number(option::REBINDING).is_some(), "{length}");
+        for number in [option::CLIENT_ID, option::RELAY_AGENT] {
+            assert_eq!(message.option(number).map(|one| one.len()), Some(length));
+        }
+        // The client gets at most what it takes.
+        assert!(world.bytes.len() - length - 2 <= 548, "{length}");
+    }
+}

@@ -3,8 +3,8 @@
 //! - **Servers** are asked in turn, from the one that responded last. One that does not respond in time, or with an error, is
 //!   followed by the next.
 //! - **Responses** keep all records, DNSSEC's included: a client that validates can do so through the forwarder. See
-//!   [`reply`](crate::reply) for the fields that change.
-//! - **Forged responses** are refused and counted, see [`exchange`](crate::exchange).
+//!   [`reply`] for the fields that change.
+//! - **Forged responses** are refused and counted, see [`exchange`].
 //! - **Memory** is bounded: cache, waiting questions, queries under way. A client that floods costs itself.
 //!
 //! TCP is not supported. A truncated response goes to the client truncated; it is not kept. A client that then asks by TCP

@@ -42,6 +42,8 @@ pub type Send<'s> = dyn FnMut(Output<'_>) + 's;
 pub struct Limits {
     /// Maximum number of different questions that wait.
     pub questions: usize,
+    /// Maximum number of queries that wait; each takes up to 500 bytes.
+    pub queries: usize,
     /// Maximum number of queries of one client that wait.
     pub per_client: usize,
     /// Maximum number of queries that wait for the same response.
@@ -52,6 +54,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             questions: 1_024,
+            queries: 4_096,
             per_client: 128,
             per_question: 64,
         }
@@ -101,6 +104,8 @@ pub(crate) struct Front<P, S> {
     pub jobs: BTreeMap<u64, Job<S>>,
     by_key: BTreeMap<Arc<[u8]>, u64>,
     per_client: BTreeMap<IpAddr, usize>,
+    /// Queries that wait.
+    queries: usize,
     limits: Limits,
     next_job: u64,
     pub counters: Counters,
@@ -116,6 +121,7 @@ impl<P: Policy, S> Front<P, S> {
             jobs: BTreeMap::new(),
             by_key: BTreeMap::new(),
             per_client: BTreeMap::new(),
+            queries: 0,
             limits,
             next_job: 0,
             counters: Counters::default(),
@@ -233,11 +239,13 @@ impl<P: Policy, S> Front<P, S> {
             Some(waiting) => waiting.len() >= self.limits.per_question,
             None => self.by_key.len() >= self.limits.questions,
         };
+        let is_full = is_full || self.queries >= self.limits.queries;
         if is_full || of_client >= self.limits.per_client {
             self.counters.overload += 1;
             return None;
         }
         self.per_client.insert(client.address.ip(), of_client + 1);
+        self.queries += 1;
         let asked = Asked::new(client, bytes, query);
         if let Some(waiting) = waiting {
             self.counters.merged += 1;
@@ -269,6 +277,7 @@ impl<P: Policy, S> Front<P, S> {
     fn remove(&mut self, job: u64) -> Option<Job<S>> {
         let job = self.jobs.remove(&job)?;
         self.by_key.remove(&job.key);
+        self.queries -= job.waiting.len();
         for asked in &job.waiting {
             let client = asked.client.address.ip();
             match self.per_client.get_mut(&client) {

@@ -4,9 +4,17 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`name`], [`message`] | names and messages in place |
-//! | [`zone`] | zones from master files |
-//! | [`server`] | authoritative server |
+//! | [`server`], [`zone`] | authoritative server, and zones from master files |
+//! | [`forwarder`] | forwarder with a cache |
+//! | [`resolver`] | iterative resolver |
+//! | [`mdns`], [`ssdp`] | relays between links |
+//! | [`service`] | all of these as services of a router or host |
+//! | [`policy`] | decisions about the questions of clients |
+//! | [`front`], [`reply`] | questions of clients that wait, and their responses |
+//! | [`cache`] | responses that are kept |
+//! | [`exchange`] | queries under way to servers |
+//! | [`message`], [`name`] | messages and names in place |
+//! | [`recent`] | rates of relays, and the end of loops |
 //! | [`lru`] | a map that knows which entry was used least recently |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -21,11 +29,14 @@ pub mod exchange;
 pub mod forwarder;
 pub mod front;
 pub mod lru;
+pub mod mdns;
 pub mod message;
 pub mod name;
 pub mod policy;
+pub mod recent;
 pub mod reply;
 pub mod resolver;
 pub mod server;
 pub mod service;
+pub mod ssdp;
 pub mod zone;

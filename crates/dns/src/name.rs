@@ -7,6 +7,9 @@ pub use domain::base::Name;
 /// Maximum length of a name in wire format, bytes (RFC 1035 section 2.3.4).
 pub const MAX_NAME_LEN: usize = 255;
 
+/// Maximum length of a [`Key`] with a wildcard's label: at most two octets for each of the name.
+pub const MAX_KEY_LEN: usize = 2 * MAX_NAME_LEN + 2;
+
 /// A name with its own octets.
 pub type OwnedName = Name<Vec<u8>>;
 
@@ -87,6 +90,15 @@ impl Key {
     pub fn ancestor(&self, labels: usize) -> &[u8] {
         let end = labels.checked_sub(1).map_or(0, |last| self.ends[last]);
         &self.octets[..usize::from(end)]
+    }
+
+    /// The key of the wildcard below the ancestor with `labels` labels (RFC 4592), in a buffer.
+    pub fn wildcard<'b>(&self, labels: usize, buffer: &'b mut [u8; MAX_KEY_LEN]) -> &'b [u8] {
+        let ancestor = self.ancestor(labels);
+        let end = ancestor.len() + 2;
+        buffer[..ancestor.len()].copy_from_slice(ancestor);
+        buffer[ancestor.len()..end].copy_from_slice(b"*\0");
+        &buffer[..end]
     }
 
     /// The whole key.

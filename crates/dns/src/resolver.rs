@@ -1,6 +1,6 @@
 //! Iterative resolver: questions of clients are answered by the servers of zones, from the root down (RFC 1034 section 5.3.3).
 //!
-//! - **Responses** come from servers that another zone has named, see [`exchange`](crate::exchange); only records in the zone of
+//! - **Responses** come from servers that another zone has named, see [`exchange`]; only records in the zone of
 //!   the server count.
 //! - **Privacy:** with `minimise` a server sees no more of a name than it needs (RFC 9156).
 //! - **Work** for a question is bounded: `max_queries` in all, `max_searches` searches for addresses of servers for each

@@ -4,9 +4,9 @@
 //! Names and types that do not exist have the SOA record in their response (RFC 2308). With the bit DO a response has the
 //! signatures of the zone file and the NSEC records that prove what does not exist (RFC 4035 section 3.1).
 //!
-//! **Reflection.** A query of 17 bytes or more gets a response of at most `max_size` bytes, 1232 by default, and without
-//! EDNS of 512: with IP and UDP headers at most 28 times the bytes, for the first `rate` responses a second to a network.
-//! Beyond that a response is no longer than its query, or there is none.
+//! **Reflection.** A query of 28 bytes or more gets a response of at most `max_size` bytes, 1232 by default; without EDNS one
+//! of 17 bytes gets 512. With the headers of IPv4 and UDP that is at most 23 times the bytes, for the first `rate` responses a
+//! second to a network. Beyond that a response is no longer than its query, or there is none.
 //!
 //! Not supported: NSEC3 proofs (the records are served as data), DNAME, zone transfers, updates, TCP.
 

@@ -5,11 +5,16 @@
 //! | `dns-zone` | [`zone`]: authoritative server |
 //! | `dns-forwarder` | [`forwarder`] |
 //! | `dns-resolver` | [`resolver`]: iterative resolver |
+//! | `mdns-relay` | [`mdns`]: relay of multicast DNS |
+//! | `ssdp-relay` | [`ssdp`]: relay of SSDP |
 
 pub mod forwarder;
+pub mod mdns;
 mod recursive;
+mod relay;
 pub mod resolver;
 pub mod server;
+pub mod ssdp;
 pub mod zone;
 
 use crate::reply::Client;

@@ -1,20 +1,21 @@
 //! Zones from master files (RFC 1035 section 5, RFC 2308 section 4).
 //!
 //! All record types of the crate `domain` are read, others in the form of RFC 3597. A signed zone is data like any other:
-//! signatures are kept with the records that they cover, and nothing is signed here.
+//! signatures are kept with the records that they cover, and nothing is signed here. Times are in seconds, as in RFC 1035:
+//! BIND's units, such as `1h`, are errors.
 //!
 //! ```
 //! let zone = dns::zone::Zone::parse(
 //!     "example.",
-//!     "$TTL 1h\n\
-//!      @ SOA ns.example. root.example. 1 1h 15m 1w 5m\n\
-//!        NS ns\n\
+//!     "$TTL 3600\n\
+//!      @ SOA ns.example. root.example. 1 7200 900 1209600 300\n\
+//!      @ NS ns\n\
 //!      ns A 192.0.2.53\n",
 //! );
-//! assert_eq!(zone.unwrap().len(), 2);
+//! assert_eq!(zone.unwrap().len(), 3);
 //! ```
 
-use crate::name::{Key, MAX_NAME_LEN, OwnedName};
+use crate::name::{Key, OwnedName};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
@@ -108,7 +109,13 @@ impl Zone {
         if text.len() > MAX_TEXT_LEN {
             return Err(ZoneError::TooLong(origin.into()));
         }
-        let mut file = Zonefile::from(text);
+        if !is_closed(text) {
+            let reason = "the text ends within parentheses or quotes";
+            return Err(ZoneError::Text(reason.into()));
+        }
+        let mut file = Zonefile::with_capacity(text.len() + 1);
+        file.extend_from_slice(text.as_bytes());
+        file.extend_from_slice(b"\n");
         file.set_origin(Name::octets_from(name.clone()));
         file.set_default_class(Class::IN);
         let mut zone = Zone {
@@ -239,8 +246,27 @@ impl Zone {
     }
 }
 
-// A key of the map is at most twice as long as a name.
-const _: () = assert!(MAX_NAME_LEN * 2 <= u16::MAX as usize);
+/// Whether all parentheses and quotes of a text are closed: at its end within them, or without a line end after quotes, the
+/// parser of `domain` 0.12.3 panics.
+fn is_closed(text: &str) -> bool {
+    let (mut depth, mut in_quotes, mut in_comment) = (0_usize, false, false);
+    let mut octets = text.bytes();
+    while let Some(octet) = octets.next() {
+        match octet {
+            b'\n' if in_comment => in_comment = false,
+            _ if in_comment => {}
+            // Of an escape the next octet.
+            b'\\' => drop(octets.next()),
+            b'"' => in_quotes = !in_quotes,
+            _ if in_quotes => {}
+            b';' => in_comment = true,
+            b'(' => depth += 1,
+            b')' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    depth == 0 && !in_quotes
+}
 
 #[cfg(test)]
 mod tests {
@@ -280,6 +306,14 @@ mod tests {
             parse("x 60 CH A 192.0.2.1\n"),
             Err(ZoneError::Text(_))
         ));
+    }
+
+    #[test]
+    fn a_text_may_end_with_a_quoted_string() {
+        assert_eq!(parse("x 60 TXT \"a \\\"b\\\"\""), Ok(3));
+        for open in ["x 60 TXT \"a", "x 60 TXT (\"a\"", "x 60 TXT ( \"a)\" ; )"] {
+            assert!(matches!(parse(open), Err(ZoneError::Text(_))), "{open}");
+        }
     }
 
     #[test]

@@ -113,6 +113,7 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
     };
     let limits = front::Limits {
         questions: 1 + random.index(40),
+        queries: 1 + random.index(60),
         per_client: 1 + random.index(20),
         per_question: 1 + random.index(8),
     };

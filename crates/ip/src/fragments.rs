@@ -331,12 +331,38 @@ pub struct Reassembly {
     bytes: usize,
     /// When the first packet in the making is given up.
     next: Option<Time>,
+    longest: Longest,
+}
+
+/// The longest fragment of a packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Longest {
+    /// Length with the IP header, bytes.
+    pub length: usize,
+    /// Whether one of this length forbids further fragmentation; IPv4 only.
+    pub is_final: bool,
+}
+
+impl Longest {
+    fn of(pieces: &[(Fragment, Frame)]) -> Longest {
+        let lengths = pieces.iter().map(|(piece, frame)| Longest {
+            length: piece.payload.end - ETHERNET,
+            is_final: frame[ETHERNET] >> 4 == 4 && frame[ETHERNET + 6] & 0x40 != 0,
+        });
+        let longest = lengths.max_by_key(|one| (one.length, one.is_final));
+        longest.unwrap_or_default()
+    }
 }
 
 impl Reassembly {
     /// Size of all frames that wait, bytes, each with its overhead.
     pub fn bytes(&self) -> usize {
         self.bytes
+    }
+
+    /// The longest fragment of the packet that [`take`](Reassembly::take) has returned last.
+    pub fn longest(&self) -> Longest {
+        self.longest
     }
 
     /// Takes a frame that is a fragment; gives the packet, if that is whole now. Its time of arrival is that of the fragment that
@@ -399,6 +425,7 @@ impl Reassembly {
             self.next = Some(self.next.map_or(expires, |next| next.min(expires)));
             return None;
         }
+        self.longest = Longest::of(&partial.pieces);
         let whole = partial.assemble(out);
         let pieces = core::mem::take(&mut partial.pieces);
         for (_, frame) in pieces {

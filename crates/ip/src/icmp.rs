@@ -36,6 +36,8 @@ pub enum Error {
     Reassembly,
     /// Communication is prohibited by a rule.
     Prohibited,
+    /// The destination is unreachable, with this code of the version's error.
+    Unreachable(u8),
     /// The source address does not reach beyond its link; IPv6 only.
     Scope,
     /// A field of the header is wrong: of IPv6 the code, and the offset of the field from the packet's start, bytes.
@@ -59,6 +61,8 @@ impl Error {
             (Error::Reassembly, true) => (11, 1, 0),
             (Error::Prohibited, true) => (3, 13, 0),
             (Error::Scope, true) => (3, 0, 0),
+            (Error::Unreachable(code), true) => (3, code, 0),
+            (Error::Unreachable(code), false) => (1, code, 0),
             (Error::Parameter(_, at), true) => (12, 0, at << 24),
             (Error::Prohibited, false) => (1, 1, 0),
             (Error::Scope, false) => (1, 2, 0),

@@ -211,3 +211,38 @@ fn what_cannot_be_explained_is_said() {
         assert!(told.contains(wanted), "{why}: {told}");
     }
 }
+
+#[test]
+fn the_states_of_a_queue_over_time_account_for_every_packet() {
+    let registry = Registry::standard();
+    for queue in QUEUES {
+        let report = run(&parse(&registry, queue, &[("queues.every", "20 us")]));
+        let total = &lines(&report, "queue")[0];
+        let states = lines(&report, "queue_series");
+        let ended = report.outcome.ended.as_ps();
+        assert_eq!(states.len() as u64, ended.div_ceil(20_000_000), "{queue}");
+        let count = |state: &Value, key: &str| state[key].as_u64().expect("a number");
+        let mut before = [0; 3];
+        for (number, state) in states.iter().enumerate() {
+            assert_eq!(count(state, "time_ps"), number as u64 * 20_000_000);
+            let now = ["sent", "dropped", "marked"].map(|key| count(state, key));
+            assert!((0..3).all(|at| before[at] <= now[at]), "{queue} {state}");
+            let (packets, bytes) = (count(state, "packets"), count(state, "backlog_bytes"));
+            assert!(
+                60 * packets <= bytes && bytes <= 1514 * packets,
+                "{queue} {state}"
+            );
+            // 24 bytes of gap, preamble and FCS at 1 Gb/s: 8 ns a byte.
+            assert_eq!(count(state, "wait_ps"), 8_000 * (bytes + 24 * packets));
+            before = now;
+        }
+        let last = states.last().expect("a state");
+        // The generator has ended long before the queue is empty.
+        let known = count(last, "packets") + before[0] + before[1];
+        assert_eq!(known, 4_000, "{queue} {last}");
+        for (key, before) in ["sent", "dropped", "marked"].into_iter().zip(before) {
+            let left = count(total, key) - before;
+            assert!(left <= count(last, "packets"), "{queue} {key} {left}");
+        }
+    }
+}

@@ -45,13 +45,13 @@ const RULES: [&str; 3] = [
 ];
 
 /// Frames that leave each port.
-type Sent = Vec<Vec<Vec<u8>>>;
+pub(crate) type Sent = Vec<Vec<Vec<u8>>>;
 
-fn router_mac(port: usize) -> [u8; 6] {
+pub(crate) fn router_mac(port: usize) -> [u8; 6] {
     [2, 0, 0, 0, 1, port as u8]
 }
 
-fn peer_mac(port: usize, host: u8) -> [u8; 6] {
+pub(crate) fn peer_mac(port: usize, host: u8) -> [u8; 6] {
     [2, 0, 0, 0, 2 + port as u8, host]
 }
 
@@ -69,14 +69,14 @@ fn peers(port: usize) -> Vec<(IpAddr, [u8; 6])> {
 }
 
 /// A kernel with three ports, and the far ends of its links.
-struct Kernel {
-    _namespaces: Vec<Namespace>,
+pub(crate) struct Kernel {
+    namespaces: Vec<Namespace>,
     ports: Vec<Port>,
     sentinels: u8,
 }
 
 impl Kernel {
-    fn new() -> Result<Kernel, NetnsError> {
+    pub(crate) fn new() -> Result<Kernel, NetnsError> {
         let (kernel, outside) = (Namespace::new()?, Namespace::new()?);
         let mut script = String::from(
             "set -e; cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/conf/all/forwarding; \
@@ -133,13 +133,18 @@ impl Kernel {
         });
         Ok(Kernel {
             ports: ports.collect::<Result<_, NetnsError>>()?,
-            _namespaces: vec![kernel, outside],
+            namespaces: vec![kernel, outside],
             sentinels: 0,
         })
     }
 
+    /// The namespace with the router.
+    pub(crate) fn namespace(&self) -> &Namespace {
+        &self.namespaces[0]
+    }
+
     /// Sends a frame to a port; gives the frames that leave each.
-    fn answers(&mut self, from: usize, frame: &[u8]) -> Vec<Vec<Vec<u8>>> {
+    pub(crate) fn answers(&mut self, from: usize, frame: &[u8]) -> Vec<Vec<Vec<u8>>> {
         self.sentinels = self.sentinels % 100 + 1;
         assert_eq!(self.ports[from].tx.send(&[frame]).unwrap(), 1);
         let mut all = Vec::new();
@@ -242,6 +247,11 @@ fn normal(frame: &[u8]) -> Vec<u8> {
 }
 
 fn router() -> Router {
+    router_with(Config::default())
+}
+
+/// The same router with further keys.
+pub(crate) fn router_with(config: Config) -> Router {
     let port = |number: usize| PortConfig {
         address: vec![
             format!("10.0.{number}.1/24").parse().unwrap(),
@@ -249,6 +259,7 @@ fn router() -> Router {
         ],
         mac: Some(Mac(router_mac(number))),
         mtu: MTUS[number],
+        name: Some(format!("k{number}")),
         ..PortConfig::default()
     };
     let mut router = Router::new(Config {
@@ -256,9 +267,9 @@ fn router() -> Router {
         route: ROUTES.iter().map(|text| text.parse().unwrap()).collect(),
         rule: RULES.iter().map(|text| text.parse().unwrap()).collect(),
         icmp_limit: false,
-        ..Config::default()
+        ..config
     })
-    .expect("a good configuration");
+    .unwrap_or_else(|error| panic!("a good configuration: {error:?}"));
     let mut out = Out::default();
     for port in 0..3 {
         let link_local = ("fe80::7".parse().unwrap(), peer_mac(port, 7));
@@ -286,14 +297,19 @@ fn router() -> Router {
 }
 
 fn ours(router: &mut Router, from: usize, frame: &[u8]) -> (Sent, Vec<(&'static str, u64)>) {
+    ours_at(router, Time::from_secs(1), from, frame)
+}
+
+/// The frames that leave each port of our router after a frame at a time, and its drops.
+pub(crate) fn ours_at(
+    router: &mut Router,
+    now: Time,
+    from: usize,
+    frame: &[u8],
+) -> (Sent, Vec<(&'static str, u64)>) {
     let mut out = Out::default();
     let mut frames = vec![Frame::new(frame)];
-    router.frames(
-        Time::from_secs(1),
-        node::Port(from as u16),
-        &mut frames,
-        &mut out,
-    );
+    router.frames(now, node::Port(from as u16), &mut frames, &mut out);
     let mut all = vec![Vec::new(); MTUS.len()];
     for sent in out.sends() {
         if !is_own_business(&sent.frame) {

@@ -66,9 +66,9 @@ pub mod ntp;
 pub mod ping;
 pub mod ptp;
 pub mod sink;
-pub mod switch;
 pub mod train;
 pub mod vlan;
 mod wire;
 
+pub use bridge::switch;
 pub use ip::host;

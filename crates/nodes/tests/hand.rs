@@ -73,10 +73,3 @@ pub fn frame(from: [u8; 6], to: [u8; 6]) -> Vec<u8> {
     frame.resize(60, 0);
     frame
 }
-
-/// The same with an 802.1Q tag.
-pub fn tagged(vlan: u16, mut frame: Vec<u8>) -> Vec<u8> {
-    let tag = [0x81, 0x00, (vlan >> 8) as u8, vlan as u8];
-    frame.splice(12..12, tag);
-    frame
-}

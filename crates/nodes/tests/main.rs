@@ -14,7 +14,6 @@ mod meter;
 mod mirror;
 mod ping;
 mod schedules;
-mod switch;
 
 #[global_allocator]
 static ALLOCATOR: allocations::Counting = allocations::Counting;

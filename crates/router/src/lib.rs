@@ -8,11 +8,13 @@
 //! | [`route`], [`rule`] | routes and rules in the words of iproute2 |
 //! | [`tables`] | routing tables of a VRF, and the rules that choose one |
 //! | [`fib`] | longest prefix match |
-//! | [`mpls`] | routes of labels |
+//! | [`mpls`], [`label_route`] | label stacks, and routes of labels |
 //! | [`nat`] | network address translation |
 //! | [`nat64`] | stateful translation between IPv6 clients and IPv4 servers |
 //! | [`siit`] | stateless translation between IPv4 and IPv6 |
 //! | [`port_mapping`] | PCP, NAT-PMP and UPnP for the NAT |
+//! | [`conntrack`] | connections and their states |
+//! | [`firewall`] | rules in a subset of the language of nftables, and the SYN proxy |
 //! | [`prefix`] | prefixes of networks |
 #![no_std]
 #![forbid(unsafe_code)]
@@ -22,7 +24,10 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod conntrack;
 pub mod fib;
+pub mod firewall;
+pub mod label_route;
 pub mod mpls;
 pub mod nat;
 pub mod nat64;

@@ -25,8 +25,8 @@
 //!   the packet that they quote if a session has sent or admits it, and change no timer (RFC 5508
 //!   REQ-3 to REQ-6).
 //! - **Other protocols:** by address, one inside host for each external and remote address.
-//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held, and 4,096 datagrams for the
-//!   router itself remembered. Nothing that
+//! - **Bounds:** `sessions` and `sessions_per_host` bound memory; 256 SYNs are held, and 4,096 connections of the
+//!   router itself remembered, and as many of others to it. Nothing that
 //!   arrives on the outside makes a mapping or a session. At a limit nothing is removed to make
 //!   room (RFC 6888 REQ-11).
 //!
@@ -57,14 +57,14 @@ mod explicit;
 mod forwards;
 mod headers;
 mod held;
-mod index;
+pub(crate) mod index;
 mod pool;
 mod ports;
 mod report;
 mod state;
 mod strangers;
 mod tcp;
-mod timers;
+pub(crate) mod timers;
 mod translate;
 
 pub use config::{Config, Forward, Transport};
@@ -111,6 +111,8 @@ pub struct Nat {
     forwards: Forwards,
     held: HeldSyns,
     strangers: Strangers,
+    /// Connections of the router itself.
+    own: Strangers,
     counters: Counters,
 }
 
@@ -132,6 +134,7 @@ impl Nat {
             forwards,
             held: HeldSyns::default(),
             strangers: Strangers::default(),
+            own: Strangers::default(),
             counters: Counters::default(),
             config,
         })

@@ -24,10 +24,12 @@
 mod border;
 mod config;
 mod crossing;
+mod filter;
 mod fragment;
 mod labels;
 mod mapping;
 mod multipath;
+mod proxy;
 mod redirect;
 mod report;
 mod services;
@@ -48,7 +50,9 @@ use alloc::vec::Vec;
 use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
 use crossing::Crossing;
+use filter::Filter;
 use ip::address::InterfaceAddress;
+use ip::fragments::Longest;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
 use ip::icmp::{self, Error};
@@ -110,12 +114,39 @@ pub mod reason {
     pub const NOT_IP: &str = "no IP packet below the labels";
     /// A label without a route.
     pub const NO_LABEL: &str = "no route of the label";
+    /// The firewall, by the hook.
+    pub const RULES: [&str; 4] = [
+        "a rule of the firewall on arrival",
+        "a rule of the firewall for the router itself",
+        "a rule of the firewall between ports",
+        "a rule of the firewall for own packets",
+    ];
+    /// The policy of a chain of the firewall, by the hook.
+    pub const POLICIES: [&str; 4] = [
+        "the policy of a firewall's chain on arrival",
+        "the policy of a firewall's chain for the router itself",
+        "the policy of a firewall's chain between ports",
+        "the policy of a firewall's chain for own packets",
+    ];
+    /// Packets that a rule rejects.
+    pub const REJECTED: &str = "rejected by a rule of the firewall";
+    /// A new connection when the table has no room.
+    pub const CONNECTIONS: &str = "too many connections";
+    /// A new connection one of whose keys another has.
+    pub const CLASH: &str = "another connection has the same addresses and ports";
+    /// An acknowledgement without a good cookie of the SYN proxy.
+    pub const COOKIE: &str = "no good cookie of the SYN proxy";
     /// An error that was not sent.
     pub const LIMIT: &str = "rate limit of ICMP errors";
 }
 
 /// The pseudo-port of packets that the router sends by itself, until they have a route.
 const OWN: Port = ip::service::ROUTED;
+/// Fragments of which the link alone limits the length.
+const ANY_LENGTH: Longest = Longest {
+    length: usize::MAX,
+    is_final: false,
+};
 /// No port.
 const NONE: u16 = u16::MAX;
 /// MAC address of the interface that has all addresses of a VRF; never on a link.
@@ -179,6 +210,7 @@ pub struct Router {
     border: Option<Border>,
     crossing: Option<Crossing>,
     labels: Labels,
+    filter: Option<Filter>,
     limit: RateLimit,
     redirects: Redirects,
     /// Turn of the next packet among several next hops.
@@ -203,7 +235,8 @@ impl Router {
             None => None,
         };
         let mut server = config::server(&config)?;
-        let translator = config::translator(&mut config)?;
+        let translator = crossing::translator(&mut config)?;
+        let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
         let vrfs: Vec<Vrf> = tables
             .into_iter()
@@ -279,7 +312,7 @@ impl Router {
         });
         let ports: Vec<RouterPort> = ports.collect();
         let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
-        let labels = config::labels(&config, &names)?;
+        let labels = labels::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
         let border = nat.map(|nat| Border {
             nat,
@@ -291,13 +324,14 @@ impl Router {
             reassembly: Reassembly::default(),
             server: server.take(),
         });
-        let crossing = translator.map(|translator| config::crossing(&config, translator, &vrfs));
+        let crossing = translator.map(|translator| crossing::crossing(&config, translator, &vrfs));
         Ok(Router {
             ports,
             crossing,
             vrfs,
             border,
             labels,
+            filter,
             limit: RateLimit::new(config.icmp_limit),
             redirects: Redirects::default(),
             turn: 0,
@@ -444,57 +478,78 @@ impl Router {
             };
         }
         let mtu = self.ports[port].mtu - hop.labels.bytes();
-        let is_long = transit.end - ETHERNET > mtu;
-        if is_long && transit.whole {
+        let length = transit.end - ETHERNET;
+        let fragments = transit.flow.fragments;
+        if transit.whole && fragments.map_or(length, |longest| longest.length) > mtu {
             let error = Error::TooBig(mtu as u32);
             return self.fail(now, transit, error, reason::TOO_BIG, frame, out);
         }
-        let leaving = self.leave_by_border(now, transit, port as u16, frame, out);
+        let fragments = fragments.or((length > mtu).then_some(ANY_LENGTH));
+        let mut frame = frame;
+        match transit.source.is_ipv4() {
+            true => v4::count_hop(&mut frame),
+            false => frame[ETHERNET + 7] -= 1,
+        }
+        let mut transit = *transit;
+        let passed = self.cross_filter(now, &mut transit, port as u16, frame, out);
+        let transit = &transit;
+        let leaving = passed.and_then(|frame| {
+            let frame = self.leave_by_border(now, transit, port as u16, frame, out)?;
+            self.leave_by_filter(now, transit, frame, out)
+        });
         let Some(mut frame) = leaving else {
             return;
         };
-        match transit.source.is_ipv4() {
-            true => {
-                v4::count_hop(&mut frame);
-                if !transit.crossed {
-                    self.redirect(now, transit, hop, &frame, out);
-                }
-                self.record(transit, hop, &mut frame);
+        if transit.source.is_ipv4() {
+            if !transit.crossed {
+                self.redirect(now, transit, hop, &frame, out);
             }
-            false => frame[ETHERNET + 7] -= 1,
+            self.record(transit, hop, &mut frame);
         }
         self.counters.forwarded += 1;
-        self.transmit(now, hop, transit.destination, is_long, frame, out);
+        self.transmit(now, hop, transit.destination, fragments, frame, out);
     }
 
-    /// Sends a packet to its next hop, in fragments if it `is_long`.
+    /// Sends a packet to its next hop, in fragments no longer than the next link's MTU and those that have arrived.
     fn transmit(
         &mut self,
         now: Time,
         hop: Hop,
         destination: IpAddr,
-        is_long: bool,
+        fragments: Option<Longest>,
         mut frame: Frame,
         out: &mut Out,
     ) {
         let next = hop.via.unwrap_or(destination);
         let number = usize::from(hop.port.unwrap_or_default());
-        if !is_long {
+        let Some(longest) = fragments else {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
             return port.interface.send(now, next, When::Now, frame, out);
-        }
+        };
         self.counters.fragmented += 1;
         let mtu = self.ports[number].mtu - hop.labels.bytes();
-        fragment::cut(frame, mtu, out, |mut frame, out| {
+        let mtu = mtu.min(longest.length);
+        let is_v4 = destination.is_ipv4();
+        let identification = self.filter.as_mut().filter(|_| !is_v4);
+        let identification = identification.map_or(0, Filter::identification);
+        let send = |mut frame, out: &mut Out| {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
             port.interface.send(now, next, When::Now, frame, out);
-        });
+        };
+        match is_v4 {
+            true => fragment::cut(frame, mtu, out, send),
+            false => ip::fragments::cut(frame, mtu, identification, out, send),
+        }
     }
 
     /// Gives a packet to the router itself.
     fn deliver(&mut self, now: Time, transit: &Transit, mut frame: Frame, out: &mut Out) {
+        let Some(entered) = self.enter_filter(now, transit, frame, out) else {
+            return;
+        };
+        frame = entered;
         self.counters.delivered += 1;
         let own = &mut self.vrfs[transit.vrf].own;
         // A frame for a group stays one: errors are not sent about it.
@@ -550,6 +605,11 @@ impl Router {
         let Some(transit) = Transit::own(&frame, link, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
+        self.originate_as(now, transit, frame, out);
+    }
+
+    /// The same with a `transit` that the caller has made, as it leaves the firewall.
+    fn originate_as(&mut self, now: Time, transit: Transit, frame: Frame, out: &mut Out) {
         let destination = transit.destination;
         let Some(hop) = self.hop(&transit, &frame) else {
             return out.drop(frame, reason::NO_ROUTE);
@@ -557,7 +617,9 @@ impl Router {
         let port = &self.ports[usize::from(hop.port.unwrap_or_default())];
         let mtu = port.mtu - hop.labels.bytes();
         let is_long = frame.len() - ETHERNET > mtu && destination.is_ipv4();
-        self.transmit(now, hop, destination, is_long, frame, out);
+        self.note_at_border(now, &transit, hop, &frame);
+        let fragments = is_long.then_some(ANY_LENGTH);
+        self.send_own(now, &transit, hop, fragments, frame, out);
     }
 
     /// The hop by which the router's own packets leave.
@@ -638,6 +700,7 @@ impl Node for Router {
         self.announce(now, out);
         self.wake_crossing(now, out);
         self.wake_services(now, out);
+        self.wake_filter(now, out);
         for vrf in 0..self.vrfs.len() {
             self.vrfs[vrf].own.poll_transmit(now, out);
             self.settle(now, vrf, NONE, out);
@@ -654,7 +717,8 @@ impl Node for Router {
         let crossing = self.crossing.as_ref().and_then(Crossing::next_wake);
         let services = self.vrfs.iter().filter_map(|vrf| vrf.services.next_wake());
         let all = ports.chain(own).chain(border);
-        all.chain(crossing).chain(services).min()
+        let filter = self.filter.as_ref().and_then(Filter::next_wake);
+        all.chain(crossing).chain(services).chain(filter).min()
     }
 
     fn event(&mut self, _: Time, event: &Event, _: &mut Out) {
@@ -693,6 +757,9 @@ impl Node for Router {
         for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
             vrf.services.count(&mut all);
             all.counter("refused_changes", self.counters.refused_changes);
+        }
+        if let Some(filter) = &self.filter {
+            filter.count(&mut all);
         }
         all
     }
@@ -739,6 +806,7 @@ impl Node for Router {
         let crossing = self.crossing.iter();
         let crossing = crossing.flat_map(|crossing| crossing.tables(now));
         let all = routes.chain(labels).chain([neighbours]).chain(border);
-        all.chain(crossing).chain(services).collect()
+        let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
+        all.chain(crossing).chain(filter).chain(services).collect()
     }
 }

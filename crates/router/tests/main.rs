@@ -2,7 +2,9 @@
 
 mod allocation;
 mod border;
+mod conntrack;
 mod crossing;
+mod firewall;
 mod forwarding;
 mod hand;
 mod hostile;

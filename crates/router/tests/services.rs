@@ -12,6 +12,9 @@ struct Answerer {
     taken: u64,
     links: usize,
     changes: Vec<Change>,
+    /// Whether it asks 198.51.100.53 when it is woken.
+    asks: bool,
+    answers: u64,
 }
 
 impl Service for Answerer {
@@ -25,6 +28,11 @@ impl Service for Answerer {
         let Some(packet) = header::read(&frame).filter(|packet| packet.protocol == UDP) else {
             return Some(frame);
         };
+        if frame[packet.payload + 2..][..2] == 5353_u16.to_be_bytes() {
+            self.answers += 1;
+            out.done(frame);
+            return None;
+        }
         if frame[packet.payload + 2..][..2] != [0, 53] {
             return Some(frame);
         }
@@ -44,8 +52,16 @@ impl Service for Answerer {
         None
     }
 
-    fn wake(&mut self, _: Time, links: &[Link<'_>], _: &mut Out) {
+    fn wake(&mut self, _: Time, links: &[Link<'_>], out: &mut Out) {
         self.links = links.len();
+        if self.asks {
+            let (none, server) = (address("0.0.0.0"), address("198.51.100.53"));
+            let mut question = out.frame();
+            question.resize(14 + 20 + 8 + 5);
+            header::write(&mut question, none, server, UDP);
+            header::write_udp(&mut question, (none, 5353), (server, 53));
+            out.send(ROUTED, question);
+        }
     }
 
     fn next_wake(&self) -> Option<Time> {
@@ -59,6 +75,7 @@ impl Service for Answerer {
     fn count(&self, all: &mut Statistics) {
         all.counter("taken", self.taken);
         all.counter("links", self.links as u64);
+        all.counter("answers", self.answers);
     }
 }
 
@@ -116,6 +133,50 @@ fn a_service_answers_for_the_address_of_the_port_by_which_its_answer_leaves() {
     hand.learn(1, 7);
     assert_eq!(hand.send(0, &udp(0, 2, "10.0.1.7", 20, |_| {})).len(), 1);
     assert_eq!((hand.counter("taken"), hand.counter("forwarded")), (7, 1));
+}
+
+#[test]
+fn answers_to_a_service_come_in_through_the_nat_and_nothing_else_does() {
+    let mut config = config(3, &["default via 10.0.2.9"]);
+    config.port[2].outside = true;
+    config.nat = Some(router::nat::Config::default());
+    let service = Answerer {
+        asks: true,
+        ..Answerer::default()
+    };
+    let router = Router::new(config).expect("a good configuration");
+    let mut hand = Hand {
+        router: router
+            .with_services(None, vec![Box::new(service)])
+            .expect("a VRF"),
+        now: Time::ZERO,
+        out: Out::default(),
+    };
+    hand.learn(2, 9);
+    let sent = hand.wake();
+    let [(2, question)] = &sent[..] else {
+        panic!("{sent:?}");
+    };
+    assert_eq!(question[26..34], [10, 0, 2, 1, 198, 51, 100, 53]);
+    // The answer of the server, of another one, and one to another port.
+    let answer = |from: u8, port: u16| {
+        let mut frame = Frame::new(question);
+        let (to, from) = (address("10.0.2.1"), [198, 51, 100, from].into());
+        frame[..6].copy_from_slice(&router_mac(2));
+        frame[6..12].copy_from_slice(&host_mac(2, 9));
+        frame[14..42].fill(0);
+        header::write(&mut frame, from, to, UDP);
+        header::write_udp(&mut frame, (from, 53), (to, port));
+        frame.to_vec()
+    };
+    for (from, port, answers) in [(54, 5353, 0), (53, 5354, 0), (53, 5353, 1), (53, 5353, 2)] {
+        hand.send(2, &answer(from, port));
+        assert_eq!(hand.counter("answers"), answers, "{from} {port}");
+    }
+    assert_eq!(hand.counter("nat_unsolicited"), 2);
+    hand.now += Time::from_secs(61);
+    hand.send(2, &answer(53, 5353));
+    assert_eq!(hand.counter("answers"), 2);
 }
 
 #[test]

@@ -241,7 +241,7 @@ mod tests {
             pool: vec!["10.0.0.10-10.0.0.20".into()],
             ..SubnetConfig::default()
         };
-        assert!(Subnets::new(&[good.clone()]).is_ok());
+        assert!(Subnets::new(core::slice::from_ref(&good)).is_ok());
         let bad = |change: fn(&mut SubnetConfig)| {
             let mut config = good.clone();
             change(&mut config);

@@ -3,13 +3,18 @@
 //! A [`Policy`] decides about each client; the server keeps the leases and the protocol. It answers each message with at
 //! most one, which is at most as long as the client takes: 576 bytes unless the client says otherwise.
 
-use super::message::{Header, Kind, Message, REPLY, REQUEST, Writer, option, sub_option};
-use super::policy::{Grant, Policy, Request};
-use crate::leases::{self, Lease, Leases, Limits, State};
+mod exchange;
+mod reply;
+
+use super::message::{Kind, Message, REQUEST, option, sub_option};
+use super::policy::{Policy, Request};
+use crate::leases::{Lease, Leases, Limits};
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
+use exchange::{Answer, Exchange};
 use node::Time;
 use packet::ethernet::Mac;
+use reply::{write, write_nak};
 
 /// Settings of a server.
 #[derive(Clone, Copy, Debug)]
@@ -92,17 +97,6 @@ pub struct Server<P> {
     circuit: Vec<u8>,
 }
 
-/// Reason of a drop.
-const UNKNOWN: &str = "DHCP request for an unknown lease";
-
-/// Decision about a message.
-enum Answer {
-    Lease(Kind, u32),
-    Refuse,
-    Options,
-    Done,
-}
-
 impl<P: Policy> Server<P> {
     /// A server without leases.
     pub fn new(policy: P, settings: Settings) -> Server<P> {
@@ -155,6 +149,15 @@ impl<P: Policy> Server<P> {
         let message = Message::new(bytes).map_err(|fault| fault.0)?;
         if message.op() != REQUEST {
             return Err("DHCP message of a server");
+        }
+        for number in [option::CLIENT_ID, option::RELAY_AGENT] {
+            // Parts of a longer one would be joined (RFC 3396), and the reply carries both.
+            if message
+                .option(number)
+                .is_some_and(|value| value.len() > 255)
+            {
+                return Err("DHCP identifier too long");
+            }
         }
         while self.leases.expire(now).is_some() {}
         self.counters.messages[message.kind() as usize - 1] += 1;
@@ -240,242 +243,5 @@ impl<P: Policy> Server<P> {
             }
             _ => arrival.server,
         }
-    }
-}
-
-/// One message of a client.
-struct Exchange<'a> {
-    now: Time,
-    message: &'a Message<'a>,
-    settings: &'a Settings,
-    leases: &'a mut Leases,
-    key: &'a [u8],
-    circuit: &'a [u8],
-    grant: &'a Grant<'a>,
-    /// Addresses by which the client may name this server.
-    servers: [Ipv4Addr; 2],
-}
-
-impl Exchange<'_> {
-    fn answer(mut self) -> Result<Answer, &'static str> {
-        match self.message.kind() {
-            Kind::Discover => self.discover(),
-            Kind::Request => self.request(),
-            Kind::Decline => self.decline(),
-            Kind::Release => self.release(),
-            Kind::Inform => Ok(Answer::Options),
-            Kind::Offer | Kind::Ack | Kind::Nak => Err("DHCP message of a server"),
-        }
-    }
-
-    fn discover(&mut self) -> Result<Answer, &'static str> {
-        let wanted = self.message.address(option::REQUESTED);
-        let wanted = wanted.map(|address| u32::from(address).into());
-        let until = self.now + self.settings.offer;
-        let ranges = &self.grant.ranges;
-        let address = self
-            .leases
-            .offer(self.key, self.circuit, ranges, wanted, until)
-            .map_err(leases::Refusal::reason)?;
-        let rapid = self.message.option(option::RAPID_COMMIT).is_some();
-        let kind = match self.settings.rapid_commit && rapid {
-            true => {
-                self.bind(address)?;
-                Kind::Ack
-            }
-            false => Kind::Offer,
-        };
-        Ok(Answer::Lease(kind, address as u32))
-    }
-
-    fn bind(&mut self, address: u128) -> Result<(), &'static str> {
-        let until = self.now + self.grant.lease;
-        let bound = self
-            .leases
-            .bind(self.key, self.circuit, &self.grant.ranges, address, until);
-        bound.map_err(leases::Refusal::reason)
-    }
-
-    fn request(&mut self) -> Result<Answer, &'static str> {
-        let server = self.message.address(option::SERVER);
-        let ciaddr = self.message.ciaddr();
-        let requested = self.message.address(option::REQUESTED);
-        let wanted = match ciaddr.is_unspecified() {
-            true => requested.ok_or("DHCP request without an address")?,
-            false => ciaddr,
-        };
-        let wanted = u128::from(u32::from(wanted));
-        if let Some(server) = server {
-            if !self.servers.contains(&server) {
-                // The client takes another server's offer.
-                if self
-                    .leases
-                    .find(self.key)
-                    .is_some_and(|one| one.state == State::Offered)
-                {
-                    self.leases.release(self.now, self.key);
-                }
-                return Ok(Answer::Done);
-            }
-            return Ok(match self.bind(wanted) {
-                Ok(()) => Answer::Lease(Kind::Ack, wanted as u32),
-                Err(_) => Answer::Refuse,
-            });
-        }
-        let known = self.leases.find(self.key).map(|lease| lease.address);
-        let is_on_link = self.grant.ranges.iter().any(|range| range.contains(wanted));
-        match known {
-            Some(address) if address == wanted && self.bind(wanted).is_ok() => {
-                Ok(Answer::Lease(Kind::Ack, wanted as u32))
-            }
-            Some(_) => Ok(Answer::Refuse),
-            None if self.settings.authoritative => Ok(Answer::Refuse),
-            // A client that has come from another link.
-            None if !is_on_link && !self.shares_prefix(wanted) => Ok(Answer::Refuse),
-            None => Err(UNKNOWN),
-        }
-    }
-
-    /// Whether an address has the prefix of the client's link, so that another server may have handed it out.
-    fn shares_prefix(&self, address: u128) -> bool {
-        let subnet = self
-            .key
-            .first_chunk::<4>()
-            .map_or(0, |octets| u32::from_be_bytes(*octets));
-        let shift = 32 - u32::from(self.grant.prefix.min(32));
-        (subnet ^ address as u32).checked_shr(shift).unwrap_or(0) == 0
-    }
-
-    fn decline(&mut self) -> Result<Answer, &'static str> {
-        let requested = self.message.address(option::REQUESTED);
-        let address = u32::from(requested.ok_or("DHCP decline without an address")?);
-        let until = self.now + self.settings.decline;
-        let declined = self.leases.decline(self.key, address.into(), until);
-        declined.map(|_| Answer::Done).ok_or(UNKNOWN)
-    }
-
-    fn release(&mut self) -> Result<Answer, &'static str> {
-        let address = u128::from(u32::from(self.message.ciaddr()));
-        let lease = self.leases.find(self.key);
-        let released = match lease.filter(|lease| lease.address == address) {
-            Some(_) => self.leases.release(self.now, self.key),
-            None => None,
-        };
-        released.map(|_| Answer::Done).ok_or(UNKNOWN)
-    }
-}
-
-fn header(message: &Message<'_>, yiaddr: Ipv4Addr) -> Header {
-    Header {
-        op: REPLY,
-        xid: message.xid(),
-        secs: 0,
-        broadcast: message.is_broadcast(),
-        ciaddr: Ipv4Addr::UNSPECIFIED,
-        yiaddr,
-        siaddr: Ipv4Addr::UNSPECIFIED,
-        giaddr: message.giaddr(),
-        chaddr: message.chaddr(),
-    }
-}
-
-/// Options that come from the request: the client's identifier (RFC 6842) and, as the last one, the relay's information.
-fn finish(message: &Message<'_>, mut writer: Writer<'_>, relay: Option<&[u8]>) -> usize {
-    if let Some(id) = message.option(option::CLIENT_ID) {
-        writer.option(option::CLIENT_ID, &id);
-    }
-    if let Some(relay) = relay {
-        writer.option(option::RELAY_AGENT, relay);
-    }
-    writer.end()
-}
-
-/// Writes a refusal. It is broadcast, as the client's address may be wrong (RFC 2131 section 4.3.2).
-fn write_nak(message: &Message<'_>, server: Ipv4Addr, out: &mut Vec<u8>) -> Destination {
-    let mut header = header(message, Ipv4Addr::UNSPECIFIED);
-    header.broadcast |= !header.giaddr.is_unspecified();
-    let mut writer = Writer::new(out, &header, Kind::Nak, message.max_size());
-    writer.option(option::SERVER, &server.octets());
-    let relay = message.option(option::RELAY_AGENT);
-    finish(message, writer, relay.as_deref());
-    match header.giaddr.is_unspecified() {
-        true => Destination::Broadcast,
-        false => Destination::Relay(header.giaddr),
-    }
-}
-
-/// Writes an offer or an acknowledgement; returns the number of options that did not fit.
-fn write(
-    message: &Message<'_>,
-    grant: &Grant<'_>,
-    server: Ipv4Addr,
-    (kind, address): (Kind, Option<u32>),
-    out: &mut Vec<u8>,
-) -> (usize, Destination) {
-    let yiaddr = Ipv4Addr::from(address.unwrap_or(0));
-    let mut header = header(message, yiaddr);
-    if kind == Kind::Ack {
-        header.ciaddr = message.ciaddr();
-    }
-    let relay = message.option(option::RELAY_AGENT);
-    // Room for what must be in the reply.
-    let id = message
-        .option(option::CLIENT_ID)
-        .map_or(0, |id| id.len() + 4);
-    let kept = relay.as_ref().map_or(0, |relay| relay.len() + 4) + id;
-    let size = message.max_size().min(1472).max(548);
-    let mut writer = Writer::new(out, &header, kind, size.saturating_sub(kept));
-    writer.option(option::SERVER, &server.octets());
-    let mask = u32::MAX
-        .checked_shl(32 - u32::from(grant.prefix.min(32)))
-        .unwrap_or(0);
-    writer.option(option::SUBNET_MASK, &mask.to_be_bytes());
-    if address.is_some() {
-        let seconds = seconds(grant.lease);
-        writer.option(option::LEASE_TIME, &seconds.to_be_bytes());
-        if seconds != u32::MAX {
-            // T1 and T2 are 0.5 and 0.875 of the lease (RFC 2131 section 4.4.5).
-            writer.option(option::RENEWAL, &(seconds / 2).to_be_bytes());
-            let rebinding = seconds - seconds / 8;
-            writer.option(option::REBINDING, &rebinding.to_be_bytes());
-        }
-        let rapid = message.kind() == Kind::Discover && kind == Kind::Ack;
-        if rapid {
-            writer.option(option::RAPID_COMMIT, &[]);
-        }
-    }
-    match message.option(option::PARAMETERS) {
-        Some(wanted) => {
-            for (index, number) in wanted.iter().enumerate() {
-                let value = grant.options.get(*number);
-                if let Some(value) = value.filter(|_| !wanted[..index].contains(number)) {
-                    writer.option(*number, value);
-                }
-            }
-        }
-        None => {
-            // A client must ask for this one (RFC 8925 section 3.3).
-            let all = grant.options.iter();
-            for (number, value) in all.filter(|(number, _)| *number != option::IPV6_ONLY) {
-                writer.option(number, value);
-            }
-        }
-    }
-    writer.grow(kept);
-    let left_out = finish(message, writer, relay.as_deref());
-    let to = match (header.giaddr, message.ciaddr()) {
-        (giaddr, _) if !giaddr.is_unspecified() => Destination::Relay(giaddr),
-        (_, ciaddr) if !ciaddr.is_unspecified() => Destination::Client(ciaddr),
-        _ if message.is_broadcast() || address.is_none() => Destination::Broadcast,
-        _ => Destination::Hardware(message.chaddr(), yiaddr),
-    };
-    (left_out, to)
-}
-
-/// Whole seconds of a lease; `u32::MAX` without end.
-fn seconds(lease: Time) -> u32 {
-    match lease {
-        Time::MAX => u32::MAX,
-        _ => (lease.as_ns() / 1_000_000_000).min(u64::from(u32::MAX - 1)) as u32,
     }
 }

@@ -15,7 +15,8 @@ pub const NODE: Mac = Mac([2, 0, 0, 0, 0, 0x99]);
 
 /// Setup of a kernel that speaks IPv6 on its interface, without routers.
 pub const V6: &str = "cd /proc/sys/net/ipv6/conf; for at in all default k lo; do echo 0 >$at/disable_ipv6; done; \
-     echo 0 >k/accept_dad; echo 0 >k/accept_ra; ip link set k down; ip link set k up; cd /; sleep 0.2";
+     echo 0 >k/accept_dad; echo 0 >k/accept_ra; ip link set k down; ip link set k up; cd /; \
+     for try in $(seq 100); do ip -6 addr show dev k scope link | grep -q fe80 && break; sleep 0.1; done";
 
 /// Whether a program is there.
 pub fn has(program: &str) -> bool {

@@ -2,7 +2,7 @@
 
 use super::Target;
 use crate::message::Query;
-use crate::name::Key;
+use crate::name::{Key, MAX_KEY_LEN};
 use crate::zone::{Node, RrSet, Zone};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -126,9 +126,8 @@ impl<'a> Lookup<'a> {
         for labels in apex..=all {
             let Some(node) = zone.node(self.key.ancestor(labels)) else {
                 let encloser = labels - 1;
-                let mut wildcard = self.key.ancestor(encloser).to_vec();
-                wildcard.extend(b"*\0");
-                return match zone.node(&wildcard) {
+                let mut buffer = [0; MAX_KEY_LEN];
+                return match zone.node(self.key.wildcard(encloser, &mut buffer)) {
                     Some(node) => Found::Node {
                         node,
                         is_wildcard: true,
@@ -284,9 +283,9 @@ impl<'a> Lookup<'a> {
         let proofs = match end {
             End::NoName { name, encloser, .. } => {
                 self.key.set(name);
-                let mut wildcard = self.key.ancestor(encloser).to_vec();
-                wildcard.extend(b"*\0");
-                [zone.covering(self.key.as_slice()), zone.covering(&wildcard)]
+                let mut buffer = [0; MAX_KEY_LEN];
+                let wildcard = self.key.wildcard(encloser, &mut buffer);
+                [zone.covering(self.key.as_slice()), zone.covering(wildcard)]
             }
             End::NoData { node, .. } => {
                 self.key.set(node.owner.for_slice());

@@ -143,7 +143,7 @@ fn delv_validates_through_the_forwarder() {
 fn rate(net: &Net, server: &str, file: &str) -> f64 {
     let said = net.run(
         "dnsperf",
-        &["-s", server, "-d", file, "-l", "4", "-c", "4", "-q", "50"],
+        &["-s", server, "-d", file, "-l", "2", "-c", "4", "-q", "50"],
     );
     let line = said
         .lines()

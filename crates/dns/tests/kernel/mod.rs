@@ -2,8 +2,13 @@
 //!
 //! `c0`, 10.0.0.2, is the link of clients, `s0`, 10.1.0.2 to 10.1.0.9, that of servers; the router has 10.0.0.1 and 10.1.0.1.
 //! Without the rights to make a namespace, or without a program, a test says that it was skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "a test waits for other processes"
+)]
 
 mod authority;
+mod discovery;
 mod forwarding;
 mod resolving;
 
@@ -94,10 +99,18 @@ impl Net {
 
     /// Starts a program of the servers' namespace; it ends with the test. Its output goes to a file.
     pub fn start(&mut self, program: &str, arguments: &[&str]) {
+        self.start_in(false, program, arguments);
+    }
+
+    /// Starts a program of the clients' or the servers' namespace.
+    pub fn start_in(&mut self, in_clients: bool, program: &str, arguments: &[&str]) {
         let log = self.folder.join(format!("{}.log", self.running.len()));
         let log = fs::File::create(log).unwrap();
-        let child = self
-            .servers
+        let namespace = match in_clients {
+            true => &self.clients,
+            false => &self.servers,
+        };
+        let child = namespace
             .command(program)
             .args(arguments)
             .stdin(Stdio::null())

@@ -106,6 +106,9 @@ fn core(scenario: &Scenario) -> Result<Core, Stop> {
     if !values("features").is_empty() || !values("feature-list").is_empty() {
         return unsupported("features of the Knot Resolver");
     }
+    if says("prefetch", "yes") {
+        return unsupported("prefetching");
+    }
     for (key, _) in &scenario.config {
         let key = key.as_str();
         if !HARMLESS.contains(&key)
@@ -451,6 +454,7 @@ pub fn play(scenario: &Scenario) -> Result<(), Stop> {
                 player.wake();
             }
             ("NOTHING", _) => {}
+            ("TRAFFIC", _) => player.settle(),
             ("TIME_PASSES", _) if step.argument.starts_with("ELAPSE") => {
                 let seconds = step
                     .argument

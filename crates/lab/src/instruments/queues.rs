@@ -8,10 +8,12 @@
 //! | waited | time in the queue of the packets that were sent: mean and percentiles |
 //! | longest | the most packets and bytes in the queue, as packets left |
 //!
-//! `[queues] why` asks for one drop or mark to be explained.
+//! `[queues] why` asks for one drop or mark to be explained; `every` for the state of each queue at equal intervals, which programs get
+//! as lines `queue_series`: packets, bytes and time in the queue, and packets sent, dropped and marked so far.
 
 mod history;
 mod question;
+mod series;
 mod why;
 
 use crate::plan::Lab;
@@ -26,6 +28,7 @@ use question::Question;
 use queue::egress::QueueEvent;
 use queue::{Backlog, Reason, Verdict};
 use serde::Deserialize;
+use series::Series;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
@@ -35,6 +38,7 @@ use why::Answer;
 #[derive(Debug, Default)]
 pub(super) struct Queues {
     why: Option<Question>,
+    every: Option<Time>,
 }
 
 /// The section `[queues]`.
@@ -43,6 +47,8 @@ pub(super) struct Queues {
 struct Keys {
     /// Drop or mark to explain.
     why: Option<Question>,
+    /// Interval of the samples of the queues' states, at least 1 us.
+    every: Option<Time>,
 }
 
 /// The directions with a discipline: link, direction, and name of the port.
@@ -69,6 +75,10 @@ impl Instrument for Queues {
             return;
         };
         self.why = keys.why;
+        self.every = keys.every;
+        if self.every.is_some_and(|every| every < Time::from_us(1)) {
+            reading.fault("queues", "every", "an interval of at least 1 us");
+        }
         // Of a wrong queue it is not known what there would be.
         let Some(question) = self.why.as_ref().filter(|_| reading.is_good()) else {
             return;
@@ -97,7 +107,17 @@ impl Instrument for Queues {
             if let Some(own) = history.clone() {
                 attachments.on_queue(link, way, move |event| own.lock().see(event));
             }
-            queues.push((seen, history));
+            let series = self
+                .every
+                .map(|every| Arc::new(Mutex::new(Series::new(every))));
+            if let Some(own) = series.clone() {
+                attachments.on_queue(link, way, move |event| own.lock().see(event));
+            }
+            queues.push(Observers {
+                seen,
+                history,
+                series,
+            });
         }
         let why = self.why.clone();
         (!queues.is_empty()).then(|| Box::new(Observed { queues, why }) as Box<dyn Measurement>)
@@ -180,20 +200,38 @@ impl Seen {
 /// A value that an observer writes and the instrument reads.
 type Shared<T> = Arc<Mutex<T>>;
 
+/// The observers of a queue.
+struct Observers {
+    seen: Shared<Seen>,
+    history: Option<Shared<History>>,
+    series: Option<Shared<Series>>,
+}
+
 /// The queues of a run, in the order of [`disciplines`].
 struct Observed {
-    queues: Vec<(Shared<Seen>, Option<Shared<History>>)>,
+    queues: Vec<Observers>,
     why: Option<Question>,
 }
 
 impl Measurement for Observed {
     fn finish(&self, run: &Finished<'_>) -> Option<Arc<dyn Section>> {
         let queues = disciplines(run.lab).zip(&self.queues);
-        let seen = queues.clone().map(|((_, _, at, config), (seen, _))| {
-            (at.to_owned(), config.name(), seen.lock().clone())
+        let seen = queues.clone().map(|((_, _, at, config), own)| {
+            (at.to_owned(), config.name(), own.seen.lock().clone())
         });
+        let mut series = series::table();
+        let mut is_cut = false;
+        for ((link, way, at, _), own) in queues.clone() {
+            if let Some(own) = &own.series {
+                let mut own = own.lock().clone();
+                own.pass(run.outcome.ended);
+                is_cut |= own.is_full();
+                let channel = &run.lab.links[link].link.channels[way.index()];
+                own.rows(at, channel, &mut series);
+            }
+        }
         let answer = self.why.as_ref().map(|question| {
-            let histories = queues.filter_map(|(of, (_, history))| {
+            let histories = queues.filter_map(|(of, own)| {
                 let (link, way, at, config) = of;
                 let plan = &run.lab.links[link];
                 Some(why::Queue {
@@ -201,7 +239,7 @@ impl Measurement for Observed {
                     config,
                     channel: &plan.link.channels[way.index()],
                     seed: plan.queue_seed(run.lab.seed, way),
-                    history: history.as_ref()?.lock(),
+                    history: own.history.as_ref()?.lock(),
                 })
             });
             why::answer(question, &histories.collect::<Vec<_>>())
@@ -209,6 +247,8 @@ impl Measurement for Observed {
         Some(Arc::new(Found {
             queues: seen.collect(),
             answer,
+            series,
+            is_cut,
         }))
     }
 }
@@ -218,6 +258,9 @@ impl Measurement for Observed {
 pub struct Found {
     queues: Vec<(String, &'static str, Seen)>,
     answer: Option<Answer>,
+    series: Table,
+    /// Whether a series ended before the run.
+    is_cut: bool,
 }
 
 impl Section for Found {
@@ -263,12 +306,20 @@ impl Section for Found {
             ]);
         }
         let answers = self.answer.iter().flat_map(Answer::tables);
-        [table].into_iter().chain(answers).collect()
+        let series = (!self.series.is_empty()).then(|| self.series.clone());
+        [table].into_iter().chain(answers).chain(series).collect()
     }
 
     fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
         use fmt::Write as _;
         write!(text, "\n{}", self.tables()[0])?;
+        if self.is_cut {
+            let most = number(series::MAX_SAMPLES as u64);
+            writeln!(
+                text,
+                "the states of the queues end after {most} samples: `every` is too short for this run"
+            )?;
+        }
         match &self.answer {
             Some(answer) => write!(text, "\n{answer}"),
             None => Ok(()),

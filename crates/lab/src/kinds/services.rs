@@ -48,6 +48,29 @@ const SERVICES: &[Known] = &[
     ("dns-zone", |section, _| {
         read(section, dns_service::zone::make)
     }),
+    ("mdns-relay", |section, _| {
+        read(section, dns_service::mdns::make)
+    }),
+    ("ssdp-relay", |section, seed| {
+        read(section, |config| dns_service::ssdp::make(config, seed))
+    }),
+    ("igmp-member", |section, seed| {
+        read(section, |config| multicast::member::make(config, seed))
+    }),
+    ("igmp-proxy", |section, seed| {
+        read(section, |config| multicast::proxy::make(config, seed))
+    }),
+    ("mdns-relay", |section, _| {
+        read(section, dns_service::mdns::make)
+    }),
+    ("router-advertisements", |section, seed| {
+        read(section, |config| {
+            dhcp_service::router_advertisements::make(config, seed)
+        })
+    }),
+    ("ssdp-relay", |section, seed| {
+        read(section, |config| dns_service::ssdp::make(config, seed))
+    }),
 ];
 
 /// The names of all services.

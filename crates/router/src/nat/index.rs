@@ -1,39 +1,54 @@
-//! Storage of the state table: entries by number, and numbers by key.
+//! Storage of a state table: entries by number, and numbers by key.
 
 use super::endpoint::Tuple;
 use alloc::vec::Vec;
-use core::ops::{Index, IndexMut};
+use core::ops;
 use hashbrown::HashTable;
 use siphasher::sip::SipHasher13;
 
 /// No entry.
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
+
+/// A key of an index.
+pub(crate) trait Key: Copy + PartialEq {
+    /// The bytes that the hash covers.
+    fn bytes(self) -> impl AsRef<[u8]>;
+}
+
+impl Key for Tuple {
+    fn bytes(self) -> impl AsRef<[u8]> {
+        let mut bytes = [0; 16];
+        let [high, low] = self.0;
+        bytes[..8].copy_from_slice(&high.to_ne_bytes());
+        bytes[8..].copy_from_slice(&low.to_ne_bytes());
+        bytes
+    }
+}
 
 /// Numbers of entries by key. The hash is keyed, so that peers cannot choose tuples that collide,
 /// and the table is never walked, so that nothing depends on the order in it.
 #[derive(Debug)]
-pub(super) struct TupleIndex {
-    entries: HashTable<(Tuple, u32)>,
+pub(crate) struct Index<K> {
+    entries: HashTable<(K, u32)>,
     hasher: SipHasher13,
 }
 
-fn hash(hasher: &SipHasher13, key: Tuple) -> u64 {
-    let mut bytes = [0; 16];
-    let [high, low] = key.0;
-    bytes[..8].copy_from_slice(&high.to_ne_bytes());
-    bytes[8..].copy_from_slice(&low.to_ne_bytes());
-    hasher.hash(&bytes)
+/// Index of the NAT's mappings and sessions.
+pub(super) type TupleIndex = Index<Tuple>;
+
+fn hash<K: Key>(hasher: &SipHasher13, key: K) -> u64 {
+    hasher.hash(key.bytes().as_ref())
 }
 
-impl TupleIndex {
-    pub fn new(keys: [u64; 2]) -> TupleIndex {
-        TupleIndex {
+impl<K: Key> Index<K> {
+    pub fn new(keys: [u64; 2]) -> Index<K> {
+        Index {
             entries: HashTable::new(),
             hasher: SipHasher13::new_with_keys(keys[0], keys[1]),
         }
     }
 
-    pub fn get(&self, key: Tuple) -> Option<u32> {
+    pub fn get(&self, key: K) -> Option<u32> {
         let found = self
             .entries
             .find(hash(&self.hasher, key), |entry| entry.0 == key);
@@ -41,7 +56,7 @@ impl TupleIndex {
     }
 
     /// Adds a key that is not in the table.
-    pub fn insert(&mut self, key: Tuple, number: u32) {
+    pub fn insert(&mut self, key: K, number: u32) {
         let hasher = &self.hasher;
         self.entries
             .insert_unique(hash(hasher, key), (key, number), |entry| {
@@ -49,7 +64,7 @@ impl TupleIndex {
             });
     }
 
-    pub fn remove(&mut self, key: Tuple) {
+    pub fn remove(&mut self, key: K) {
         let hash = hash(&self.hasher, key);
         if let Ok(entry) = self.entries.find_entry(hash, |entry| entry.0 == key) {
             entry.remove();
@@ -59,7 +74,7 @@ impl TupleIndex {
 
 /// Entries that keep their numbers until they are removed.
 #[derive(Debug)]
-pub(super) struct Slab<T> {
+pub(crate) struct Slab<T> {
     entries: Vec<T>,
     free: Vec<u32>,
 }
@@ -95,14 +110,14 @@ impl<T> Slab<T> {
     }
 }
 
-impl<T> Index<u32> for Slab<T> {
+impl<T> ops::Index<u32> for Slab<T> {
     type Output = T;
     fn index(&self, number: u32) -> &T {
         &self.entries[number as usize]
     }
 }
 
-impl<T> IndexMut<u32> for Slab<T> {
+impl<T> ops::IndexMut<u32> for Slab<T> {
     fn index_mut(&mut self, number: u32) -> &mut T {
         &mut self.entries[number as usize]
     }

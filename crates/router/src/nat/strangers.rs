@@ -1,5 +1,5 @@
-//! Remote endpoints that have sent datagrams to the router itself. As in Linux their connections occupy external ports: a host
-//! inside that sends to the same remote endpoint gets another port.
+//! Connections of the router itself: those of remote endpoints that have sent datagrams to it, and its own, whose answers are for no host
+//! inside. As in Linux they occupy external ports: a host inside that sends to the same remote endpoint gets another port.
 
 use super::endpoint::Endpoint;
 use alloc::collections::BTreeMap;
@@ -8,14 +8,21 @@ use node::Time;
 /// Maximum number of connections that are remembered; more are not.
 const MAX_STRANGERS: usize = 4_096;
 
-/// Connections to the router itself: external and remote endpoint, and the time at which each is forgotten.
+/// Protocol, external and remote endpoint of each connection, and the time at which it is forgotten.
 #[derive(Debug, Default)]
-pub(super) struct Strangers(BTreeMap<[Endpoint; 2], Time>);
+pub(super) struct Strangers(BTreeMap<(u8, [Endpoint; 2]), Time>);
 
 impl Strangers {
     /// Remembers a connection until `until`.
-    pub fn note(&mut self, now: Time, external: Endpoint, remote: Endpoint, until: Time) {
-        let key = [external, remote];
+    pub fn note(
+        &mut self,
+        now: Time,
+        protocol: u8,
+        external: Endpoint,
+        remote: Endpoint,
+        until: Time,
+    ) {
+        let key = (protocol, [external, remote]);
         if self.0.len() >= MAX_STRANGERS && !self.0.contains_key(&key) {
             self.0.retain(|_, until| *until > now);
             if self.0.len() >= MAX_STRANGERS {
@@ -26,9 +33,9 @@ impl Strangers {
     }
 
     /// Whether a connection is remembered.
-    pub fn contains(&self, now: Time, external: Endpoint, remote: Endpoint) -> bool {
+    pub fn contains(&self, now: Time, protocol: u8, external: Endpoint, remote: Endpoint) -> bool {
         self.0
-            .get(&[external, remote])
+            .get(&(protocol, [external, remote]))
             .is_some_and(|until| *until > now)
     }
 }

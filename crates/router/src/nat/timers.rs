@@ -10,21 +10,28 @@ use node::Time;
 
 /// A session's timer.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Timer {
+pub(crate) struct Timer {
     /// Time at which the session ends.
     pub expires: Time,
     /// Place in the queue.
     place: u32,
 }
 
+impl Timer {
+    /// A timer that is not in a queue yet.
+    pub fn until(expires: Time) -> Timer {
+        Timer { expires, place: 0 }
+    }
+}
+
 /// An entry with a timer.
-pub(super) trait Timed {
+pub(crate) trait Timed {
     fn timer(&mut self) -> &mut Timer;
 }
 
 /// All entries by a time at which they may expire: a binary heap.
 #[derive(Debug, Default)]
-pub(super) struct Timers {
+pub(crate) struct Timers {
     /// Times, none later than the entry's own, and numbers of the entries.
     queue: Vec<(Time, u32)>,
 }

@@ -18,6 +18,9 @@ const OVER_LIMIT: &str = "too many NAT sessions";
 const OVER_HOST_LIMIT: &str = "too many NAT sessions of one host";
 const NO_HAIRPIN: &str = "hairpinning is off";
 
+/// Time for which a connection of the router itself is remembered after each of its packets.
+const OWN_TIMEOUT: Time = Time::from_secs(60);
+
 impl Nat {
     /// Translates a packet from the inside to the outside: its source address, and its port or ICMP
     /// identifier. The frame has an Ethernet header and a whole IPv4 packet.
@@ -77,6 +80,23 @@ impl Nat {
             }
             // Translation has not changed its form.
             _ => Verdict::Drop(UNSOLICITED),
+        }
+    }
+
+    /// The router itself sends a packet from an external address: answers, and errors about it, are for the router.
+    pub fn note_own(&mut self, now: Time, frame: &Frame) {
+        self.expire(now);
+        if let Ok(Some(packet)) = Packet::read(frame)
+            && self.is_external(packet.source.address)
+            && matches!(
+                packet.kind,
+                Kind::Tcp(_) | Kind::Udp | Kind::Request | Kind::Other
+            )
+        {
+            let until = self.now + OWN_TIMEOUT;
+            let (external, remote) = (packet.source, packet.destination);
+            let own = &mut self.own;
+            own.note(self.now, packet.protocol, external, remote, until);
         }
     }
 
@@ -192,9 +212,10 @@ impl Nat {
             let id = before.id.checked_add(1)?;
             Some(Endpoint { id, ..before })
         });
-        let (now, strangers) = (self.now, &self.strangers);
+        let (now, strangers, own) = (self.now, &self.strangers, &self.own);
         let is_free = |external| {
-            let is_strange = number == protocol::UDP && strangers.contains(now, external, remote);
+            let is_strange = strangers.contains(now, number, external, remote)
+                || own.contains(now, number, external, remote);
             !is_strange && sessions.session(number, external, remote).is_none()
         };
         let taken = self
@@ -242,6 +263,8 @@ impl Nat {
         let inside = if let Some(session) = self.sessions.session(number, external, remote) {
             self.seen(session, packet.kind, Way::In);
             self.sessions.sessions[session].inside
+        } else if self.own.contains(self.now, number, external, remote) {
+            return Verdict::NotForNat;
         } else if let Some(target) = self.forwards.target(number, external) {
             if !target.allows(remote) {
                 return self.unsolicited(frame, packet, is_hairpin);
@@ -272,7 +295,8 @@ impl Nat {
                 if kind == Kind::Udp && self.config.unsolicited_occupies {
                     let until = self.now + self.config.udp_unreplied.unwrap_or(self.config.udp);
                     let (external, remote) = (packet.destination, packet.source);
-                    self.strangers.note(self.now, external, remote, until);
+                    self.strangers
+                        .note(self.now, packet.protocol, external, remote, until);
                 }
                 return Verdict::NotForNat;
             }
@@ -315,6 +339,9 @@ impl Nat {
         // Forged otherwise: an error goes to the source of the packet.
         if packet.destination.address != external.address {
             return self.stray_error();
+        }
+        if self.own.contains(self.now, number, external, remote) {
+            return Verdict::NotForNat;
         }
         let session = self.sessions.session(number, external, remote);
         let inside = match session {

@@ -4,9 +4,11 @@
 //! is about to leave on the outside, as in Linux. Fragments are reassembled first (RFC 4787 REQ-14). Reports about translated
 //! packets are translated, too.
 
+use super::transit::reread;
 use super::{NONE, OWN_MAC, Router, Transit, reason};
 use crate::nat::{Nat, Verdict};
 use crate::port_mapping::Server;
+use crate::route::Hop;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use ip::fragments::{Fragment, Reassembly};
@@ -82,8 +84,9 @@ impl Router {
         match verdict {
             Verdict::NotForNat => Some((transit, frame)),
             Verdict::Translated => {
+                let flow = transit.flow;
                 let (mut transit, frame) = reread(from, vrf, frame, out)?;
-                transit.translated = true;
+                (transit.translated, transit.flow) = (true, flow);
                 Some((transit, frame))
             }
             Verdict::Drop(why) => {
@@ -125,6 +128,16 @@ impl Router {
             Verdict::Prohibit(why) => self.fail(now, transit, Error::Prohibited, why, frame, out),
         }
         None
+    }
+
+    /// Lets the NAT know of a packet of the router itself that is about to leave.
+    pub(super) fn note_at_border(&mut self, now: Time, transit: &Transit, hop: Hop, frame: &Frame) {
+        if let Some(border) = &mut self.border
+            && border.is_outside(hop.port.unwrap_or(NONE))
+            && transit.source.is_ipv4()
+        {
+            border.nat.note_own(now, frame);
+        }
     }
 
     /// Translates a report about a packet that had been translated on its arrival.
@@ -190,17 +203,6 @@ impl Router {
                 }
                 None => out.done(syn),
             }
-        }
-    }
-}
-
-/// Reads a packet again that was reassembled or translated.
-fn reread(from: u16, vrf: usize, frame: Frame, out: &mut Out) -> Option<(Transit, Frame)> {
-    match Transit::read(&frame, from, vrf) {
-        Some(transit) => Some((transit, frame)),
-        None => {
-            out.drop(frame, reason::BAD_HEADER);
-            None
         }
     }
 }

@@ -1,16 +1,14 @@
 //! Configuration of a router.
 
-use super::Vrf;
-use super::crossing::{Crossing, Translator};
-use super::labels::{self, Labels};
-use crate::mpls::{LabelAction, LabelRoute};
+use crate::conntrack;
+use crate::label_route::LabelRoute;
 use crate::nat::{self, config::AddressRange};
-use crate::nat64::{self, Nat64};
+use crate::nat64::{self};
 use crate::port_mapping::{self, Server};
 use crate::prefix::Prefix;
 use crate::route::{Action, Hop, Route};
 use crate::rule::Rule;
-use crate::siit::{self, Siit};
+use crate::siit::{self};
 use crate::tables::Tables;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -59,6 +57,10 @@ pub struct Config {
     /// Whether labels take the TTL of their packet, and give it back (Linux's `ip_ttl_propagate`): traceroute then shows the routers in
     /// between.
     pub ttl_propagate: bool,
+    /// Rules of the firewall, in the language of [`crate::firewall`].
+    pub firewall: Option<String>,
+    /// Connection tracking. `None`: with the defaults if a rule needs it, and else none.
+    pub conntrack: Option<conntrack::Config>,
     /// How one of several next hops is chosen.
     pub multipath: Multipath,
     /// Whether the rate of ICMP errors is [limited](ip::limit). As in Linux that of redirects, and of errors about packets without
@@ -80,6 +82,8 @@ impl Default for Config {
             nat64: None,
             mpls: Vec::new(),
             ttl_propagate: true,
+            firewall: None,
+            conntrack: None,
             multipath: Multipath::L3,
             icmp_limit: true,
             seed: 0,
@@ -128,6 +132,8 @@ pub struct PortConfig {
     pub mpls: bool,
     /// Its VRF; `None`: the VRF of all ports without a name.
     pub vrf: Option<String>,
+    /// Its name in rules of the firewall, next to its number.
+    pub name: Option<String>,
     /// Whether it is on the outside of the router's NAT.
     pub outside: bool,
     /// Whether a redirect reports a better next hop on the same link to the sender (`send_redirects`).
@@ -143,6 +149,7 @@ impl Default for PortConfig {
             ipv6: false,
             mpls: false,
             vrf: None,
+            name: None,
             outside: false,
             redirects: true,
         }
@@ -218,7 +225,7 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
 }
 
 /// IPv4 addresses of the ports outside.
-fn outside_addresses(config: &Config) -> Vec<AddressRange> {
+pub(super) fn outside_addresses(config: &Config) -> Vec<AddressRange> {
     let outside = config.port.iter().filter(|port| port.outside);
     let v4 = |own: &InterfaceAddress| match own.address {
         IpAddr::V4(address) => Some(address.into()),
@@ -240,53 +247,6 @@ pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
         return Err(ConfigError::new("port_mapping", reason));
     }
     Server::new(server.clone(), config.seed).map(Some)
-}
-
-/// The translator between IPv4 and IPv6.
-pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, ConfigError> {
-    let outside = outside_addresses(config);
-    let Some(nat64) = &mut config.nat64 else {
-        let siit = config.siit.clone().map(Siit::new).transpose()?;
-        return Ok(siit.map(Translator::Siit));
-    };
-    if config.siit.is_some() {
-        let reason = "a router has one translator: take `siit` or `nat64`";
-        return Err(ConfigError::new("nat64", reason));
-    }
-    if nat64.nat.external.is_empty() {
-        nat64.nat.external = outside;
-    }
-    let nat64 = nat64.clone();
-    let shared = config.nat.as_ref().and_then(|nat| {
-        let is_in = |own: &&AddressRange| {
-            let mut all = nat.external.iter();
-            all.any(|other| own.first <= other.last && other.first <= own.last)
-        };
-        nat64.nat.external.iter().find(is_in)
-    });
-    if let Some(shared) = shared {
-        let reason = format!("{} is an external address of `nat`, too", shared.first);
-        return Err(ConfigError::new("nat64", reason));
-    }
-    Ok(Some(Translator::Nat64(
-        Nat64::new(nat64, config.seed)?.into(),
-    )))
-}
-
-/// The translator in its VRF, with the first address of each version.
-pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) -> Crossing {
-    let ports = config.port.iter().filter(|port| port.vrf.is_none());
-    let addresses = || ports.clone().flat_map(|port| &port.address);
-    let v4 = addresses().find_map(|own| match own.address {
-        IpAddr::V4(address) => Some(address),
-        IpAddr::V6(_) => None,
-    });
-    let v6 = addresses().find_map(|own| match own.address {
-        IpAddr::V6(address) => (!address.is_unicast_link_local()).then_some(address),
-        IpAddr::V4(_) => None,
-    });
-    let vrf = vrfs.iter().position(|vrf| vrf.name.is_none());
-    Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6)
 }
 
 /// External addresses of a VRF that no port has.
@@ -404,34 +364,12 @@ pub(super) fn resolve(config: &Config, route: &Route) -> Result<Route, ConfigErr
     Ok(resolved)
 }
 
-/// Routes of labels, whose hops all name their ports; `vrfs` are the names of the VRFs.
-pub(super) fn labels(config: &Config, vrfs: &[Option<String>]) -> Result<Labels, ConfigError> {
-    let mut routes = BTreeMap::new();
-    for route in &config.mpls {
-        let error = |reason| ConfigError::new("mpls", format!("`{route}`: {reason}"));
-        let action = match route.action.clone() {
-            LabelAction::Local(vrf) => {
-                let place = vrfs.iter().position(|known| *known == vrf);
-                let no_vrf = || error(String::from("no port is in this VRF"));
-                labels::Action::Local(place.ok_or_else(no_vrf)?)
-            }
-            LabelAction::Forward(mut hops) => {
-                resolve_hops(config, &None, &mut hops).map_err(error)?;
-                labels::Action::Forward(hops)
-            }
-        };
-        if routes.insert(route.label, action).is_some() {
-            return Err(error(String::from("the label has two routes")));
-        }
-    }
-    Ok(Labels {
-        routes,
-        propagates: config.ttl_propagate,
-    })
-}
-
 /// Sets the ports of hops that do not name theirs, in a VRF.
-fn resolve_hops(config: &Config, vrf: &Option<String>, hops: &mut [Hop]) -> Result<(), String> {
+pub(super) fn resolve_hops(
+    config: &Config,
+    vrf: &Option<String>,
+    hops: &mut [Hop],
+) -> Result<(), String> {
     for hop in hops {
         if let Some(number) = hop.port {
             let port = config.port.get(usize::from(number));

@@ -4,8 +4,10 @@
 //! One whose hop limit is used up is reported before that. Reports about a packet that was translated are translated back, and
 //! come from the router's first address of each version, which stand for each other.
 
+use super::config::{self, Config};
 use super::fragment;
-use super::{NONE, OWN_MAC, Router, Transit, reason, v6};
+use super::{NONE, OWN_MAC, Router, Transit, Vrf, reason, v6};
+use crate::nat::config::AddressRange;
 use crate::nat64::{self, Nat64};
 use crate::rule::Key;
 use crate::siit::{self, Siit};
@@ -17,7 +19,7 @@ use ip::fragments::{self, Fragment, Reassembly};
 use ip::header::ETHERNET;
 use ip::icmp::Error;
 use node::outcome::Table;
-use node::{Frame, Out, Statistics, Time};
+use node::{ConfigError, Frame, Out, Statistics, Time};
 
 /// Length of an IPv6 packet that each link carries, bytes (RFC 8200 section 5).
 const MIN_MTU_V6: usize = 1_280;
@@ -442,4 +444,51 @@ fn reread(transit: &Transit, frame: &[u8]) -> Option<Transit> {
         crossed: true,
         ..crossed
     })
+}
+
+/// The translator between IPv4 and IPv6.
+pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, ConfigError> {
+    let outside = config::outside_addresses(config);
+    let Some(nat64) = &mut config.nat64 else {
+        let siit = config.siit.clone().map(Siit::new).transpose()?;
+        return Ok(siit.map(Translator::Siit));
+    };
+    if config.siit.is_some() {
+        let reason = "a router has one translator: take `siit` or `nat64`";
+        return Err(ConfigError::new("nat64", reason));
+    }
+    if nat64.nat.external.is_empty() {
+        nat64.nat.external = outside;
+    }
+    let nat64 = nat64.clone();
+    let shared = config.nat.as_ref().and_then(|nat| {
+        let is_in = |own: &&AddressRange| {
+            let mut all = nat.external.iter();
+            all.any(|other| own.first <= other.last && other.first <= own.last)
+        };
+        nat64.nat.external.iter().find(is_in)
+    });
+    if let Some(shared) = shared {
+        let reason = format!("{} is an external address of `nat`, too", shared.first);
+        return Err(ConfigError::new("nat64", reason));
+    }
+    Ok(Some(Translator::Nat64(
+        Nat64::new(nat64, config.seed)?.into(),
+    )))
+}
+
+/// The translator in its VRF, with the first address of each version.
+pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) -> Crossing {
+    let ports = config.port.iter().filter(|port| port.vrf.is_none());
+    let addresses = || ports.clone().flat_map(|port| &port.address);
+    let v4 = addresses().find_map(|own| match own.address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let v6 = addresses().find_map(|own| match own.address {
+        IpAddr::V6(address) => (!address.is_unicast_link_local()).then_some(address),
+        IpAddr::V4(_) => None,
+    });
+    let vrf = vrfs.iter().position(|vrf| vrf.name.is_none());
+    Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6)
 }

@@ -4,17 +4,21 @@
 //! A packet below labels is an IP packet here; others are dropped. Its errors show the stack with which it arrived (RFC 4950), and
 //! follow the path of the label where the router has no route to the sender (RFC 3032 section 2.3.1).
 
+use super::config::{Config, resolve_hops};
 use super::multipath::choose;
 use super::{Router, Transit, fragment, reason, v4};
+use crate::label_route::LabelAction;
 use crate::mpls::Stack;
 use crate::route::Hop;
 use alloc::collections::BTreeMap;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::IpAddr;
 use ip::extended::add_labels;
 use ip::header::ETHERNET;
 use ip::icmp::Error;
-use node::{Frame, Out, Time, When};
+use node::{ConfigError, Frame, Out, Time, When};
 use packet::ethernet::ethertype;
 use packet::mpls::Label;
 
@@ -37,6 +41,32 @@ pub(super) struct Labels {
     pub routes: BTreeMap<u32, Action>,
     /// Whether the TTLs of packets and of their labels are one (`ip_ttl_propagate`).
     pub propagates: bool,
+}
+
+/// Routes of labels, whose hops all name their ports; `vrfs` are the names of the VRFs.
+pub(super) fn labels(config: &Config, vrfs: &[Option<String>]) -> Result<Labels, ConfigError> {
+    let mut routes = BTreeMap::new();
+    for route in &config.mpls {
+        let error = |reason| ConfigError::new("mpls", format!("`{route}`: {reason}"));
+        let action = match route.action.clone() {
+            LabelAction::Local(vrf) => {
+                let place = vrfs.iter().position(|known| *known == vrf);
+                let no_vrf = || error(String::from("no port is in this VRF"));
+                Action::Local(place.ok_or_else(no_vrf)?)
+            }
+            LabelAction::Forward(mut hops) => {
+                resolve_hops(config, &None, &mut hops).map_err(error)?;
+                Action::Forward(hops)
+            }
+        };
+        if routes.insert(route.label, action).is_some() {
+            return Err(error(String::from("the label has two routes")));
+        }
+    }
+    Ok(Labels {
+        routes,
+        propagates: config.ttl_propagate,
+    })
 }
 
 impl Router {
@@ -207,7 +237,7 @@ impl Router {
         }
         self.counters.errors += 1;
         if let Some(hop) = hop {
-            return self.transmit(now, hop, transit.source, false, report, out);
+            return self.transmit(now, hop, transit.source, None, report, out);
         }
         let top = arrived.entries().first().map_or(0, |top| top.label);
         let onwards = matches!(self.labels.routes.get(&top), Some(Action::Forward(_)));

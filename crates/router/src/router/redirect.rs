@@ -98,7 +98,7 @@ impl Router {
         match from.is_some_and(|from| self.write(now, transit, error, from, &mut report)) {
             true => {
                 self.counters.redirects += 1;
-                self.transmit(now, on_link, transit.source, false, report, out);
+                self.send_report(now, transit, on_link, report, out);
             }
             false => out.done(report),
         }

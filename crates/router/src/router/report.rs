@@ -32,9 +32,8 @@ impl Router {
         if error.is_limited() && !self.limit.allows(now, transit.source) {
             return out.drop(report, reason::LIMIT);
         }
-        self.report_by_border(now, transit, &mut report);
         self.counters.errors += 1;
-        self.transmit(now, hop, transit.source, false, report, out);
+        self.send_report(now, transit, hop, report, out);
     }
 
     /// The router's own packet to the sender of a packet, before it has a source address.

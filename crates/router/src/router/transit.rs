@@ -1,13 +1,41 @@
 //! A packet on its way through the router.
 
-use super::NONE;
+use super::{NONE, reason};
+use crate::conntrack::Tracked;
 use core::net::IpAddr;
+use ip::fragments::Longest;
 use ip::header::ETHERNET;
 use ip::options::Recorded;
+use node::{Frame, Out};
 use packet::ip::IpView;
 
 /// Bytes of an IPv6 header.
 const IPV6_HEADER: usize = 40;
+
+/// A packet's connection, and what the firewall has found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Flow {
+    pub tracked: Tracked,
+    pub mark: u32,
+    /// The longest of the fragments in which the packet has arrived.
+    pub fragments: Option<Longest>,
+    /// Whether the packet is the SYN proxy's SYN to a server.
+    pub opens_proxied: bool,
+    /// Whether the SYN proxy has written the packet as its receiver must see it.
+    pub is_translated: bool,
+}
+
+impl Default for Flow {
+    fn default() -> Flow {
+        Flow {
+            tracked: Tracked::INVALID,
+            mark: 0,
+            fragments: None,
+            opens_proxied: false,
+            is_translated: false,
+        }
+    }
+}
 
 /// A packet, as it arrived.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +61,8 @@ pub(super) struct Transit {
     pub to_group: bool,
     /// Its options.
     pub recorded: Recorded,
+    /// Its connection, and what the firewall has found.
+    pub flow: Flow,
 }
 
 impl Transit {
@@ -68,6 +98,7 @@ impl Transit {
             crossed: false,
             to_group: frame[0] & 1 == 1,
             recorded: Recorded::default(),
+            flow: Flow::default(),
         })
     }
 
@@ -75,5 +106,21 @@ impl Transit {
     pub fn own(frame: &[u8], link: u16, vrf: usize) -> Option<Transit> {
         let transit = Transit::read(frame, NONE, vrf)?;
         Some(Transit { link, ..transit })
+    }
+}
+
+/// Reads a packet again that was reassembled or translated.
+pub(super) fn reread(
+    from: u16,
+    vrf: usize,
+    frame: Frame,
+    out: &mut Out,
+) -> Option<(Transit, Frame)> {
+    match Transit::read(&frame, from, vrf) {
+        Some(transit) => Some((transit, frame)),
+        None => {
+            out.drop(frame, reason::BAD_HEADER);
+            None
+        }
     }
 }

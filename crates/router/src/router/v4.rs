@@ -55,6 +55,10 @@ impl Router {
         if self.vrfs[vrf].tables.is_local(source.into()) {
             return out.drop(frame, reason::SOURCE);
         }
+        let arrived = self.arrive_at_filter(now, transit, frame, out);
+        let Some((transit, frame)) = arrived else {
+            return;
+        };
         let Some((transit, frame)) = self.arrive_at_border(now, transit, frame, out) else {
             return;
         };

@@ -36,6 +36,7 @@ impl Router {
         if destination.is_loopback() || stays {
             return out.drop(frame, reason::DESTINATION);
         }
+        let is_discovery = is_discovery(&ip);
         match extensions::refusal(&frame[ETHERNET..]) {
             None => {}
             Some(Refusal::Silent) => return out.drop(frame, reason::OPTIONS),
@@ -44,10 +45,17 @@ impl Router {
                 return self.fail(now, &transit, error, reason::OPTIONS, frame, out);
             }
         }
+        let arrived = self.arrive_at_filter(now, transit, frame, out);
+        let Some((transit, frame)) = arrived else {
+            return;
+        };
         // Of groups only those of the link are the router's, and its interface knows them.
         let for_link = destination.is_multicast() || destination.is_unicast_link_local();
-        if for_link || is_discovery(&ip) {
-            return self.link_frame(now, from, frame, out);
+        if for_link || is_discovery {
+            if let Some(frame) = self.enter_filter(now, &transit, frame, out) {
+                self.link_frame(now, from, frame, out);
+            }
+            return;
         }
         if let Some((transit, frame)) = self.cross(now, transit, frame, out) {
             self.route(now, &transit, frame, out);

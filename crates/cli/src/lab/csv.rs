@@ -1,0 +1,86 @@
+//! `wire lab --csv DIR`: a report as tables, a file for each type of its lines.
+
+use ::lab::Report;
+use anyhow::Context;
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// The lines of one type.
+#[derive(Default)]
+struct Lines {
+    /// Keys in the order in which they first appear; those of an object within have a dot.
+    columns: Vec<String>,
+    rows: Vec<Map<String, Value>>,
+}
+
+/// Writes `flow.csv`, `link.csv` and so on into a folder, which is made if it is missing.
+///
+/// # Errors
+/// When a file cannot be written.
+pub(super) fn write(report: &Report, folder: &Path) -> anyhow::Result<()> {
+    let mut kinds = BTreeMap::<String, Lines>::new();
+    for line in report.json().lines() {
+        let Value::Object(mut line) = serde_json::from_str(line)? else {
+            continue;
+        };
+        line.remove("schema");
+        let Some(Value::String(kind)) = line.remove("type") else {
+            continue;
+        };
+        let lines = kinds.entry(kind).or_default();
+        let mut row = Map::new();
+        flatten("", line, &mut row);
+        for key in row
+            .keys()
+            .filter(|key| !lines.columns.contains(key))
+            .cloned()
+            .collect::<Vec<_>>()
+        {
+            lines.columns.push(key);
+        }
+        lines.rows.push(row);
+    }
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (kind, lines) in kinds {
+        let path = folder.join(format!("{kind}.csv"));
+        ::capture::output::replace(&path, lines.csv().as_bytes())
+            .with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// Puts the values of an object into a row, those of objects within by their path.
+fn flatten(before: &str, object: Map<String, Value>, row: &mut Map<String, Value>) {
+    for (key, value) in object {
+        let key = format!("{before}{key}");
+        match value {
+            Value::Object(inner) => flatten(&format!("{key}."), inner, row),
+            value => drop(row.insert(key, value)),
+        }
+    }
+}
+
+impl Lines {
+    /// Comma-separated values with a line of keys (RFC 4180, with line feeds).
+    fn csv(&self) -> String {
+        let line = |cells: Vec<String>| cells.join(",") + "\n";
+        let mut csv = line(self.columns.iter().map(|key| quoted(key)).collect());
+        for row in &self.rows {
+            let cells = self.columns.iter().map(|key| match row.get(key) {
+                None | Some(Value::Null) => String::new(),
+                Some(Value::String(text)) => quoted(text),
+                Some(value) => quoted(&value.to_string()),
+            });
+            csv += &line(cells.collect());
+        }
+        csv
+    }
+}
+
+fn quoted(cell: &str) -> String {
+    match cell.contains(['"', ',', '\n', '\r']) {
+        true => format!("\"{}\"", cell.replace('"', "\"\"")),
+        false => cell.into(),
+    }
+}

@@ -1,0 +1,4 @@
+//! Multicast membership, in time that the tests move.
+
+mod messages;
+mod proxy;

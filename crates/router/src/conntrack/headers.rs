@@ -1,0 +1,107 @@
+//! Headers of a packet as the tracker and the rules see them.
+
+use core::net::IpAddr;
+use packet::ipv4::Ipv4View;
+use packet::ipv4::protocol;
+use packet::ipv6::Ipv6View;
+
+/// Bytes of an IPv6 header.
+const IPV6_HEADER: usize = 40;
+
+/// Position and meaning of a packet's headers in a buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Headers {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address.
+    pub destination: IpAddr,
+    /// Protocol after all extension headers; of a fragment that is not the first, the protocol of the whole.
+    pub protocol: u8,
+    /// Offset of the IP header, bytes.
+    pub ip: usize,
+    /// Offset of the upper protocol's header, bytes.
+    pub payload: usize,
+    /// Offset of the packet's end, bytes.
+    pub end: usize,
+    /// Whether the packet is a fragment but not the first: there is no upper header in it.
+    pub is_later_fragment: bool,
+}
+
+impl Headers {
+    /// Reads the packet that begins at `at`; `None` when its header is broken. With `is_cut` the packet may end before the length
+    /// that it states, as one that an ICMP error quotes.
+    pub fn read(bytes: &[u8], at: usize, is_cut: bool) -> Option<Headers> {
+        let packet = bytes.get(at..)?;
+        match packet.first()? >> 4 {
+            4 => {
+                let ip = match is_cut {
+                    true => Ipv4View::new_cut(packet),
+                    false => Ipv4View::new(packet),
+                };
+                let ip = ip.ok()?;
+                let header = ip.header_length();
+                Some(Headers {
+                    source: ip.source().into(),
+                    destination: ip.destination().into(),
+                    protocol: ip.protocol(),
+                    ip: at,
+                    payload: at + header,
+                    end: at + header + ip.payload().len(),
+                    is_later_fragment: ip.fragment_offset() > 0,
+                })
+            }
+            6 => {
+                let ip = match is_cut {
+                    true => Ipv6View::new_cut(packet),
+                    false => Ipv6View::new(packet),
+                };
+                let ip = ip.ok()?;
+                let mut walk = ip.extensions();
+                walk.by_ref().for_each(drop);
+                let end = at + IPV6_HEADER + ip.payload().len();
+                Some(Headers {
+                    source: ip.source().into(),
+                    destination: ip.destination().into(),
+                    protocol: walk.protocol(),
+                    ip: at,
+                    payload: end - walk.payload().len(),
+                    end,
+                    is_later_fragment: walk.is_later_fragment(),
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// The upper protocol's header and payload; `None` in a later fragment.
+    pub fn upper<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        match self.is_later_fragment {
+            true => None,
+            false => bytes.get(self.payload..self.end),
+        }
+    }
+
+    /// Whether the checksum of TCP, UDP, ICMP or ICMPv6 is right; other protocols count as right, and so do UDP datagrams
+    /// without a checksum.
+    pub fn is_checksum_valid(&self, bytes: &[u8]) -> bool {
+        let Some(payload) = self.upper(bytes) else {
+            return true;
+        };
+        if self.protocol == protocol::UDP && payload.get(6..8) == Some(&[0, 0]) {
+            return true;
+        }
+        ip::header::is_valid(bytes, &self.packet())
+    }
+
+    /// The same as the type of the crate `ip`.
+    pub(crate) fn packet(&self) -> ip::header::Packet {
+        ip::header::Packet {
+            source: self.source,
+            destination: self.destination,
+            protocol: self.protocol,
+            ecn: 0,
+            end: self.end,
+            payload: self.payload,
+        }
+    }
+}

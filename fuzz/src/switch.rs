@@ -67,7 +67,8 @@ fn repair(frame: &mut [u8], kind: u8) {
         _ => {}
     }
     if kind & 3 == 3 && frame.len() >= 46 {
-        frame[16..18].copy_from_slice(&((frame.len() - 14) as u16).to_be_bytes());
+        let length = (frame.len() - 14) as u16;
+        frame[16..18].copy_from_slice(&length.to_be_bytes());
         frame[20..22].fill(0);
         frame[24..26].fill(0);
         let sum = packet::checksum::checksum(&frame[14..38]);

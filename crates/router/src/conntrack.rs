@@ -361,6 +361,9 @@ impl Tracker {
                 Answer::End => {
                     self.pending = *self.table.get(number);
                     self.pending.status |= status::DYING;
+                    if direction == Direction::Reply {
+                        self.pending.status |= status::SEEN_REPLY;
+                    }
                     self.serial += 1;
                     self.table.remove(number);
                     self.counters.ended += 1;

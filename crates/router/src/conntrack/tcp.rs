@@ -315,7 +315,8 @@ impl Connection {
             }
             keeps = true;
         }
-        let answers_syn = known.has_reply && self.last.kind == Kind::Syn;
+        let is_answer = self.last.way == Some(way.other());
+        let answers_syn = known.has_reply && self.last.kind == Kind::Syn && is_answer;
         let answers_ack = !known.is_assured && self.last.kind == Kind::Ack;
         let answers = (answers_syn || answers_ack) && segment.acknowledgement == self.last.end;
         let answers_challenge = self.state == TcpState::SynSent

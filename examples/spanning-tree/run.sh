@@ -9,5 +9,5 @@ for lab in ring ring-stp lag; do
 done
 for time in 59 61; do
     echo "after $time s"
-    printf 'run %s s\ntables s2\ntables s3\ntables s4\n' $time | wire lab ring.toml --shell | grep -E '^ *(bridge|port) '
+    printf 'run until %s s\ntables s2\ntables s3\ntables s4\n' $time | wire lab ring.toml --shell | grep -E '^ *(bridge|port) '
 done

@@ -137,11 +137,10 @@ fn play(data: &[u8], act: &mut dyn FnMut(Time, Event<'_>, &mut dns::front::Send<
                 let flags = tail.len().min(10);
                 response[2] |= tail.first().map_or(0, |flags| flags & 0x07);
                 response[3] = tail.get(1).copied().unwrap_or(0);
-                for at in 6..12 {
-                    response[at] = if at % 2 == 0 {
-                        0
-                    } else {
-                        tail.get(at).map_or(0, |count| count & 7)
+                for (at, byte) in response.iter_mut().enumerate().take(12).skip(6) {
+                    *byte = match at % 2 {
+                        0 => 0,
+                        _ => tail.get(at).map_or(0, |count| count & 7),
                     };
                 }
                 response.extend(&tail[flags..]);

@@ -37,7 +37,7 @@ fn router(rules: &str) -> Option<Router> {
 }
 
 /// Makes the parts of a packet good that `bits` name, so that more of them come far.
-fn mend(frame: &mut Vec<u8>, bits: u8, port: u8) {
+fn mend(frame: &mut [u8], bits: u8, port: u8) {
     if frame.len() < ETHERNET + 20 {
         return;
     }

@@ -110,13 +110,13 @@ impl Exchanges {
     /// Adds the counters to those of a node.
     pub fn count(&self, all: &mut Statistics) {
         let counters = &self.counters;
-        all.counter("queries to servers", counters.sent);
-        all.counter("responses of servers", counters.accepted);
-        all.counter("queries without a response", counters.timeouts);
-        all.counter("refused: no query from that port", counters.wrong_port);
-        all.counter("refused: another server", counters.wrong_server);
-        all.counter("refused: another identifier", counters.wrong_id);
-        all.counter("refused: another question", counters.wrong_question);
+        all.counter("sent_queries", counters.sent);
+        all.counter("taken_responses", counters.accepted);
+        all.counter("timeouts", counters.timeouts);
+        all.counter("wrong_port", counters.wrong_port);
+        all.counter("wrong_server", counters.wrong_server);
+        all.counter("wrong_id", counters.wrong_id);
+        all.counter("wrong_question", counters.wrong_question);
     }
 
     /// Whether a query is under way from a port.

@@ -136,14 +136,14 @@ impl<P: Policy, S> Front<P, S> {
         all.counter("responses", counters.responses);
         all.counter("failures", counters.failures);
         all.counter("merged", counters.merged);
-        all.counter("denied by policy", counters.denied);
-        all.counter("dropped: too many wait", counters.overload);
-        all.counter("not a query", counters.invalid);
-        all.counter("refused: no recursion desired", counters.not_recursive);
-        all.counter("cache hits", cache.hits);
-        all.counter("cache hits, stale", cache.stale);
-        all.counter("cache misses", cache.misses);
-        all.counter("cache evictions", cache.evicted);
+        all.counter("denied", counters.denied);
+        all.counter("too_many", counters.overload);
+        all.counter("not_a_query", counters.invalid);
+        all.counter("no_recursion_desired", counters.not_recursive);
+        all.counter("cache_hits", cache.hits);
+        all.counter("stale_hits", cache.stale);
+        all.counter("cache_misses", cache.misses);
+        all.counter("cache_evictions", cache.evicted);
     }
 
     /// Takes a query: responds, or makes it wait. Gives a new job, which has no state yet.

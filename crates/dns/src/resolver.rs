@@ -176,8 +176,8 @@ impl<P: Policy> Resolver<P> {
     pub fn count(&self, all: &mut Statistics) {
         self.front.count(all);
         self.exchanges.count(all);
-        all.counter("searches at a limit", self.counters.limited);
-        all.counter("lame responses", self.counters.lame);
+        all.counter("limited", self.counters.limited);
+        all.counter("lame", self.counters.lame);
         all.counter("referrals", self.counters.referrals);
         all.counter("delegations", self.delegations.len() as u64);
     }

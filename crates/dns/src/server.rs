@@ -100,11 +100,11 @@ impl Server {
     pub fn count(&self, all: &mut Statistics) {
         let counters = &self.counters;
         all.counter("answered", counters.answered);
-        all.counter("answered with an error", counters.errors);
+        all.counter("errors", counters.errors);
         all.counter("truncated", counters.truncated);
-        all.counter("beyond the rate, truncated", counters.slipped);
-        all.counter("beyond the rate, dropped", counters.limited);
-        all.counter("not a query", counters.ignored);
+        all.counter("limited_truncated", counters.slipped);
+        all.counter("limited_dropped", counters.limited);
+        all.counter("not_a_query", counters.ignored);
     }
 
     /// Writes the response to a query from `client` into `response`, whose old content goes. `false`: there is none.

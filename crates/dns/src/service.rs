@@ -135,6 +135,6 @@ fn count(name: &str, all: &mut Statistics, add: impl FnOnce(&mut Statistics)) {
     let mut own = Statistics::default();
     add(&mut own);
     for (counter, value) in own.counters {
-        all.counter(&format!("{name}: {counter}"), value);
+        all.counter(&format!("{}_{counter}", name.replace('-', "_")), value);
     }
 }

@@ -1,17 +1,18 @@
 //! Zones from master files (RFC 1035 section 5, RFC 2308 section 4).
 //!
 //! All record types of the crate `domain` are read, others in the form of RFC 3597. A signed zone is data like any other:
-//! signatures are kept with the records that they cover, and nothing is signed here.
+//! signatures are kept with the records that they cover, and nothing is signed here. Times are in seconds, as in RFC 1035:
+//! BIND's units, such as `1h`, are errors.
 //!
 //! ```
 //! let zone = dns::zone::Zone::parse(
 //!     "example.",
-//!     "$TTL 1h\n\
-//!      @ SOA ns.example. root.example. 1 1h 15m 1w 5m\n\
-//!        NS ns\n\
+//!     "$TTL 3600\n\
+//!      @ SOA ns.example. root.example. 1 7200 900 1209600 300\n\
+//!      @ NS ns\n\
 //!      ns A 192.0.2.53\n",
 //! );
-//! assert_eq!(zone.unwrap().len(), 2);
+//! assert_eq!(zone.unwrap().len(), 3);
 //! ```
 
 use crate::name::{Key, OwnedName};

@@ -3,7 +3,7 @@
 //! - **Ports:** 1.
 //! - **Parameters:** `address`: one or several, with the bits that all on the link share: `10.0.0.1/24`;
 //!   `gateway`, none: who takes what is not for the link; `mac`: left out, it is made from the first address;
-//!   `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
+//!   `autoconfiguration`, false: IPv6 addresses and routers by router advertisements (RFC 4862); `mtu`, 1500; `udp_echo`, true: whether what comes to UDP port 7 goes back; `timestamps`, false: whether programs' connections offer TCP
 //!   timestamps (RFC 7323), of milliseconds; `program`: see [`program`].
 //! - **Counters:** those of the [host that only answers](ip::host), and, with programs, `connections`: opened or taken;
 //!   `bad_checksums`; `open`: connections at the end.
@@ -58,6 +58,8 @@ pub struct Config {
     pub gateway: Vec<IpAddr>,
     /// Its MAC address; `None`: made from the first address.
     pub mac: Option<packet::ethernet::Mac>,
+    /// Whether it makes IPv6 addresses by the prefixes of router advertisements, and takes routers from them (RFC 4862).
+    pub autoconfiguration: bool,
     /// The longest IP packet, 576 to 9000 bytes; at least 1280 with IPv6.
     pub mtu: usize,
     /// Whether what comes to UDP port 7 goes back.
@@ -76,6 +78,7 @@ impl Default for Config {
             ipv6: None,
             gateway: Vec::new(),
             mac: None,
+            autoconfiguration: false,
             mtu: 1500,
             udp_echo: true,
             timestamps: false,
@@ -110,7 +113,8 @@ pub fn with_services(
     services: Vec<Box<dyn Service>>,
     seed: u64,
 ) -> Result<Box<dyn Node>, ConfigError> {
-    let needs_address = !programs.is_empty() && services.is_empty();
+    let brings_address = config.autoconfiguration || !services.is_empty();
+    let needs_address = !programs.is_empty() && !brings_address;
     let (networks, mac) = check(&config, needs_address)?;
     if programs.len() + services.len() > MAX_PROGRAMS {
         let reason = format!("a host runs at most {MAX_PROGRAMS} programs");
@@ -147,7 +151,7 @@ fn check(config: &Config, programs: bool) -> Result<(Vec<InterfaceAddress>, [u8;
         let reason = format!("a host has at most {MAX_ADDRESSES} addresses");
         return Err(ConfigError::new("address", reason));
     }
-    let six = networks.iter().any(|network| network.address.is_ipv6());
+    let six = config.autoconfiguration || networks.iter().any(|network| network.address.is_ipv6());
     let least = if six { 1280 } else { 576 };
     if !(least..=9000).contains(&config.mtu) {
         return Err(ConfigError::new(
@@ -188,6 +192,7 @@ fn interface(
             .iter()
             .map(|gateway| Route::default_via(*gateway))
             .collect(),
+        autoconfiguration: config.autoconfiguration,
         mtu: config.mtu,
         udp_echo: config.udp_echo,
         seed,

@@ -24,7 +24,7 @@ fn a_client_gets_names_of_a_zone_through_a_forwarder() {
     );
     assert!(flow.bytes > 20 * 40);
     let forwarder = counters("r");
-    assert_eq!(forwarder["dns-forwarder: cache hits"], 18);
-    assert_eq!(forwarder["dns-forwarder: queries to servers"], 2);
-    assert_eq!(counters("ns")["dns-zone: answered"], 2);
+    assert_eq!(forwarder["dns_forwarder_cache_hits"], 18);
+    assert_eq!(forwarder["dns_forwarder_sent_queries"], 2);
+    assert_eq!(counters("ns")["dns_zone_answered"], 2);
 }

@@ -24,9 +24,10 @@ fn lost(file: &str) -> u64 {
 }
 
 #[test]
-fn a_flow_loses_30_s_with_stp_and_next_to_nothing_with_rstp_and_a_group_of_links() {
+fn a_flow_loses_twice_30_s_with_stp_and_next_to_nothing_with_rstp_and_a_group_of_links() {
     let [stp, rstp, lag] = ["ring-stp.toml", "ring.toml", "lag.toml"].map(lost);
-    assert!((2_900..=3_100).contains(&stp), "{stp}");
+    // 30 s when the link fails, and as much when it comes back, for the better way is another one.
+    assert!((5_900..=6_300).contains(&stp), "{stp}");
     assert!(rstp <= 1, "{rstp}");
     assert!(lag <= 1, "{lag}");
 }
@@ -104,13 +105,11 @@ ends = ["other.0", "s.2"]
             .unwrap_or_else(|| panic!("{name}: {node:?}"))
             .1
     };
-    // 10 packets a second for 20 s, and some until the leave has been asked for.
+    // 10 packets a second for 20 s.
     let got = counter("m", "group_packets");
-    assert!((195..=225).contains(&got), "{got}");
-    assert_eq!(
-        counter("r", "multicast_forwarded"),
-        got,
-        "the switch has one member"
-    );
+    assert!((195..=205).contains(&got), "{got}");
+    // Some more until the leave has been asked for; the switch has them go to the member alone.
+    let forwarded = counter("r", "multicast_forwarded");
+    assert!((got..=got + 30).contains(&forwarded), "{got} {forwarded}");
     assert_eq!(counter("s", "memberships"), 0);
 }

@@ -1,5 +1,9 @@
 //! `bridge`'s switch next to bridges of Linux, over veth pairs: one spanning tree, and the same ports for groups. Without the rights to
 //! make namespaces, or without a bridge in the kernel, the tests say that they were skipped.
+#![allow(
+    clippy::disallowed_methods,
+    reason = "these tests wait for other programs"
+)]
 
 use bridge::snooping;
 use bridge::stp::Version;
@@ -316,8 +320,8 @@ fn datagram(source: &str, group: IpAddr, number: u32) -> Vec<u8> {
 fn packets_to_groups_leave_by_the_same_ports_as_from_linuxs_bridge() {
     let Some(bed) = bed() else { return };
     const PORTS: usize = 5;
-    let script = format!("ip link add snoop type bridge mcast_snooping 1; ip link set snoop up");
-    run(&bed.kernel, &script).expect("a bridge");
+    let script = "ip link add snoop type bridge mcast_snooping 1; ip link set snoop up";
+    run(&bed.kernel, script).expect("a bridge");
     let mut ports: Vec<Port> = (0..PORTS)
         .map(|number| {
             let port = bed.link(&format!("k{number}"), &format!("n{number}"));

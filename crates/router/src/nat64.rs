@@ -4,7 +4,7 @@
 //! on an IPv4 network has. A packet from a host becomes an IPv4 packet from its number by the stateless rules, and then the
 //! NAT translates that as the packet of an inside host: its mappings are the binding information base of RFC 6146, its
 //! sessions the session table. So `mapping`, `filtering`, port blocks, limits and timeouts are those of
-//! [`nat::Config`](crate::nat::Config).
+//! [`nat::Config`].
 //!
 //! - **Prefix:** `prefix`, the well-known one or another (RFC 6052). A packet from an address of the prefix is dropped.
 //! - **State:** only packets of IPv6 hosts make any. RFC 6146 also makes sessions of inbound packets that filtering admits;

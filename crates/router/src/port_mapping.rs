@@ -9,8 +9,8 @@
 //!   others the host with the protocol by which it was made.
 //! - **Bounds:** `per_host` and `mappings` entries of some 200 bytes, each with at most [`MAX_FILTERS`] filters and a
 //!   description of [`MAX_DESCRIPTION`] bytes; lifetimes from `min_lifetime` to `max_lifetime`. A host that forges addresses
-//!   of others inside can use all of `mappings` for `max_lifetime`, that is, at most that number of ports, and no more. An answer
-//!   is never longer than the request, or 76 bytes.
+//!   of others inside can use all of `mappings` for `max_lifetime`, that is, at most that number of ports, and no more. An
+//!   answer of PCP or NAT-PMP is at most as long as its request, or 24 bytes.
 //!
 //! Not done: mappings for all ports or for other protocols than TCP and UDP, IPv6 clients.
 

@@ -51,7 +51,6 @@ use border::Border;
 use core::net::{IpAddr, Ipv6Addr};
 use crossing::Crossing;
 use filter::Filter;
-use ip::address::InterfaceAddress;
 use ip::fragments::Longest;
 use ip::fragments::Reassembly;
 use ip::header::ETHERNET;
@@ -271,25 +270,10 @@ impl Router {
             if port.has_v6() {
                 addresses.push(ip::routers::link_local(mac));
             }
-            let onlink = config.route.iter().flat_map(|route| match &route.action {
-                crate::route::Action::Forward(hops) => &hops[..],
-                _ => &[],
-            });
-            let onlink = onlink.filter(|hop| hop.onlink && hop.port == Some(number as u16));
-            let routes = onlink
-                .filter_map(|hop| hop.via)
-                .map(|via| ip::routes::Route {
-                    to: InterfaceAddress {
-                        address: via,
-                        prefix: if via.is_ipv4() { 32 } else { 128 },
-                    },
-                    via: None,
-                });
             RouterPort {
                 interface: Interface::new(ip::Config {
                     mac,
                     addresses,
-                    routes: routes.collect(),
                     mtu: port.mtu,
                     port: Port(number as u16),
                     udp_echo: false,
@@ -525,7 +509,9 @@ impl Router {
         let Some(longest) = fragments else {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
-            return port.interface.send(now, next, When::Now, frame, out);
+            return port
+                .interface
+                .send_to_neighbour(now, next, When::Now, frame, out);
         };
         self.counters.fragmented += 1;
         let mtu = self.ports[number].mtu - hop.labels.bytes();
@@ -536,7 +522,8 @@ impl Router {
         let send = |mut frame, out: &mut Out| {
             self.push_labels(hop, &mut frame);
             let port = &mut self.ports[number];
-            port.interface.send(now, next, When::Now, frame, out);
+            port.interface
+                .send_to_neighbour(now, next, When::Now, frame, out);
         };
         match is_v4 {
             true => fragment::cut(frame, mtu, out, send),

@@ -380,3 +380,27 @@ fn a_router_has_one_translator_and_own_external_addresses() {
         "{error}"
     );
 }
+
+/// The router `name` of a lab file.
+#[cfg(feature = "serde")]
+fn router_of(text: &str, name: &str) -> Config {
+    let lab: toml::Table = text.parse().expect("TOML");
+    let mut node = lab["node"][name].as_table().expect("a table").clone();
+    for of_labs in ["kind", "program"] {
+        node.remove(of_labs);
+    }
+    node.try_into().expect("a router")
+}
+
+#[test]
+#[cfg(feature = "serde")]
+fn the_routers_of_the_description_and_of_the_example_can_be_made() {
+    let description = include_str!("../../lab/src/kinds/descriptions/router.toml");
+    let example = include_str!("../../../examples/nat64/lab.toml");
+    let described = router_of(description, "r");
+    assert!(described.nat64.is_some() && described.port_mapping.is_some());
+    assert!(router_of(example, "clat").siit.is_some());
+    for (text, name) in [(description, "r"), (example, "clat"), (example, "plat")] {
+        Router::new(router_of(text, name)).expect("a good configuration");
+    }
+}

@@ -1,6 +1,7 @@
 use crate::hand::*;
 use node::{Node, Time};
 use router::router::{Config, PortConfig, Router, reason};
+use std::net::IpAddr;
 
 #[test]
 fn a_packet_goes_to_its_next_hop_with_one_hop_less() {
@@ -21,6 +22,25 @@ fn a_packet_goes_to_its_next_hop_with_one_hop_less() {
         assert_eq!(frame[34..], sent[34..]);
     }
     assert_eq!(hand.counter("forwarded"), 2);
+}
+
+#[test]
+fn a_network_on_a_link_needs_no_address_of_the_router_in_it() {
+    let mut hand = Hand::new(config(2, &["192.0.2.0/24 dev 1", "2001:db8::/64 dev 1"]));
+    let asked = hand.send(0, &udp(0, 2, "192.0.2.7", 100, |_| {}));
+    let [(1, request)] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    assert_eq!(request[28..32], [10, 0, 1, 1]);
+    assert_eq!(request[38..42], [192, 0, 2, 7]);
+    let asked = hand.send(0, &udp(0, 2, "2001:db8::7", 100, |_| {}));
+    let [(1, request)] = &asked[..] else {
+        panic!("{asked:?}");
+    };
+    let IpAddr::V6(target) = address("2001:db8::7") else {
+        unreachable!("an IPv6 address")
+    };
+    assert_eq!(request[62..78], target.octets());
 }
 
 #[test]

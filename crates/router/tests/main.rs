@@ -11,6 +11,7 @@ mod hostile;
 mod mpls;
 mod multipath;
 mod nat;
+mod nat64_model;
 mod port_mapping;
 mod services;
 mod siit;

@@ -153,7 +153,9 @@ impl Bpdu {
         let flags = Flags::read(fields[4]);
         match kind {
             TYPE_RST => Ok(Bpdu::Rst(vector, times.clamped(), flags)),
-            _ if message_age >= max_age => Err(BadBpdu("BPDU older than its maximum age")),
+            _ if message_age >= max_age.min(times.clamped().max_age) => {
+                Err(BadBpdu("BPDU older than its maximum age"))
+            }
             _ => {
                 // A Configuration BPDU comes from a designated port, and has two flags.
                 let flags = Flags {

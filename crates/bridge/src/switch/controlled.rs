@@ -44,9 +44,8 @@ impl Switch {
                     snooper.handle_topology_change(now);
                 }
             }
-            // Frames that a slow clock of ageing has kept are unknown at once.
             self.table
-                .set_ageing(stp.ageing(now).unwrap_or(control.ageing));
+                .set_ageing(now, stp.ageing(now).unwrap_or(control.ageing));
         }
         self.transmit(control, now, out);
         control.plan(now);

@@ -160,9 +160,10 @@ impl Table {
         }
     }
 
-    /// The time after which stations are unknown from here on.
-    pub(super) fn set_ageing(&mut self, ageing: Time) {
+    /// The time after which stations are unknown from here on. One that is unknown stays so.
+    pub(super) fn set_ageing(&mut self, now: Time, ageing: Time) {
         if self.ageing != ageing {
+            self.sweep(now);
             self.ageing = ageing;
             self.sweep_from = Time::ZERO;
         }
@@ -250,6 +251,24 @@ mod tests {
             }
             assert!(table.len() <= 64);
         }
+    }
+
+    #[test]
+    fn a_station_that_has_aged_out_fast_stays_unknown_when_ageing_is_slow_again() {
+        let mut table = Table::new(64, AGEING);
+        table.learn(Time::ZERO, 1, Port(1));
+        let now = Time::from_secs(5);
+        table.learn(now, 2, Port(2));
+        table.set_ageing(now, Time::from_secs(4));
+        assert_eq!(
+            (table.find(now, 1), table.find(now, 2)),
+            (None, Some(Port(2)))
+        );
+        table.set_ageing(now, AGEING);
+        assert_eq!(
+            (table.find(now, 1), table.find(now, 2)),
+            (None, Some(Port(2)))
+        );
     }
 
     #[test]

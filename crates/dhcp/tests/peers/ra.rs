@@ -1,4 +1,4 @@
-//! Router advertisements: rdisc6 and the kernel hear ours, our host hears radvd's and dnsmasq's.
+//! Router advertisements: rdisc6 and the kernel hear ours.
 
 use super::harness::{V6, counter, has, router, with_node};
 use dhcp::advertisement::Preference;

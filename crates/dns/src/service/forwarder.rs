@@ -6,7 +6,7 @@
 //! whether questions get letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be
 //! given out when all servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
 //!
-//! Counters: those of [`Forwarder::count`], each after `dns-forwarder: `, and `refused clients`.
+//! Counters: those of [`Forwarder::count`], each after `dns_forwarder_`, and `refused_clients`.
 
 use super::recursive::{Recursive, RecursiveService};
 use crate::forwarder::{self, Forwarder};

@@ -3,7 +3,7 @@
 //! Keys: `services`, service types that pass, such as `["_ipp._tcp"]`, default all; `ports`, numbers of the ports between
 //! which messages are relayed, default all; `rate`, 100: messages a second from each link.
 //!
-//! Counters, each after `mdns-relay: `: `queries`, `responses`, `filtered` (questions and records that did not pass), `not sent`
+//! Counters, each after `mdns_relay_`: `queries`, `responses`, `filtered` (questions and records that did not pass), `not_sent`
 //! (on a link without an address of the version, or with too small an MTU). Reasons: [`crate::mdns::reason`].
 
 use super::relay::Links;
@@ -121,7 +121,7 @@ impl Service for MdnsRelay {
             all.counter("queries", counters.queries);
             all.counter("responses", counters.responses);
             all.counter("filtered", counters.filtered);
-            all.counter("not sent", self.not_sent);
+            all.counter("not_sent", self.not_sent);
         });
     }
 }

@@ -100,7 +100,7 @@ impl<R: Recursive> Service for RecursiveService<R> {
         };
         if !self.clients.contain(client.address.ip(), link) {
             self.refused += 1;
-            out.drop(frame, "dns: client not allowed");
+            out.drop(frame, "client not allowed");
             return None;
         }
         self.macs.insert(link.port.0, link.interface.mac());
@@ -125,7 +125,7 @@ impl<R: Recursive> Service for RecursiveService<R> {
     fn count(&self, all: &mut Statistics) {
         count(R::NAME, all, |all| {
             self.core.count(all);
-            all.counter("refused clients", self.refused);
+            all.counter("refused_clients", self.refused);
         });
     }
 }

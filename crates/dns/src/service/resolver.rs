@@ -7,7 +7,7 @@
 //! letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be given out when all
 //! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
 //!
-//! Counters: those of [`Resolver::count`], each after `dns-resolver: `, and `refused clients`.
+//! Counters: those of [`Resolver::count`], each after `dns_resolver_`, and `refused_clients`.
 
 use super::recursive::{Recursive, RecursiveService};
 use crate::front::{self, Send};

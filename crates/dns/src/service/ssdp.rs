@@ -4,7 +4,7 @@
 //! all; `ports`, numbers of the ports between which messages are relayed, default all; `rate`, 100: messages a second from
 //! each link.
 //!
-//! Counters, each after `ssdp-relay: `: `announcements`, `searches`, `responses`, `not sent` (on a link without an IPv4 address, or
+//! Counters, each after `ssdp_relay_`: `announcements`, `searches`, `responses`, `not_sent` (on a link without an IPv4 address, or
 //! with too small an MTU). Reasons: [`crate::ssdp::reason`].
 
 use super::relay::Links;
@@ -119,7 +119,7 @@ impl Service for SsdpRelay {
             all.counter("announcements", counters.announcements);
             all.counter("searches", counters.searches);
             all.counter("responses", counters.responses);
-            all.counter("not sent", self.not_sent);
+            all.counter("not_sent", self.not_sent);
         });
     }
 }

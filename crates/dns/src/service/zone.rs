@@ -4,7 +4,7 @@
 //! default all; `max_size`, 1232: maximum length of a response, bytes; `rate`, 200: responses a second to each network of
 //! clients (/24, of IPv6 /56), 0 for no limit; `slip`, 2: every `slip`th response beyond the rate is sent truncated.
 //!
-//! Counters: those of [`Server::count`], each after `dns-zone: `, and `refused clients`.
+//! Counters: those of [`Server::count`], each after `dns_zone_`, and `refused_clients`.
 
 use super::{Clients, query, read, respond};
 use crate::server::{Limits, Server};
@@ -127,7 +127,7 @@ impl Service for ZoneService {
         let all = self.clients.0.is_empty();
         if !all && !self.clients.contain(client.address.ip(), link) {
             self.refused += 1;
-            out.drop(frame, "dns-zone: client not allowed");
+            out.drop(frame, "client not allowed");
             return None;
         }
         let message = &frame[datagram.payload];
@@ -139,7 +139,7 @@ impl Service for ZoneService {
             respond(&client, Some(link.interface.mac()), &self.response, out);
             out.done(frame);
         } else {
-            out.drop(frame, "dns-zone: no response");
+            out.drop(frame, "no DNS response");
         }
         None
     }
@@ -153,7 +153,7 @@ impl Service for ZoneService {
     fn count(&self, all: &mut Statistics) {
         super::count("dns-zone", all, |all| {
             self.server.count(all);
-            all.counter("refused clients", self.refused);
+            all.counter("refused_clients", self.refused);
         });
     }
 }

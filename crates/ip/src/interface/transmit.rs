@@ -26,17 +26,30 @@ impl Interface {
         if let Some(mac) = self.neighbours.resolve(now, &to) {
             return self.depart(mac, when, frame, out);
         }
-        if let Some(mac) = discovery::group_mac(to) {
+        if discovery::group_mac(to).is_some() {
+            return self.send_to_neighbour(now, to, when, frame, out);
+        }
+        match self.routes.next_hop(to) {
+            Some(hop) => self.send_to_neighbour(now, hop, when, frame, out),
+            None => out.drop(frame, "no route"),
+        }
+    }
+
+    /// As [`send`](Interface::send), to a neighbour on the link that the caller has chosen: routes are not asked.
+    pub fn send_to_neighbour(
+        &mut self,
+        now: Time,
+        neighbour: IpAddr,
+        when: When,
+        frame: Frame,
+        out: &mut Out,
+    ) {
+        let known = self.neighbours.resolve(now, &neighbour);
+        if let Some(mac) = known.or_else(|| discovery::group_mac(neighbour)) {
             return self.depart(mac, when, frame, out);
         }
-        let Some(hop) = self.routes.next_hop(to) else {
-            return out.drop(frame, "no route");
-        };
-        if let Some(mac) = self.neighbours.resolve(now, &hop) {
-            return self.depart(mac, when, frame, out);
-        }
-        if self.neighbours.wait(now, hop, when, frame, out) {
-            self.ask(hop, None, out);
+        if self.neighbours.wait(now, neighbour, when, frame, out) {
+            self.ask(neighbour, None, out);
         }
     }
 

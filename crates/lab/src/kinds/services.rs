@@ -48,12 +48,6 @@ const SERVICES: &[Known] = &[
     ("dns-zone", |section, _| {
         read(section, dns_service::zone::make)
     }),
-    ("mdns-relay", |section, _| {
-        read(section, dns_service::mdns::make)
-    }),
-    ("ssdp-relay", |section, seed| {
-        read(section, |config| dns_service::ssdp::make(config, seed))
-    }),
     ("igmp-member", |section, seed| {
         read(section, |config| multicast::member::make(config, seed))
     }),

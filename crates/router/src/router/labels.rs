@@ -198,7 +198,8 @@ impl Router {
         };
         write_stack(stack, &mut frame);
         let port = &mut self.ports[usize::from(hop.port.unwrap_or_default())];
-        port.interface.send(now, via, When::Now, frame, out);
+        port.interface
+            .send_to_neighbour(now, via, When::Now, frame, out);
     }
 
     /// As [`fail`](Router::fail), for a packet that arrived with labels.

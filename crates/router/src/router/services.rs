@@ -177,20 +177,6 @@ impl Router {
     ) {
         let to = Prefix::new(to.address, to.prefix);
         let state = &mut self.vrfs[vrf];
-        if let (Some(via), Some(port)) = (hop.via, hop.port) {
-            let interface = &mut self.ports[usize::from(port)].interface;
-            let host = ip::routes::Route {
-                to: InterfaceAddress {
-                    address: via,
-                    prefix: if via.is_ipv4() { 32 } else { 128 },
-                },
-                via: None,
-            };
-            // Several routes may have this next hop: it stays resolvable.
-            if present && !interface.add_route(host) {
-                self.counters.refused_changes += 1;
-            }
-        }
         let route = Route {
             to,
             action: Action::Forward([hop].into()),

@@ -288,8 +288,10 @@ fn route(from: &str, to: &str, hops: &[Ping]) -> String {
         let line = match *hop {
             Ping::Answered(after) => format!("{to}  {after}"),
             Ping::Error {
-                after, from, name, ..
-            } if name == "time exceeded" => format!("{from}  {after}"),
+                after,
+                from,
+                name: "time exceeded",
+            } => format!("{from}  {after}"),
             Ping::Silence => "*".into(),
             other => told(other),
         };

@@ -216,15 +216,17 @@ fn what_cannot_be_explained_is_said() {
 fn the_states_of_a_queue_over_time_account_for_every_packet() {
     let registry = Registry::standard();
     for queue in QUEUES {
-        let report = run(&parse(&registry, queue, &[("queues.every", "20 us")]));
+        // Long enough for all packets, of disciplines without a queue, too.
+        let settings = [("queues.every", "100 us"), ("lab.duration", "40 ms")];
+        let report = run(&parse(&registry, queue, &settings));
         let total = &lines(&report, "queue")[0];
         let states = lines(&report, "queue_series");
         let ended = report.outcome.ended.as_ps();
-        assert_eq!(states.len() as u64, ended.div_ceil(20_000_000), "{queue}");
+        assert_eq!(states.len() as u64, ended.div_ceil(100_000_000), "{queue}");
         let count = |state: &Value, key: &str| state[key].as_u64().expect("a number");
         let mut before = [0; 3];
         for (number, state) in states.iter().enumerate() {
-            assert_eq!(count(state, "time_ps"), number as u64 * 20_000_000);
+            assert_eq!(count(state, "time_ps"), number as u64 * 100_000_000);
             let now = ["sent", "dropped", "marked"].map(|key| count(state, key));
             assert!((0..3).all(|at| before[at] <= now[at]), "{queue} {state}");
             let (packets, bytes) = (count(state, "packets"), count(state, "backlog_bytes"));
@@ -237,7 +239,6 @@ fn the_states_of_a_queue_over_time_account_for_every_packet() {
             before = now;
         }
         let last = states.last().expect("a state");
-        // The generator has ended long before the queue is empty.
         let known = count(last, "packets") + before[0] + before[1];
         assert_eq!(known, 4_000, "{queue} {last}");
         for (key, before) in ["sent", "dropped", "marked"].into_iter().zip(before) {

@@ -219,6 +219,10 @@ impl FromStr for Route {
             }
             hops.push(single);
         }
+        // A weight among one hop means nothing.
+        if let [hop] = &mut hops[..] {
+            hop.weight = 1;
+        }
         let via = hops.iter().find_map(|hop| hop.via);
         let to = *to.get_or_insert_with(|| Prefix::all(!v6 && via.is_none_or(|via| via.is_ipv4())));
         if hops
@@ -372,6 +376,11 @@ mod tests {
             .parse()
             .unwrap();
         assert_eq!(route.to_string(), "10.0.0.0/8 via 10.1.0.1");
+        let route: Route = "10.0.0.0/8 nexthop via 10.1.0.1 weight 256"
+            .parse()
+            .unwrap();
+        assert_eq!(route.to_string(), "10.0.0.0/8 via 10.1.0.1");
+        assert_eq!(route.to_string().parse(), Ok(route));
     }
 
     #[test]

@@ -49,7 +49,7 @@ pub struct Lab {
     /// In the world live: run 'h1 ping -c 1 h2' in place of the file's commands, one after another, and end
     #[arg(long, value_name = "NODE COMMAND")]
     run: Vec<String>,
-    /// In simulated time: step by step, by commands (`help` lists them); live: a shell in a node
+    /// By commands, `help` lists them; live: a node's shell
     #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
     shell: Option<Option<String>>,
     /// A command, or a shell, in a node of this running lab
@@ -115,7 +115,7 @@ pub struct Lab {
     /// Report as JSON Lines
     #[arg(long)]
     json: bool,
-    /// Write the report's lines into a folder as tables too, a file for each type: flow.csv, link.csv
+    /// Write its lines as tables: DIR/flow.csv and others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
     csv: Option<PathBuf>,
     /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it

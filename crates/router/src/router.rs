@@ -30,9 +30,11 @@ mod labels;
 mod mapping;
 mod multipath;
 mod proxy;
+pub mod reason;
 mod redirect;
 mod report;
 mod services;
+mod shown;
 mod transit;
 mod v4;
 mod v6;
@@ -44,7 +46,6 @@ use crate::route::Hop;
 use crate::rule::Key;
 use crate::tables::{Decision, Tables};
 use alloc::boxed::Box;
-use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use border::Border;
@@ -69,76 +70,6 @@ use packet::ethernet::ethertype;
 use redirect::Redirects;
 use transit::Transit;
 
-/// Reasons of dropped packets.
-pub mod reason {
-    /// Shorter than an Ethernet header.
-    pub const SHORT: &str = "shorter than an Ethernet header";
-    /// A header that is cut off, or whose version or lengths make no sense.
-    pub const BAD_HEADER: &str = "bad IP header";
-    /// The checksum of an IPv4 header.
-    pub const CHECKSUM: &str = "wrong checksum of the IP header";
-    /// A source that no packet may have: the network 0, a loopback address, a group, an address of the router.
-    pub const SOURCE: &str = "impossible source address";
-    /// A destination that no packet on a link may have.
-    pub const DESTINATION: &str = "impossible destination address";
-    /// A packet for one host in a frame for many stations.
-    pub const GROUP_FRAME: &str = "IP packet for one host in a frame for a group";
-    /// An IPv4 packet that names its own route.
-    pub const SOURCE_ROUTE: &str = "source route";
-    /// Options that make no sense.
-    pub const OPTIONS: &str = "bad IP options";
-    /// No route.
-    pub const NO_ROUTE: &str = "no route";
-    /// A route or rule that drops packets.
-    pub const BLACKHOLE: &str = "blackhole route";
-    /// A route that says that hosts cannot be reached.
-    pub const UNREACHABLE: &str = "unreachable route";
-    /// A route or rule that prohibits communication.
-    pub const PROHIBITED: &str = "prohibited by a route";
-    /// A hop limit (TTL) that is used up.
-    pub const HOP_LIMIT: &str = "hop limit used up";
-    /// A packet longer than the MTU of the next link that must not be cut.
-    pub const TOO_BIG: &str = "longer than the next link's MTU";
-    /// A link-local address.
-    pub const SCOPE: &str = "link-local address on another link";
-    /// A connection from the outside that no host inside has opened, too.
-    pub const UNSOLICITED: &str = "connection from the outside";
-    /// A next hop that did not answer.
-    pub const NEIGHBOUR: &str = "next hop did not answer";
-    /// A frame with labels on a port without `mpls`.
-    pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
-    /// A label stack that is cut off, or has more than 16 entries.
-    pub const BAD_LABELS: &str = "bad label stack";
-    /// Labels above something else than an IP packet.
-    pub const NOT_IP: &str = "no IP packet below the labels";
-    /// A label without a route.
-    pub const NO_LABEL: &str = "no route of the label";
-    /// The firewall, by the hook.
-    pub const RULES: [&str; 4] = [
-        "a rule of the firewall on arrival",
-        "a rule of the firewall for the router itself",
-        "a rule of the firewall between ports",
-        "a rule of the firewall for own packets",
-    ];
-    /// The policy of a chain of the firewall, by the hook.
-    pub const POLICIES: [&str; 4] = [
-        "the policy of a firewall's chain on arrival",
-        "the policy of a firewall's chain for the router itself",
-        "the policy of a firewall's chain between ports",
-        "the policy of a firewall's chain for own packets",
-    ];
-    /// Packets that a rule rejects.
-    pub const REJECTED: &str = "rejected by a rule of the firewall";
-    /// A new connection when the table has no room.
-    pub const CONNECTIONS: &str = "too many connections";
-    /// A new connection one of whose keys another has.
-    pub const CLASH: &str = "another connection has the same addresses and ports";
-    /// An acknowledgement without a good cookie of the SYN proxy.
-    pub const COOKIE: &str = "no good cookie of the SYN proxy";
-    /// An error that was not sent.
-    pub const LIMIT: &str = "rate limit of ICMP errors";
-}
-
 /// The pseudo-port of packets that the router sends by itself, until they have a route.
 const OWN: Port = ip::service::ROUTED;
 /// Fragments of which the link alone limits the length.
@@ -156,8 +87,6 @@ const ALL_ROUTERS: [Ipv6Addr; 3] = [
     Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 2),
     Ipv6Addr::new(0xFF05, 0, 0, 0, 0, 0, 0, 2),
 ];
-/// Maximum number of neighbours in the table that `tables` shows.
-const MAX_SHOWN: usize = 4096;
 
 #[derive(Debug)]
 struct RouterPort {
@@ -717,83 +646,10 @@ impl Node for Router {
     }
 
     fn statistics(&self) -> Statistics {
-        let own = self.vrfs.iter().map(|vrf| vrf.own.counters());
-        let pings = own.map(|counters| counters.pings).sum();
-        let mut all = Statistics::from([
-            ("forwarded", self.counters.forwarded),
-            ("labelled", self.counters.labelled),
-            ("fragmented", self.counters.fragmented),
-            ("delivered", self.counters.delivered),
-            ("pings", pings),
-            ("errors", self.counters.errors),
-            ("redirects", self.counters.redirects),
-            ("ignored", self.counters.ignored),
-        ]);
-        if let Some(border) = &self.border {
-            for (name, count) in border.nat.counters().named() {
-                all.counter(&format!("nat_{name}"), count);
-            }
-            let server = border.server.iter();
-            for (name, count) in server.flat_map(|server| server.counters().named()) {
-                all.counter(&format!("port_mapping_{name}"), count);
-            }
-        }
-        if let Some(crossing) = &self.crossing {
-            crossing.count(&mut all);
-        }
-        for vrf in self.vrfs.iter().filter(|vrf| !vrf.services.is_empty()) {
-            vrf.services.count(&mut all);
-            all.counter("refused_changes", self.counters.refused_changes);
-        }
-        if let Some(filter) = &self.filter {
-            filter.count(&mut all);
-        }
-        all
+        self.counted()
     }
 
     fn tables(&self, now: Time) -> Vec<Table> {
-        let routes = self.vrfs.iter().map(|vrf| Table {
-            name: match &vrf.name {
-                Some(name) => format!("routes of {name}"),
-                None => String::from("routes"),
-            },
-            entries: vrf
-                .tables
-                .routes()
-                .map(|route| format!("{route}"))
-                .collect(),
-        });
-        let neighbours = self.ports.iter().enumerate().flat_map(|(number, port)| {
-            let all = port.interface.all_neighbours(now);
-            all.map(move |(who, mac, state)| {
-                format!(
-                    "{who} dev {number} lladdr {} {state:?}",
-                    packet::ethernet::Mac(mac)
-                )
-            })
-        });
-        let neighbours = Table {
-            name: String::from("neighbours"),
-            entries: neighbours.take(MAX_SHOWN).collect(),
-        };
-        let border = self.border.iter().flat_map(|border| {
-            let server = border.server.as_ref().map(|server| server.table(now));
-            border.nat.tables(now).into_iter().chain(server)
-        });
-        let labels = (!self.config.mpls.is_empty()).then(|| Table {
-            name: String::from("labels"),
-            entries: self
-                .config
-                .mpls
-                .iter()
-                .map(|one| format!("{one}"))
-                .collect(),
-        });
-        let services = self.vrfs.iter().flat_map(|vrf| vrf.services.tables(now));
-        let crossing = self.crossing.iter();
-        let crossing = crossing.flat_map(|crossing| crossing.tables(now));
-        let all = routes.chain(labels).chain([neighbours]).chain(border);
-        let filter = self.filter.iter().flat_map(|filter| filter.tables(now));
-        all.chain(crossing).chain(filter).chain(services).collect()
+        self.shown(now)
     }
 }

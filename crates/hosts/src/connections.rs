@@ -11,7 +11,8 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-use ip::header::Packet;
+use ip::header::{Packet, TCP};
+use ip::icmp::Report;
 use node::{Frame, Out, Time};
 
 /// Maximum number of simultaneous connections of a host.
@@ -193,6 +194,18 @@ impl Connections {
     pub fn ends(&self, id: Id) -> Option<(u16, SocketAddr)> {
         let Key(own, port, address) = self.all.get(id.0 as usize)?.as_ref()?.key;
         Some((own, SocketAddr::new(address, port)))
+    }
+
+    /// A router reports that a segment was too long for a link: its connection, if it is one of these, sends shorter ones when it is
+    /// [driven](Connections::drive) next (RFC 1191, RFC 8201).
+    pub fn too_big(&mut self, report: &Report) -> Option<Id> {
+        let mtu = report.too_big().filter(|_| report.protocol == TCP)?;
+        let [a, b, c, d, sequence @ ..] = report.begin;
+        let [own, far] = [[a, b], [c, d]].map(u16::from_be_bytes);
+        let id = *self.index.get(&Key(own, far, report.destination))?;
+        let end = self.socket(id)?;
+        let sequence = u32::from_be_bytes(sequence);
+        end.too_big(sequence, mtu, report.destination).then_some(id)
     }
 
     /// Takes a segment, whose checksum is right, to where it belongs.

@@ -335,10 +335,17 @@ impl Host {
         true
     }
 
-    /// An error that says that a datagram of a program met a closed port (RFC 792, RFC 4443).
-    fn unreachable(&mut self, frame: &Frame, packet: &Packet) -> bool {
-        let report = Report::read(frame, packet);
-        let Some((port, to)) = report.and_then(|report| report.port_unreachable()) else {
+    /// An error about a packet of a program: a datagram that met a closed port (RFC 792, RFC 4443), or a segment that was too long for a
+    /// link.
+    fn reported(&mut self, now: Time, frame: &Frame, packet: &Packet, out: &mut Out) -> bool {
+        let Some(report) = Report::read(frame, packet) else {
+            return false;
+        };
+        if let Some(id) = self.net.connections.too_big(&report) {
+            self.net.drive(now, id, out);
+            return true;
+        }
+        let Some((port, to)) = report.port_unreachable() else {
             return false;
         };
         for program in &mut self.programs {
@@ -426,7 +433,7 @@ impl Host {
         let taken = match packet.protocol {
             header::TCP => return self.segment(now, frame, &packet, out),
             header::UDP => self.datagram(now, &frame, &packet, out),
-            _ => self.echo(now, &frame, &packet, out) || self.unreachable(&frame, &packet),
+            _ => self.echo(now, &frame, &packet, out) || self.reported(now, &frame, &packet, out),
         };
         match taken {
             true => out.done(frame),

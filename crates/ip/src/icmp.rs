@@ -428,6 +428,16 @@ impl Report {
         })
     }
 
+    /// The MTU, bytes, of an error about a packet that was too long for a link. It is at least 552, as in Linux, and of IPv6 1280 (RFC
+    /// 8200 section 5): a lower one is not believed.
+    pub fn too_big(&self) -> Option<usize> {
+        match (self.destination, self.kind) {
+            (IpAddr::V4(_), [3, 4]) => Some((self.rest as usize & 0xFFFF).max(552)),
+            (IpAddr::V6(_), [2, _]) => Some((self.rest as usize).max(1280)),
+            _ => None,
+        }
+    }
+
     /// The port from which a datagram was sent that met a closed port, and its destination.
     pub fn port_unreachable(&self) -> Option<(u16, SocketAddr)> {
         let closed = match self.destination {

@@ -80,3 +80,51 @@ fn keys_out_of_their_range_are_refused() {
         assert!(refused.contains(wanted), "{sender}: {refused}");
     }
 }
+
+#[test]
+fn a_transfer_finds_the_mtu_of_each_path() {
+    for (mtu, v6) in [
+        (1500, false),
+        (1400, false),
+        (600, false),
+        (576, false),
+        (1400, true),
+        (1280, true),
+    ] {
+        let (net, length) = if v6 { ("fd00:", 64) } else { ("10.0.", 24) };
+        let address = |link: u8, host: u8| match v6 {
+            true => format!("{net}{link}::{host}"),
+            false => format!("{net}{link}.{host}"),
+        };
+        let [a, r0, r1, b] = [address(0, 2), address(0, 1), address(1, 1), address(1, 2)];
+        let to = if v6 { format!("[{b}]:5001") } else { b.clone() };
+        let text = format!(
+            "[node.a]\nkind = 'host'\naddress = '{a}/{length}'\ngateway = '{r0}'\n\
+             program = [{{ run = 'bulk', to = '{to}', bytes = '300 kB', count = 1 }}]\n\
+             [node.r]\nkind = 'router'\n[[node.r.port]]\naddress = '{r0}/{length}'\n[[node.r.port]]\naddress = '{r1}/{length}'\nmtu = {mtu}\n\
+             [node.b]\nkind = 'host'\naddress = '{b}/{length}'\ngateway = '{r1}'\nprogram = [{{ run = 'sink' }}]\n\
+             [[link]]\nends = ['a.0', 'r.0']\nrate = '100 Mb/s'\n[[link]]\nends = ['r.1', 'b.0']\nrate = '100 Mb/s'\n"
+        );
+        let lab = lab::parse(&text).unwrap_or_else(|faults| panic!("{text}\n{faults}"));
+        let options = Options {
+            duration: Some(node::Time::from_secs(20)),
+            ..Options::default()
+        };
+        let report = lab::run(&lab, World::Sim, &options).unwrap();
+        let flow = report.outcome.nodes.iter().find(|node| node.name == "b");
+        let bytes: u64 = flow.unwrap().flows.iter().map(|flow| flow.bytes).sum();
+        assert_eq!(bytes, 300_000, "{mtu} {v6}\n{}", report.text(false));
+        let router = report
+            .outcome
+            .nodes
+            .iter()
+            .find(|node| node.name == "r")
+            .unwrap();
+        let drops: u64 = router.drops.iter().map(|(_, count)| count).sum();
+        // At most the first window is too long.
+        assert!(
+            drops <= if mtu < 1500 { 40 } else { 0 },
+            "{mtu} {v6} {drops}"
+        );
+    }
+}

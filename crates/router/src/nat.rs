@@ -73,6 +73,7 @@ pub use forwards::RemoteFilter;
 pub use report::{BlockRow, Counters, Row};
 
 use alloc::vec::Vec;
+use config::AddressRange;
 use core::net::Ipv4Addr;
 use forwards::Forwards;
 use held::HeldSyns;
@@ -114,6 +115,7 @@ pub struct Nat {
     /// Connections of the router itself.
     own: Strangers,
     counters: Counters,
+    seed: u64,
 }
 
 impl Nat {
@@ -123,6 +125,20 @@ impl Nat {
     /// # Errors
     /// When a value is out of its range, or keys contradict each other.
     pub fn new(config: Config, seed: u64) -> Result<Nat, ConfigError> {
+        match config.external.is_empty() {
+            true => Err(ConfigError::new(
+                "external",
+                "a NAT has an external address",
+            )),
+            false => Nat::waiting(config, seed),
+        }
+    }
+
+    /// As [`new`](Nat::new), for a router whose external address may come later by [`set_external`](Nat::set_external).
+    ///
+    /// # Errors
+    /// Those of [`new`](Nat::new), but for a missing external address.
+    pub fn waiting(config: Config, seed: u64) -> Result<Nat, ConfigError> {
         config.check()?;
         let mut random = Random::new(seed);
         let forwards = Forwards::new(&config.forward)?;
@@ -136,8 +152,28 @@ impl Nat {
             strangers: Strangers::default(),
             own: Strangers::default(),
             counters: Counters::default(),
+            seed,
             config,
         })
+    }
+
+    /// Sets the external addresses. All mappings and sessions end, as those of Linux's `masquerade` when an address goes.
+    ///
+    /// # Errors
+    /// When there are too many, or a static mapping has another one; then nothing has changed.
+    pub fn set_external(&mut self, external: Vec<AddressRange>) -> Result<(), ConfigError> {
+        let config = Config {
+            external,
+            ..self.config.clone()
+        };
+        let fresh = Nat::waiting(config, self.seed)?;
+        let (now, counters) = (self.now, self.counters);
+        *self = Nat {
+            now,
+            counters,
+            ..fresh
+        };
+        Ok(())
     }
 
     /// Whether an address is one of the external addresses.

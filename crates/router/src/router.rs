@@ -159,7 +159,8 @@ impl Router {
     /// When a value is out of its range, an address is there twice, or a next hop is not on a link.
     pub fn new(mut config: Config) -> Result<Router, ConfigError> {
         let nat = match config::nat(&mut config)? {
-            Some(nat) => Some(Nat::new(nat, config.seed)?),
+            Some((nat, true)) => Some((Nat::waiting(nat, config.seed)?, true)),
+            Some((nat, false)) => Some((Nat::new(nat, config.seed)?, false)),
             None => None,
         };
         let mut server = config::server(&config)?;
@@ -227,8 +228,9 @@ impl Router {
         let names: Vec<Option<String>> = vrfs.iter().map(|vrf| vrf.name.clone()).collect();
         let labels = labels::labels(&config, &names)?;
         let outside: Vec<bool> = config.port.iter().map(|port| port.outside).collect();
-        let border = nat.map(|nat| Border {
+        let border = nat.map(|(nat, is_automatic)| Border {
             nat,
+            is_automatic,
             vrf: outside
                 .iter()
                 .position(|outside| *outside)

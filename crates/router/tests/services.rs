@@ -180,6 +180,56 @@ fn answers_to_a_service_come_in_through_the_nat_and_nothing_else_does() {
 }
 
 #[test]
+fn a_nat_takes_the_address_that_a_service_brings_to_its_outside() {
+    let change = |address: &str, present| Change::Address {
+        port: Port(2),
+        network: address.parse().expect("an address"),
+        present,
+    };
+    let mut config = config(3, &["default via 10.0.2.9 dev 2 onlink"]);
+    config.port[2].address.clear();
+    config.port[2].outside = true;
+    config.nat = Some(router::nat::Config::default());
+    let outward = udp(0, 2, "198.51.100.7", 20, |_| {});
+    // Without an address nothing leaves, and the sender hears of it.
+    let mut hand = self::hand(config.clone(), &[]);
+    hand.learn(0, 2);
+    hand.wake();
+    let report = hand.send(0, &outward);
+    assert_eq!(
+        (report[0].0, icmp(&report[0].1).map(|icmp| icmp.0)),
+        (0, Some(3))
+    );
+    assert_eq!(hand.drops("the NAT has no external address yet"), 1);
+    for (changes, source) in [
+        (vec![change("10.0.2.1/24", true)], [10, 0, 2, 1]),
+        (
+            vec![
+                change("10.0.2.1/24", true),
+                change("10.0.2.5/24", true),
+                change("10.0.2.1/24", false),
+            ],
+            [10, 0, 2, 5],
+        ),
+    ] {
+        let mut hand = self::hand(config.clone(), &changes);
+        hand.learn(0, 2);
+        hand.wake();
+        // The next hop answers the router, which then sends what waits.
+        let asked = hand.send(0, &outward);
+        let mut answer = Frame::new(&asked[0].1);
+        let arp = ip::discovery::read_arp(&answer).expect("an ARP request");
+        ip::discovery::answer_arp(&mut answer, &arp, host_mac(2, 9));
+        let sent = hand.send(2, &answer);
+        let [(2, frame)] = &sent[..] else {
+            panic!("{sent:?}");
+        };
+        assert_eq!(frame[26..30], source);
+        assert_eq!(hand.counter("refused_changes"), 0);
+    }
+}
+
+#[test]
 fn addresses_and_routes_of_a_service_come_and_go() {
     let network = |text: &str| text.parse().expect("an address");
     let added = |present| {

@@ -86,8 +86,8 @@ fn addresses(ranges: &[AddressRange]) -> Result<Vec<External>, ConfigError> {
         u64::from(range.last.to_bits().saturating_sub(range.first.to_bits())) + 1
     };
     let total: u64 = ranges.iter().map(count).sum();
-    if !(1..=MAX_EXTERNAL as u64).contains(&total) {
-        let reason = format!("a NAT has 1 to {MAX_EXTERNAL} external addresses, not {total}");
+    if total > MAX_EXTERNAL as u64 {
+        let reason = format!("a NAT has at most {MAX_EXTERNAL} external addresses, not {total}");
         return Err(ConfigError::new("external", reason));
     }
     let all = ranges
@@ -110,7 +110,7 @@ impl Pool {
     /// A pool with all endpoints free but those of static mappings.
     ///
     /// # Errors
-    /// When there is no external address, or a static mapping has another one.
+    /// When there are too many external addresses, or a static mapping has another one.
     pub fn new(config: &Config, random: Random) -> Result<Pool, ConfigError> {
         let mut pool = Pool {
             addresses: addresses(&config.external)?,
@@ -154,6 +154,11 @@ impl Pool {
         self.addresses
             .binary_search_by_key(&address, |external| external.address)
             .ok()
+    }
+
+    /// Whether there is no external address.
+    pub fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
     }
 
     pub fn is_external(&self, address: Ipv4Addr) -> bool {

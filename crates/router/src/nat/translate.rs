@@ -13,6 +13,7 @@ const NOT_FIRST: &str = "outbound packet that must not begin a session";
 const STRAY_ERROR: &str = "ICMP error about no session";
 const UNSOLICITED: &str = "inbound packet that no mapping admits";
 pub(super) const NO_PORT: &str = "no free external port";
+const NO_ADDRESS: &str = "the NAT has no external address yet";
 const SHARED: &str = "external port in use with the same remote endpoint";
 const OVER_LIMIT: &str = "too many NAT sessions";
 const OVER_HOST_LIMIT: &str = "too many NAT sessions of one host";
@@ -223,7 +224,10 @@ impl Nat {
             .take(number, inside, [latest, next.or(wish)], is_free);
         taken.ok_or_else(|| {
             self.counters.no_port += 1;
-            Verdict::Prohibit(NO_PORT)
+            Verdict::Prohibit(match self.pool.is_empty() {
+                true => NO_ADDRESS,
+                false => NO_PORT,
+            })
         })
     }
 

@@ -13,12 +13,14 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use ip::fragments::{Fragment, Reassembly};
 use ip::icmp::Error;
-use node::{Frame, Out, Time};
+use node::{Frame, Out, Port, Time};
 
 /// The border, and the NAT on it.
 #[derive(Debug)]
 pub(super) struct Border {
     pub nat: Nat,
+    /// Whether the external addresses are those of the ports outside, as they come and go.
+    pub is_automatic: bool,
     /// Whether each port is on the outside.
     pub outside: Vec<bool>,
     /// The VRF of the ports on the outside.
@@ -128,6 +130,24 @@ impl Router {
             Verdict::Prohibit(why) => self.fail(now, transit, Error::Prohibited, why, frame, out),
         }
         None
+    }
+
+    /// Gives the NAT the addresses of the ports outside, after they have changed; `false` if it cannot have them.
+    pub(super) fn renumber_border(&mut self, port: Port) -> bool {
+        let Some(border) = &mut self.border else {
+            return true;
+        };
+        if !border.is_automatic || !border.is_outside(port.0) {
+            return true;
+        }
+        let outside = self.ports.iter().zip(&border.outside);
+        let outside = outside.filter(|(_, outside)| **outside);
+        let all = outside.flat_map(|(port, _)| port.interface.addresses());
+        let v4 = all.filter_map(|own| match own.network.address {
+            IpAddr::V4(address) => Some(address.into()),
+            IpAddr::V6(_) => None,
+        });
+        border.nat.set_external(v4.collect()).is_ok()
     }
 
     /// Lets the NAT know of a packet of the router itself that is about to leave.

@@ -195,8 +195,8 @@ impl PortConfig {
     }
 }
 
-/// The NAT's configuration, whose external addresses are those of the ports outside if it has none.
-pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigError> {
+/// The NAT's configuration, and whether its external addresses are those of the ports outside, as it has none.
+pub(super) fn nat(config: &mut Config) -> Result<Option<(nat::Config, bool)>, ConfigError> {
     let outside = || config.port.iter().filter(|port| port.outside);
     let Some(mut nat) = config.nat.clone() else {
         return match outside().next() {
@@ -217,11 +217,12 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<nat::Config>, ConfigErro
             "its ports outside are in several VRFs",
         ));
     }
-    if nat.external.is_empty() {
+    let is_automatic = nat.external.is_empty();
+    if is_automatic {
         nat.external = outside_addresses(config);
     }
     config.nat = Some(nat.clone());
-    Ok(Some(nat))
+    Ok(Some((nat, is_automatic)))
 }
 
 /// IPv4 addresses of the ports outside.

@@ -127,6 +127,7 @@ impl Router {
         vrf_state.own.add_address(now, network);
         vrf_state.tables.add_address(network);
         self.change_connected(port, network, true);
+        self.counters.refused_changes += u64::from(!self.renumber_border(port));
     }
 
     fn remove_address(&mut self, port: Port, network: InterfaceAddress) {
@@ -155,6 +156,7 @@ impl Router {
         if !shared {
             self.change_connected(port, network, false);
         }
+        self.counters.refused_changes += u64::from(!self.renumber_border(port));
     }
 
     fn change_connected(&mut self, port: Port, network: InterfaceAddress, present: bool) {

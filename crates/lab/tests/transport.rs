@@ -100,7 +100,7 @@ fn a_transfer_finds_the_mtu_of_each_path() {
         let to = if v6 { format!("[{b}]:5001") } else { b.clone() };
         let text = format!(
             "[node.a]\nkind = 'host'\naddress = '{a}/{length}'\ngateway = '{r0}'\n\
-             program = [{{ run = 'bulk', to = '{to}', bytes = '300 kB', count = 1 }}]\n\
+             program = [{{ run = 'bulk', to = '{to}', bytes = 'constant(300000)', count = 1 }}]\n\
              [node.r]\nkind = 'router'\n[[node.r.port]]\naddress = '{r0}/{length}'\n[[node.r.port]]\naddress = '{r1}/{length}'\nmtu = {mtu}\n\
              [node.b]\nkind = 'host'\naddress = '{b}/{length}'\ngateway = '{r1}'\nprogram = [{{ run = 'sink' }}]\n\
              [[link]]\nends = ['a.0', 'r.0']\nrate = '100 Mb/s'\n[[link]]\nends = ['r.1', 'b.0']\nrate = '100 Mb/s'\n"

@@ -142,7 +142,7 @@ pub fn v6(data: &[u8]) {
         if let Ok(message) = v6::message::Message::new(bytes) {
             let names = message.options.find(v6::message::option::DOMAINS);
             for name in domain::read(names.unwrap_or_default()) {
-                // What is shown of a name has its length.
+                // The printed part of a name has its length.
                 assert!(!name.is_empty() && name.len() <= 253);
             }
         }

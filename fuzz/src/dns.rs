@@ -30,7 +30,7 @@ fn server() -> SocketAddr {
     SERVER.parse().expect("an address")
 }
 
-/// What holds for each response.
+/// Invariants of each response.
 fn check(query: &[u8], response: &[u8]) {
     assert!(response[..2] == query[..2] && response[2] & 0x80 != 0);
     assert!(records(response).all(|record| record.is_ok()));

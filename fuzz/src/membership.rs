@@ -1,4 +1,4 @@
-//! A packet of IGMP or MLD whose lengths and checksums are made good: what is read is written and read again the same.
+//! A packet of IGMP or MLD with corrected lengths and checksums: a message that is read, written and read again stays the same.
 
 use multicast::message::{Message, build_frame, parse_frame};
 use node::Frame;

@@ -223,7 +223,7 @@ impl Group {
         Ok(false)
     }
 
-    /// Runs what is due.
+    /// Runs the timers that have expired.
     pub fn wake(&mut self, now: Time) {
         self.run(now);
     }

@@ -256,7 +256,7 @@ impl Snooper {
             .for_each(|(vlan, group)| self.remove(port, vlan, group));
     }
 
-    /// Takes out what has ended.
+    /// Removes expired entries.
     pub fn wake(&mut self, now: Time) {
         if self.sweep_at <= now {
             self.sweep(now);

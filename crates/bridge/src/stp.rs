@@ -268,7 +268,7 @@ impl Bridge {
         port.rcvd_tc_ack |= flags.topology_change_ack;
     }
 
-    /// Runs what is due. Early calls do no harm.
+    /// Runs the timers that have expired. Early calls do no harm.
     pub fn wake(&mut self, now: Time) {
         let hello = time(self.times.hello);
         for port in self.ports.iter_mut().filter(|port| port.is_enabled()) {

@@ -21,7 +21,7 @@ impl<N: Node> Hand<N> {
         }
     }
 
-    /// Lets a frame arrive whose first bit came when the last one did, and takes what comes out.
+    /// Lets a frame arrive whose first bit came when the last one did, and returns the frames that leave.
     pub fn frame(&mut self, port: u16, bytes: &[u8]) -> Vec<Sent> {
         let mut frame = Frame::new(bytes);
         frame.set_arrived(self.now);

@@ -1,4 +1,4 @@
-//! Snooping against hosts that say what they want: the model is the hosts' own wishes.
+//! Snooping compared with the memberships of the hosts themselves.
 
 use crate::hand::mac;
 use crate::world::World;
@@ -118,7 +118,7 @@ fn each_host_gets_what_it_wants_and_after_a_while_nothing_else() {
         for _ in 0..3_000 {
             let until = world.now + Time::from_ms(random.below(100));
             world.run(until);
-            // Queries that have arrived, and what the hosts say.
+            // Queries that have arrived, and the hosts' reports.
             let queries: Vec<(u16, Vec<u8>)> = world
                 .seen
                 .drain(..)

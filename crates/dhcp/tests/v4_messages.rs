@@ -396,7 +396,7 @@ fn identifiers_of_any_length_leave_room_for_the_lease() {
         for number in [option::CLIENT_ID, option::RELAY_AGENT] {
             assert_eq!(message.option(number).map(|one| one.len()), Some(length));
         }
-        // The client gets at most what it takes.
+        // The reply is no longer than the client's maximum.
         assert!(world.bytes.len() - length - 2 <= 548, "{length}");
     }
 }

@@ -9,7 +9,7 @@ use node::random::Random;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 
-/// Promises that the clients hold: to whom an address belongs until when.
+/// Leases that the clients hold: the owner of each address, and its end.
 #[derive(Default)]
 struct Model {
     held: BTreeMap<Ipv4Addr, (u32, Time)>,
@@ -85,7 +85,7 @@ fn run(seed: u64) {
         let reply = world.try_send(&request);
         match request.kind {
             Kind::Release => {
-                // A client may give up what it was offered, too.
+                // A client may release an offer, too.
                 if reply.is_ok() {
                     let owner = model.held.remove(&request.ciaddr).map(|(owner, _)| owner);
                     assert!(owner.is_none_or(|owner| owner == client), "seed {seed}");
@@ -93,7 +93,7 @@ fn run(seed: u64) {
                 continue;
             }
             Kind::Decline => {
-                // A client may decline what it was offered, too.
+                // A client may decline an offer, too.
                 if reply.is_ok() {
                     let octets: [u8; 4] = (*request.options[0].1).try_into().unwrap();
                     let address = Ipv4Addr::from(octets);
@@ -138,7 +138,7 @@ fn run(seed: u64) {
                 model.held.retain(|_, (owner, _)| *owner != client);
                 model.held.insert(address, (client, world.now + lease));
             }
-            // What is held is not refused to its owner.
+            // A held address is not refused to its owner.
             _ => assert!(
                 own.is_none() || own != Some(request.ciaddr),
                 "seed {seed}: a renewal was refused"

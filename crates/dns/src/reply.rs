@@ -63,7 +63,7 @@ impl Asked {
     }
 }
 
-/// Cuts the OPT record off a server's response, with what is after it. Gives the extended
+/// Cuts the OPT record off a server's response, with the records after it. Gives the extended
 /// code.
 pub fn strip_opt(response: &mut Vec<u8>) -> Result<OptRcode, Malformed> {
     let mut cut = None;

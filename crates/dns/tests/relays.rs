@@ -145,7 +145,7 @@ fn a_query_keeps_its_known_answers_and_wants_no_unicast() {
 
 #[test]
 fn two_relays_in_parallel_end_each_message() {
-    // Links 1 and 2; each relay hears what the other has sent.
+    // Links 1 and 2; each relay receives the messages of the other.
     let mut relays = [(); 2].map(|()| mdns::Relay::new(&[], 1_000).unwrap());
     let mut out = Vec::new();
     let mut sent = 0;

@@ -38,7 +38,7 @@ pub fn add_labels(frame: &mut Frame, labels: &[Label]) {
     stack[2..4].copy_from_slice(&sum.to_be_bytes());
 
     let quote = error.payload + ICMP_HEADER;
-    // What is longer is cut, and what is shorter filled with zeros.
+    // A longer quote is cut, a shorter one is filled with zeros.
     frame.resize(error.end.min(quote + QUOTE));
     frame.resize(quote + QUOTE);
     frame.extend(stack);

@@ -162,7 +162,7 @@ impl Membership {
         }
     }
 
-    /// Takes out what has ended. `false`: there is no member left.
+    /// Removes expired entries. `false`: there is no member left.
     pub fn expire(&mut self, now: Time) -> bool {
         if self.exclude_until <= now {
             self.exclude_until = Time::ZERO;

@@ -41,7 +41,7 @@ impl Family {
     }
 }
 
-/// Version of a message and of what it can say.
+/// Version of a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Version {
     /// IGMPv1: no leaves.

@@ -1,4 +1,4 @@
-//! Messages: what is written is read, and an outside reader agrees.
+//! Messages: written ones read back the same, and an independent reader agrees.
 
 use multicast::message::*;
 use node::random::Random;

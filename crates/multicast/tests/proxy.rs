@@ -87,7 +87,7 @@ impl World {
         }
     }
 
-    /// Delivers what waits to be delivered until nothing does.
+    /// Delivers all pending messages.
     fn settle(&mut self) {
         loop {
             let sent: Vec<(u16, Vec<u8>)> = self

@@ -5,7 +5,7 @@
 //! mappings are the [NAT's](crate::nat::Nat::map).
 //!
 //! - **Who may ask:** a host inside, for its own address; with `third_party` a PCP client for others, too. The router gives the
-//!   server no requests from the outside. Only the owner may change or end a mapping: by PCP whoever has its nonce, by the
+//!   server no requests from the outside. Only the owner may change or end a mapping: by PCP the client with its nonce, by the
 //!   others the host with the protocol by which it was made.
 //! - **Bounds:** `per_host` and `mappings` entries of some 200 bytes, each with at most [`MAX_FILTERS`] filters and a
 //!   description of [`MAX_DESCRIPTION`] bytes; lifetimes from `min_lifetime` to `max_lifetime`. A host that forges addresses

@@ -131,7 +131,7 @@ fn a_mapping_lets_any_remote_host_in_until_its_time_is_over() {
         .find(|table| table.name == "port mappings")
         .unwrap();
     assert_eq!(owners.entries, ["udp 10.0.0.2:4000 any pcp 600 s"]);
-    // What the host sends from there comes from the external port.
+    // Packets from the mapped port leave from the external port.
     let mut out = Frame::new(&udp(0, 2, "198.51.100.7", 8, |_| {}));
     let ends: [IpAddr; 2] = [[10, 0, 0, 2].into(), [198, 51, 100, 7].into()];
     header::write_udp(&mut out, (ends[0], 4_000), (ends[1], 53));

@@ -1,4 +1,4 @@
-//! What a service sees of a router, and what it can change.
+//! Services on a router: frames that they get, addresses and routes that they change.
 
 use crate::hand::*;
 use ip::header::{self, UDP};
@@ -215,7 +215,7 @@ fn a_nat_takes_the_address_that_a_service_brings_to_its_outside() {
         let mut hand = self::hand(config.clone(), &changes);
         hand.learn(0, 2);
         hand.wake();
-        // The next hop answers the router, which then sends what waits.
+        // The next hop answers the router, which then sends the waiting packet.
         let asked = hand.send(0, &outward);
         let mut answer = Frame::new(&asked[0].1);
         let arp = ip::discovery::read_arp(&answer).expect("an ARP request");

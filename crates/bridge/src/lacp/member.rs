@@ -80,7 +80,7 @@ impl Member {
         }
     }
 
-    /// CURRENT: takes what the other end states.
+    /// CURRENT: takes the partner's information.
     pub(super) fn handle(&mut self, now: Time, actor: &End, partner: &End) {
         // update_Selected
         let aggregates = |end: &End| end.state.has(State::AGGREGATION);

@@ -104,7 +104,7 @@ impl End {
 /// A frame of a Slow Protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pdu {
-    /// An LACPDU: the sender's end, and what it knows of the receiver's.
+    /// An LACPDU: the actor's information, and its view of the partner.
     Lacp {
         /// The sender.
         actor: End,

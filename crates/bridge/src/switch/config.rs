@@ -22,7 +22,7 @@ pub enum Mode {
     CutThrough,
 }
 
-/// Who gets which slot of the fabric.
+/// Assignment of the fabric's slots.
 ///
 /// As a text: `free`, `round-robin`, `random(0.05)`.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -96,7 +96,7 @@ pub struct Config {
     pub slot: Time,
     /// How fast the fabric's clock is, parts per million, -1000 to 1000.
     pub clock_ppm: f64,
-    /// Who gets which slot.
+    /// Assignment of slots to ports.
     pub arbitration: Arbitration,
     /// Seed of all random numbers.
     pub seed: u64,
@@ -227,7 +227,7 @@ pub enum Copied {
 pub struct MirrorConfig {
     /// Ports whose frames are copied.
     pub from: Vec<u16>,
-    /// Which of their frames.
+    /// Direction of the frames that are copied.
     pub direction: Copied,
     /// Port of the copies.
     pub to: u16,

@@ -1,4 +1,4 @@
-//! State of a switch's protocols, and what it means for its ports.
+//! State of a switch's protocols, and its effect on the ports.
 //!
 //! A group of links is one port of the spanning tree, of the table of stations and of snooping: its first port stands for
 //! it ("logical port").

@@ -25,7 +25,7 @@ pub fn roles(specs: &[BridgeSpec], links: &[Link]) -> Vec<Vec<Role>> {
             (root[a], root[b]) = (best, best);
         }
     }
-    // Bellman and Ford: a hop costs what the port towards the root costs.
+    // Bellman and Ford: the cost of a hop is that of the port towards the root.
     let mut cost: Vec<Option<u64>> = (0..specs.len())
         .map(|b| (root[b] == b).then_some(0))
         .collect();

@@ -146,7 +146,7 @@ impl Network {
         }
     }
 
-    /// Sends what a bridge has to send.
+    /// Sends the pending BPDUs of a bridge.
     fn after(&mut self, bridge: usize) {
         while let Some((port, bpdu)) = self.bridges[bridge].poll_transmit(self.now) {
             self.send(bridge, port, &bpdu);

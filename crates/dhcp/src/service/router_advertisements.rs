@@ -62,7 +62,7 @@ struct Advertiser {
 struct Advertisements {
     ports: Ports,
     intervals: Intervals,
-    /// What all ports advertise.
+    /// Contents of the advertisements of all ports.
     template: Advertisement,
     states_mtu: bool,
     /// Whether the prefixes are those of the ports' own addresses.

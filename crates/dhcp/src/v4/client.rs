@@ -243,7 +243,7 @@ impl Client {
         Ok(())
     }
 
-    /// Says what is to be done, if anything; a message to send is written into `out`.
+    /// Returns the next action, if there is one; a message to send is written into `out`.
     pub fn poll(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Action> {
         if let Some((address, server)) = self.decline.take() {
             self.write(now, Kind::Decline, Some(address), Some(server), out);

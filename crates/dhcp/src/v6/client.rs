@@ -117,7 +117,7 @@ impl Client {
         self.state
     }
 
-    /// What is in use.
+    /// Leases in use.
     pub fn lease(&self) -> Option<&Lease> {
         self.configured.as_ref()
     }
@@ -279,7 +279,7 @@ impl Client {
         self.timer = times.unwrap_or(Time::MAX);
     }
 
-    /// Says what is to be done, if anything; a message to send is written into `out`.
+    /// Returns the next action, if there is one; a message to send is written into `out`.
     pub fn poll(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Action> {
         if let Some(lease) = &mut self.lease {
             lease.expire(now);

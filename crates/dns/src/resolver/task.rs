@@ -192,7 +192,7 @@ impl Task {
         self.tries.retain(|(other, _)| *other != server);
     }
 
-    /// Adds what the search for a server's address has found.
+    /// Adds the result of the search for a server's address.
     pub fn add_addresses(&mut self, server: &OwnedName, addresses: &[SocketAddr]) {
         let mut servers = self.zone.servers.iter_mut();
         if let Some(found) = servers.find(|other| other.name.as_ref() == Some(server)) {

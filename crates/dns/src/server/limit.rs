@@ -10,7 +10,7 @@ use node::Time;
 /// Maximum number of networks with a bucket. The one used least recently gives way.
 const MAX_NETWORKS: usize = 16_384;
 
-/// What becomes of a response.
+/// Treatment of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// It is sent.

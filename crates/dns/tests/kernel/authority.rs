@@ -48,7 +48,7 @@ const LABELS: [&str; 26] = [
 ];
 const TYPES: [u16; 13] = [1, 2, 5, 6, 12, 15, 16, 28, 33, 43, 47, 48, 65_280];
 
-/// A response without what servers may choose: order, additional records, letters' case.
+/// A response without the parts that servers may choose: order, additional records, letters' case.
 #[derive(Debug, PartialEq, Eq)]
 struct Normal {
     code: u8,

@@ -88,7 +88,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
     let (mut programs, mut services) = (Vec::new(), Vec::new());
     for (run, section) in services::programs(&mut config, "host")? {
         let name: String = run.value.read()?;
-        // Each program draws by lot by itself.
+        // Each program has random numbers of its own.
         let own = seed.unwrap_or(context.seed) ^ (1 + services.len() as u64) << 32;
         match services::make(&name, &section, own) {
             Some(service) => services.push(service?),

@@ -33,7 +33,7 @@ fn make(config: &Value, context: Context<'_>) -> Made {
             Some(vrf) => Some(vrf.value.read()?),
             None => None,
         };
-        // Each service draws by lot by itself.
+        // Each service has random numbers of its own.
         let own = seed ^ (1 + number as u64) << 32;
         let Some(service) = services::make(&name, &section, own) else {
             let known: Vec<&str> = services::names().collect();

@@ -178,7 +178,7 @@ fn is_own(frame: &[u8]) -> bool {
 /// A router on trial: frames to a port in, frames by all ports out.
 type Exchange<'a> = dyn FnMut(usize, &[u8]) -> Sent + 'a;
 
-/// Both ends of connections through a router, and what they have seen.
+/// Both ends of connections through a router, and the segments that they received.
 struct Trial<'a> {
     exchange: &'a mut Exchange<'a>,
     is_v4: bool,

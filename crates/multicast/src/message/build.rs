@@ -151,7 +151,7 @@ fn records(kind: u8, all: &[Record], frame: &mut Frame) {
     }
 }
 
-/// The code of a value: exact below `1 << point`, then rounded down to what an exponent of 3 bits allows.
+/// The code of a value: exact below `1 << point`, then rounded down to a mantissa of 4 bits and an exponent of 3 bits.
 fn float(value: u64, point: u32) -> u16 {
     if value >> point == 0 {
         return value as u16;

@@ -1,4 +1,4 @@
-//! Members on the downstream links, and what the proxy reports of them upstream.
+//! Members on the downstream links, and the proxy's reports upstream.
 
 use super::{Proxy, SWEEP, index};
 use crate::host::{Filter, Host};
@@ -111,7 +111,7 @@ impl Proxy {
         Some(down.groups.entry(group).or_default())
     }
 
-    /// Reports upstream what the downstream links want of a group (section 4.1).
+    /// Reports upstream the merged membership of the downstream links (section 4.1).
     pub(super) fn update(&mut self, now: Time, group: IpAddr) {
         if !message::is_reported(group) {
             return;

@@ -14,10 +14,10 @@ pub const MAX_FILTERS: usize = 8;
 /// Maximum length of a mapping's description, bytes.
 pub const MAX_DESCRIPTION: usize = 64;
 
-/// Who may change or end a mapping.
+/// Owner of a mapping, who alone may change or end it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
-    /// Whoever has this nonce.
+    /// The client with this nonce.
     Pcp([u8; 12]),
     /// The host, by NAT-PMP.
     NatPmp,

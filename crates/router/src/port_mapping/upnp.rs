@@ -176,7 +176,7 @@ impl Server {
         self.gateway.as_mut()?.outbox.0.pop_front()
     }
 
-    /// Reads what has come on a connection, answers a whole request, and sends.
+    /// Reads from a connection, answers a complete request, and sends.
     fn drive(&mut self, now: Time, nat: &mut Nat, index: usize, out: &mut Out) {
         let Some(gateway) = &mut self.gateway else {
             return;

@@ -38,7 +38,7 @@ struct Counters {
     to_v6: u64,
 }
 
-/// The translator, and what it needs of the router.
+/// The translator, with its VRF and the router's addresses.
 #[derive(Debug)]
 pub(super) struct Crossing {
     translator: Translator,

@@ -315,7 +315,7 @@ impl Router {
         }
     }
 
-    /// Runs a hook, and does what it says. Returns the frame of a packet that passes.
+    /// Runs a hook and carries out its verdict. Returns the frame of a packet that passes.
     fn pass_filter(
         &mut self,
         hook: Hook,

@@ -91,7 +91,7 @@ impl Router {
         let Some(transit) = Transit::read(&frame, from, vrf) else {
             return out.drop(frame, reason::BAD_HEADER);
         };
-        // Without what the link has put after it.
+        // Without the padding of the link.
         frame.resize(transit.end);
         self.switch(now, transit, stack, frame, out);
     }
@@ -147,7 +147,7 @@ impl Router {
         stack
     }
 
-    /// Gives the TTL of a label that was popped to what is below it, if the router propagates TTLs. One that is lower stays: a label
+    /// Copies the TTL of a popped label to the next label or the packet, if the router propagates TTLs. One that is lower stays: a label
     /// that was pushed elsewhere need not have the packet's TTL.
     fn carry_ttl(&self, ttl: u8, stack: &mut Stack, frame: &mut Frame) {
         if !self.labels.propagates {

@@ -12,7 +12,7 @@ use packet::ip::IpView;
 /// Bytes of an IPv6 header.
 const IPV6_HEADER: usize = 40;
 
-/// A packet's connection, and what the firewall has found.
+/// A packet's connection, and the firewall's marks.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     pub tracked: Tracked,
@@ -61,7 +61,7 @@ pub(super) struct Transit {
     pub to_group: bool,
     /// Its options.
     pub recorded: Recorded,
-    /// Its connection, and what the firewall has found.
+    /// Its connection, and the firewall's marks.
     pub flow: Flow,
 }
 

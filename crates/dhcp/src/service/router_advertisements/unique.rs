@@ -172,7 +172,7 @@ impl Unique {
         })
     }
 
-    /// Ends what is over.
+    /// Removes hosts whose prefixes have expired.
     pub fn expire(&mut self, now: Time) {
         while let Some(Lease { address, .. }) = self.leases.expire(now) {
             if let Some(host) = self.hosts.remove(&address) {

@@ -1,4 +1,4 @@
-//! What servers give.
+//! Leases from servers.
 
 use crate::v4::message::{Message, option};
 use crate::v4::options::{ClasslessRoute, read_addresses, read_routes};
@@ -12,7 +12,7 @@ const MIN_LEASE: u32 = 4;
 /// Maximum number of routes and of name servers that are taken.
 const MAX_ENTRIES: usize = 32;
 
-/// What a server has given.
+/// A lease from a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Lease {
     /// The address.

@@ -1,4 +1,4 @@
-//! Decisions about a client's messages, and what they do to its lease.
+//! Decisions about a client's messages, and their effect on its lease.
 
 use super::Settings;
 use crate::leases::{self, Leases, State};

@@ -1,4 +1,4 @@
-//! What servers offer and give.
+//! Offers and leases from servers.
 
 use crate::domain;
 use crate::v6::message::{Item, Message, Resource, lifetime, option, status};
@@ -43,7 +43,7 @@ impl Advertisement {
         }
     }
 
-    /// The offer of a server that has lost its table: what the client has.
+    /// The offer of a server that has lost its table: the client's own leases.
     pub fn of(lease: &Lease, server: &[u8]) -> Advertisement {
         let both = [Resource::Address, Resource::Prefix];
         let items = both.into_iter().flat_map(|one| {
@@ -91,7 +91,7 @@ pub struct Held {
     pub valid_until: Time,
 }
 
-/// What servers have given.
+/// Leases from servers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Lease {
     /// DUID of the server.
@@ -155,7 +155,7 @@ impl Lease {
         (!lease.is_empty()).then_some(lease)
     }
 
-    /// This lease, with what is in `old` and not mentioned in it.
+    /// This lease, with the entries of `old` that it does not mention.
     pub(super) fn after(mut self, old: Lease, now: Time) -> Lease {
         let lists = [
             (&mut self.addresses, old.addresses),
@@ -184,7 +184,7 @@ impl Lease {
         self.addresses.iter().map(|held| &held.item)
     }
 
-    /// Removes what is no longer valid.
+    /// Removes entries that are no longer valid.
     pub(super) fn expire(&mut self, now: Time) {
         self.addresses.retain(|held| held.valid_until > now);
         self.prefixes.retain(|held| held.valid_until > now);

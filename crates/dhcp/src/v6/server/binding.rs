@@ -1,4 +1,4 @@
-//! Answers to a client's messages, and what they do to its leases.
+//! Answers to a client's messages, and their effect on its leases.
 
 use super::delegation::Delegations;
 use super::{MAX_ASSOCIATIONS, Settings, refuse, write_identifiers};

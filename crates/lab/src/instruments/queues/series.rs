@@ -65,7 +65,7 @@ impl Series {
         }
     }
 
-    /// Takes the samples before `until`: a sample shows what has happened before its time.
+    /// Takes the samples before `until`. A sample covers the events before its time.
     pub fn pass(&mut self, until: Time) {
         while self.next < until && self.samples.len() < MAX_SAMPLES {
             self.samples.push(self.now);

@@ -32,7 +32,7 @@ const WILDCARD_INTERNAL: u16 = 732;
 /// Outputs of an action, by their names.
 type Outputs = Vec<(&'static str, String)>;
 
-/// A request's host, and what it asks for.
+/// A request: its host and its arguments.
 struct Call<'a> {
     now: Time,
     client: Ipv4Addr,
@@ -253,7 +253,7 @@ impl Server {
         all.find(|entry| entry.external == port && entry.key.transport() == protocol)
     }
 
-    /// Whose mapping an external port is.
+    /// Owner of the mapping of an external port.
     fn at(
         nat: &Nat,
         call: &Call<'_>,

@@ -21,7 +21,7 @@ pub(super) const INTERVAL: Time = Time::from_secs(MAX_AGE / 2);
 const MAX_RATE: u32 = 20;
 pub(super) const SERVER: &str = "Wireline/1 UPnP/1.1 IGD/2";
 
-/// What is found, besides the name of the device: types without their versions, of which the highest is 2.
+/// Search targets besides the name of the device: types without their versions, of which the highest is 2.
 const TYPES: [&str; 4] = [
     "urn:schemas-upnp-org:device:InternetGatewayDevice",
     "urn:schemas-upnp-org:device:WANDevice",

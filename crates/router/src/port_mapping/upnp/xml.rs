@@ -159,7 +159,7 @@ fn decode(text: &str) -> Option<String> {
     Some(decoded)
 }
 
-/// Replaces what a text must not have.
+/// Escapes the characters that XML reserves.
 pub(super) fn encode(text: &str, into: &mut String) {
     for letter in text.chars() {
         match letter {

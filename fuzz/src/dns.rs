@@ -4,6 +4,7 @@ use dns::forwarder::{Config, Forwarder};
 use dns::front::Output;
 use dns::message::{HEADER, Query, records};
 use dns::policy::PermitAll;
+use dns::recursive::Recursive;
 use dns::reply::Client;
 use dns::resolver::{self, Resolver};
 use dns::server::{Limits, Server};

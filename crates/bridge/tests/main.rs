@@ -1,6 +1,7 @@
 //! Bridges and their protocols, in time that the tests move.
 
 mod allocation;
+#[path = "../../nodes/tests/hand.rs"]
 mod hand;
 mod protocols;
 mod snooping;

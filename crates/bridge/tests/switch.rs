@@ -1,6 +1,13 @@
-use crate::hand::{Hand, frame, mac, tagged};
+use crate::hand::{Hand, frame, mac};
 use bridge::switch::{Config, Switch};
 use node::Time;
+
+/// A frame with an 802.1Q tag.
+fn tagged(vlan: u16, mut frame: Vec<u8>) -> Vec<u8> {
+    let tag = [0x81, 0x00, (vlan >> 8) as u8, vlan as u8];
+    frame.splice(12..12, tag);
+    frame
+}
 
 const ALL: [u8; 6] = [0xFF; 6];
 

@@ -153,3 +153,27 @@ fn how_much_of_a_large_file_is_read_is_shown_where_somebody_watches() {
     let lines = place.run("script -qec 'wire cat large.lines --count 2' /dev/null");
     assert!(!lines.good().contains("MB read"));
 }
+
+#[test]
+fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
+    let place = crate::shell::Place::new("csv");
+    place.write(
+        "lab.toml",
+        "[node.a]\nkind = 'generator'\nrate = '20 Mb/s'\ncount = 200\n[node.b]\nkind = 'sink'\n[queues]\nevery = '10 ms'\n\
+         [[link]]\nends = ['a.0', 'b.0']\nrate = '10 Mb/s'\nforth = { queue = { kind = 'fifo', limit = 5 } }\n",
+    );
+    place.run("wire lab lab.toml --csv out").good();
+    let table = place.read("out/queue_series.csv");
+    let mut lines = table.lines();
+    assert_eq!(
+        lines.next(),
+        Some("at,time_ps,packets,backlog_bytes,wait_ps,sent,dropped,marked")
+    );
+    assert_eq!(lines.next(), Some("a.0,0,0,0,0,0,0,0"));
+    assert!(lines.count() >= 2, "{table}");
+    // Reasons have commas, and objects become columns.
+    let queues = place.read("out/queue.csv");
+    assert_eq!(queues.lines().count(), 2, "{queues}");
+    let nodes = place.read("out/node.csv");
+    assert!(nodes.starts_with("node,counters."), "{nodes}");
+}

@@ -10,12 +10,14 @@ pub mod v6_client;
 pub mod v6_relay;
 pub mod v6_server;
 
+use crate::datagram;
 use crate::leases::Limits;
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use ip::address::is_host;
 use ip::routers::link_local;
-use ip::service::Link;
-use node::{ConfigError, Port, Time};
+use ip::service::{Link, ROUTED};
+use node::{ConfigError, Out, Port, Time};
 
 /// Maximum number of entries that a table shows.
 const MAX_SHOWN: usize = 4096;
@@ -89,6 +91,37 @@ fn link_local_of(link: &Link<'_>) -> Ipv6Addr {
 fn source_mac(frame: &[u8]) -> [u8; 6] {
     let source = frame.get(6..12).and_then(|mac| mac.try_into().ok());
     source.unwrap_or_default()
+}
+
+/// Maximum number of servers of a relay.
+const MAX_SERVERS: usize = 16;
+
+/// Checks the servers of a relay.
+fn check_servers<A: Copy + Into<IpAddr>>(servers: &[A]) -> Result<(), ConfigError> {
+    let is_good = |server: &A| is_host((*server).into());
+    match (1..=MAX_SERVERS).contains(&servers.len()) && servers.iter().all(is_good) {
+        true => Ok(()),
+        false => Err(ConfigError::new("servers", "1 to 16 addresses of servers")),
+    }
+}
+
+/// Sends a relay's message to each server, from the address of the port by which it leaves.
+fn send_to_servers<A: Copy + Into<IpAddr>>(
+    servers: &[A],
+    port: u16,
+    message: &[u8],
+    out: &mut Out,
+) {
+    for server in servers {
+        let server: IpAddr = (*server).into();
+        let none: IpAddr = match server {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let [from, to] = [none, server].map(|address| SocketAddr::new(address, port));
+        let frame = datagram::frame([[0; 6]; 2], from, to, message, out);
+        out.send(ROUTED, frame);
+    }
 }
 
 /// Checks the limits of a server's leases.

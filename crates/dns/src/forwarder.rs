@@ -14,6 +14,7 @@
 //! use dns::forwarder::{Config, Forwarder};
 //! use dns::front::Output;
 //! use dns::policy::PermitAll;
+//! use dns::recursive::Recursive;
 //! use dns::reply::Client;
 //! use node::Time;
 //!
@@ -42,6 +43,7 @@ use crate::cache;
 use crate::exchange::{self, Ended, Exchanges, Request};
 use crate::front::{self, Front, Output, Send};
 use crate::policy::Policy;
+use crate::recursive::Recursive;
 use crate::reply::{self, Client};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -121,12 +123,6 @@ impl<P: Policy> Forwarder<P> {
         (self.front.counters, cache, self.exchanges.counters())
     }
 
-    /// Adds the counters to those of a node.
-    pub fn count(&self, all: &mut Statistics) {
-        self.front.count(all);
-        self.exchanges.count(all);
-    }
-
     /// Memory of the cache, bytes.
     pub fn cache_bytes(&self) -> usize {
         self.front.cache.bytes()
@@ -141,50 +137,6 @@ impl<P: Policy> Forwarder<P> {
     pub fn set_servers(&mut self, servers: Vec<SocketAddr>) {
         self.config.servers = servers;
         self.preferred = 0;
-    }
-
-    /// Takes a query of a client.
-    pub fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
-        let preferred = self.preferred;
-        let search = || Search {
-            server: preferred,
-            ..Search::default()
-        };
-        if let Some(job) = self.front.handle_query(now, client, query, search, send) {
-            self.ask(now, job, true, send);
-        }
-    }
-
-    /// Takes a datagram that has arrived at an own port. `false`: it is not the response to a query, and is counted.
-    pub fn handle_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        port: u16,
-        response: &[u8],
-        send: &mut Send<'_>,
-    ) -> bool {
-        let Some(ended) = self.exchanges.accept(from, port, response) else {
-            return false;
-        };
-        self.response.clear();
-        self.response.extend(response);
-        let code = reply::strip_opt(&mut self.response);
-        match code.map(|code| (code, Rcode::masked_from_int(self.response[3]))) {
-            Ok((OptRcode::NOERROR | OptRcode::NXDOMAIN, _)) => {
-                let is_server = |server: &SocketAddr| *server == ended.server;
-                if let Some(index) = self.config.servers.iter().position(is_server) {
-                    self.preferred = index;
-                }
-                self.front.complete(now, ended.owner, &self.response, send);
-            }
-            // A server without EDNS (RFC 6891 section 7).
-            Ok((_, Rcode::FORMERR | Rcode::NOTIMP)) if ended.has_edns => {
-                self.ask(now, ended.owner, false, send);
-            }
-            result => self.handle_error(now, &ended, result.is_ok(), send),
-        }
-        true
     }
 
     /// Asks the next server after an error. When each has had one, the client gets the last.
@@ -202,26 +154,6 @@ impl<P: Policy> Forwarder<P> {
             self.front.fail(now, ended.owner, send);
         } else {
             self.ask(now, ended.owner, true, send);
-        }
-    }
-
-    /// Whether a query is under way from an own port.
-    pub fn has_port(&self, port: u16) -> bool {
-        self.exchanges.has_port(port)
-    }
-
-    /// When [`wake`](Forwarder::wake) is due.
-    pub fn next_wake(&self) -> Option<Time> {
-        self.exchanges.next_deadline()
-    }
-
-    /// Gives up queries that have had no response in time.
-    pub fn wake(&mut self, now: Time, send: &mut Send<'_>) {
-        while let Some(ended) = self.exchanges.poll_timeout(now) {
-            if let Some(job) = self.front.jobs.get_mut(&ended.owner) {
-                job.state.server += 1;
-                self.ask(now, ended.owner, true, send);
-            }
         }
     }
 
@@ -253,5 +185,73 @@ impl<P: Policy> Forwarder<P> {
             }),
             None => self.front.fail(now, id, send),
         }
+    }
+}
+
+impl<P: Policy> Recursive for Forwarder<P> {
+    const NAME: &str = "dns-forwarder";
+
+    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
+        let preferred = self.preferred;
+        let search = || Search {
+            server: preferred,
+            ..Search::default()
+        };
+        if let Some(job) = self.front.handle_query(now, client, query, search, send) {
+            self.ask(now, job, true, send);
+        }
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        port: u16,
+        response: &[u8],
+        send: &mut Send<'_>,
+    ) -> bool {
+        let Some(ended) = self.exchanges.accept(from, port, response) else {
+            return false;
+        };
+        self.response.clear();
+        self.response.extend(response);
+        let code = reply::strip_opt(&mut self.response);
+        match code.map(|code| (code, Rcode::masked_from_int(self.response[3]))) {
+            Ok((OptRcode::NOERROR | OptRcode::NXDOMAIN, _)) => {
+                let is_server = |server: &SocketAddr| *server == ended.server;
+                if let Some(index) = self.config.servers.iter().position(is_server) {
+                    self.preferred = index;
+                }
+                self.front.complete(now, ended.owner, &self.response, send);
+            }
+            // A server without EDNS (RFC 6891 section 7).
+            Ok((_, Rcode::FORMERR | Rcode::NOTIMP)) if ended.has_edns => {
+                self.ask(now, ended.owner, false, send);
+            }
+            result => self.handle_error(now, &ended, result.is_ok(), send),
+        }
+        true
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        self.exchanges.has_port(port)
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.exchanges.next_deadline()
+    }
+
+    fn wake(&mut self, now: Time, send: &mut Send<'_>) {
+        while let Some(ended) = self.exchanges.poll_timeout(now) {
+            if let Some(job) = self.front.jobs.get_mut(&ended.owner) {
+                job.state.server += 1;
+                self.ask(now, ended.owner, true, send);
+            }
+        }
+    }
+
+    fn count(&self, all: &mut Statistics) {
+        self.front.count(all);
+        self.exchanges.count(all);
     }
 }

@@ -5,6 +5,7 @@
 //! | module | content |
 //! |---|---|
 //! | [`server`], [`zone`] | authoritative server, and zones from master files |
+//! | [`recursive`] | the interface of forwarder and resolver |
 //! | [`forwarder`] | forwarder with a cache |
 //! | [`resolver`] | iterative resolver |
 //! | [`mdns`], [`ssdp`] | relays between links |
@@ -34,6 +35,7 @@ pub mod message;
 pub mod name;
 pub mod policy;
 pub mod recent;
+pub mod recursive;
 pub mod reply;
 pub mod resolver;
 pub mod server;

@@ -24,6 +24,7 @@ use crate::lru::Lru;
 use crate::message::{OwnedRecord, Question, addresses};
 use crate::name::OwnedName;
 use crate::policy::Policy;
+use crate::recursive::Recursive;
 use crate::reply::Client;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -172,16 +173,6 @@ impl<P: Policy> Resolver<P> {
         )
     }
 
-    /// Adds the counters to those of a node.
-    pub fn count(&self, all: &mut Statistics) {
-        self.front.count(all);
-        self.exchanges.count(all);
-        all.counter("limited", self.counters.limited);
-        all.counter("lame", self.counters.lame);
-        all.counter("referrals", self.counters.referrals);
-        all.counter("delegations", self.delegations.len() as u64);
-    }
-
     /// Number of questions that wait.
     pub fn waiting(&self) -> usize {
         self.front.jobs.len()
@@ -190,73 +181,6 @@ impl<P: Policy> Resolver<P> {
     /// Number of searches that run.
     pub fn searches(&self) -> usize {
         self.tasks.len()
-    }
-
-    /// Whether a query is under way from an own port.
-    pub fn has_port(&self, port: u16) -> bool {
-        self.exchanges.has_port(port)
-    }
-
-    /// When [`wake`](Resolver::wake) is due.
-    pub fn next_wake(&self) -> Option<Time> {
-        self.exchanges.next_deadline()
-    }
-
-    /// Takes a query of a client.
-    pub fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
-        let Some(job) = self
-            .front
-            .handle_query(now, client, query, Work::default, send)
-        else {
-            return;
-        };
-        let query = self.front.jobs[&job].query();
-        let Question { name, rtype, class } = query.question;
-        if class != Class::IN {
-            build::response(
-                &query.question,
-                Rcode::REFUSED,
-                false,
-                &[],
-                &[],
-                &mut self.message,
-            );
-            return self.front.complete(now, job, &self.message, send);
-        }
-        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
-        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
-        task.dnssec_ok = query.dnssec_ok();
-        task.checking_disabled = query.header.cd();
-        task.begun = now;
-        self.begin(now, task, send);
-    }
-
-    /// Takes a datagram that has arrived at an own port. `false`: it is not the response to a query, and is counted.
-    pub fn handle_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        port: u16,
-        response: &[u8],
-        send: &mut Send<'_>,
-    ) -> bool {
-        let Some(ended) = self.exchanges.accept(from, port, response) else {
-            return false;
-        };
-        self.slow.remove(&ended.server);
-        self.digest(now, &ended, response, send);
-        true
-    }
-
-    /// Gives up queries that have had no response in time.
-    pub fn wake(&mut self, now: Time, send: &mut Send<'_>) {
-        while let Some(ended) = self.exchanges.poll_timeout(now) {
-            self.slow.insert(ended.server, now + SLOW);
-            if self.slow.len() > MAX_SLOW {
-                self.slow.pop_oldest();
-            }
-            self.advance(now, ended.owner, send);
-        }
     }
 
     fn begin(&mut self, now: Time, mut task: Task, send: &mut Send<'_>) {
@@ -501,6 +425,81 @@ impl<P: Policy> Resolver<P> {
             Goal::Client => self.front.fail(now, task.job, send),
             Goal::Address { parent, .. } => self.advance(now, parent, send),
         }
+    }
+}
+
+impl<P: Policy> Recursive for Resolver<P> {
+    const NAME: &str = "dns-resolver";
+
+    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
+        let Some(job) = self
+            .front
+            .handle_query(now, client, query, Work::default, send)
+        else {
+            return;
+        };
+        let query = self.front.jobs[&job].query();
+        let Question { name, rtype, class } = query.question;
+        if class != Class::IN {
+            build::response(
+                &query.question,
+                Rcode::REFUSED,
+                false,
+                &[],
+                &[],
+                &mut self.message,
+            );
+            return self.front.complete(now, job, &self.message, send);
+        }
+        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
+        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
+        task.dnssec_ok = query.dnssec_ok();
+        task.checking_disabled = query.header.cd();
+        task.begun = now;
+        self.begin(now, task, send);
+    }
+
+    fn handle_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        port: u16,
+        response: &[u8],
+        send: &mut Send<'_>,
+    ) -> bool {
+        let Some(ended) = self.exchanges.accept(from, port, response) else {
+            return false;
+        };
+        self.slow.remove(&ended.server);
+        self.digest(now, &ended, response, send);
+        true
+    }
+
+    fn has_port(&self, port: u16) -> bool {
+        self.exchanges.has_port(port)
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.exchanges.next_deadline()
+    }
+
+    fn wake(&mut self, now: Time, send: &mut Send<'_>) {
+        while let Some(ended) = self.exchanges.poll_timeout(now) {
+            self.slow.insert(ended.server, now + SLOW);
+            if self.slow.len() > MAX_SLOW {
+                self.slow.pop_oldest();
+            }
+            self.advance(now, ended.owner, send);
+        }
+    }
+
+    fn count(&self, all: &mut Statistics) {
+        self.front.count(all);
+        self.exchanges.count(all);
+        all.counter("limited", self.counters.limited);
+        all.counter("lame", self.counters.lame);
+        all.counter("referrals", self.counters.referrals);
+        all.counter("delegations", self.delegations.len() as u64);
     }
 }
 

@@ -4,6 +4,7 @@ use crate::forwarder::{client, query};
 use dns::forwarder::{Config, Forwarder};
 use dns::front::Output;
 use dns::policy::PermitAll;
+use dns::recursive::Recursive;
 use dns::server::{Limits, Server};
 use dns::zone::Zone;
 use node::Time;

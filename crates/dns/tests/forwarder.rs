@@ -6,6 +6,7 @@ use dns::forwarder::{Config, Forwarder};
 use dns::front::{self, Output};
 use dns::message::{HEADER, Question, addresses, records};
 use dns::policy::{Decision, PermitAll, Policy};
+use dns::recursive::Recursive;
 use dns::reply::Client;
 use domain::base::iana::{Class, Rtype};
 use node::Time;

@@ -4,6 +4,7 @@ use crate::forwarder::{client, query};
 use dns::front::Output;
 use dns::message::{Question, addresses};
 use dns::policy::PermitAll;
+use dns::recursive::Recursive;
 use dns::resolver::{Config, Resolver};
 use dns::server::{Limits, Server};
 use dns::zone::Zone;

@@ -208,6 +208,8 @@ pub struct Host {
     /// Kept for the next packets and changes of services.
     sends: Vec<Departure>,
     changes: Vec<Change>,
+    /// Changes of addresses and routes by services that could not be made.
+    refused_changes: u64,
     refused: u64,
     accepted: u64,
 }
@@ -247,6 +249,7 @@ impl Host {
             services: Services::default(),
             sends: Vec::new(),
             changes: Vec::new(),
+            refused_changes: 0,
             refused: 0,
             accepted: 0,
         })
@@ -370,25 +373,28 @@ impl Host {
         self.services.take_changes(&mut self.changes);
         let interface = &mut self.net.interface;
         for change in self.changes.drain(..) {
-            match change {
+            let done = match change {
                 Change::Address {
                     network,
                     present: true,
                     ..
-                } => {
-                    interface.add_address(now, network);
+                } => interface.add_address(now, network),
+                Change::Address { network, .. } => {
+                    interface.remove_address(network);
+                    true
                 }
-                Change::Address { network, .. } => interface.remove_address(network),
                 Change::Route {
                     to,
                     via,
                     present: true,
                     ..
-                } => {
-                    interface.add_route(Route { to, via });
+                } => interface.add_route(Route { to, via }),
+                Change::Route { to, via, .. } => {
+                    interface.remove_route(Route { to, via });
+                    true
                 }
-                Change::Route { to, via, .. } => interface.remove_route(Route { to, via }),
-            }
+            };
+            self.refused_changes += u64::from(!done);
         }
         self.sends.extend(out.sends());
         for departure in self.sends.drain(..) {
@@ -486,6 +492,9 @@ impl Node for Host {
             }
         }
         self.services.count(&mut all);
+        if self.refused_changes > 0 {
+            all.counter("refused_changes", self.refused_changes);
+        }
         if self.programs.is_empty() {
             return all;
         }

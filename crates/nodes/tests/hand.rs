@@ -2,7 +2,7 @@
 
 use node::{Frame, Node, Out, Port, Time, When};
 
-/// A node, what it is told into, and the time.
+/// A node, its output, and the time.
 pub struct Hand<N> {
     pub node: N,
     pub now: Time,
@@ -21,7 +21,7 @@ impl<N: Node> Hand<N> {
         }
     }
 
-    /// Lets a frame arrive whose first bit came when the last one did, and takes what comes out.
+    /// Lets a frame arrive whose first bit came when the last one did, and returns the frames that leave.
     pub fn frame(&mut self, port: u16, bytes: &[u8]) -> Vec<Sent> {
         let mut frame = Frame::new(bytes);
         frame.set_arrived(self.now);

@@ -103,8 +103,9 @@ impl<'a> DhcpView<'a> {
     }
 }
 
-/// Walks options: number, length, value. Ends at the end mark, and where an option is cut off.
-struct Options<'a>(&'a [u8]);
+/// Walks options: number and value of each. Ends at the end mark, and where an option is cut off.
+#[derive(Clone, Copy, Debug)]
+pub struct Options<'a>(pub &'a [u8]);
 
 impl<'a> Iterator for Options<'a> {
     type Item = (u8, &'a [u8]);

@@ -21,4 +21,4 @@
 mod table;
 pub mod text;
 
-pub use table::{Column, Table, Unit, Value};
+pub use table::{Column, Table, Unit, Value, csv_line};

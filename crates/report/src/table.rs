@@ -241,11 +241,7 @@ impl Table {
     #[must_use]
     pub fn csv(&self) -> String {
         let mut csv = String::new();
-        let mut put = |cells: Vec<String>| {
-            let cells: Vec<String> = cells.iter().map(|cell| quoted(cell)).collect();
-            csv += &cells.join(",");
-            csv.push('\n');
-        };
+        let mut put = |cells: Vec<String>| csv += &csv_line(cells);
         let columns: Vec<(usize, &Column)> = self.columns_for(Audience::People).collect();
         put(columns.iter().map(|(_, column)| key(column)).collect());
         for row in &self.rows {
@@ -262,6 +258,12 @@ impl Table {
 
 fn key(column: &Column) -> String {
     format!("{}{}", column.key, column.unit.suffix())
+}
+
+/// A line of comma-separated values (RFC 4180, with a line feed).
+pub fn csv_line<T: AsRef<str>>(cells: impl IntoIterator<Item = T>) -> String {
+    let cells = cells.into_iter().map(|cell| quoted(cell.as_ref()));
+    cells.collect::<Vec<_>>().join(",") + "\n"
 }
 
 fn quoted(cell: &str) -> String {

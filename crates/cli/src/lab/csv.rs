@@ -1,6 +1,7 @@
 //! `wire lab --csv DIR`: a report as tables, a file for each type of its lines.
 
 use ::lab::Report;
+use ::report::csv_line;
 use anyhow::Context;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -24,8 +25,8 @@ pub(super) fn write(report: &Report, folder: &Path) -> anyhow::Result<()> {
         let Value::Object(mut line) = serde_json::from_str(line)? else {
             continue;
         };
-        line.remove("schema");
-        let Some(Value::String(kind)) = line.remove("type") else {
+        line.shift_remove("schema");
+        let Some(Value::String(kind)) = line.shift_remove("type") else {
             continue;
         };
         let lines = kinds.entry(kind).or_default();
@@ -62,25 +63,16 @@ fn flatten(before: &str, object: Map<String, Value>, row: &mut Map<String, Value
 }
 
 impl Lines {
-    /// Comma-separated values with a line of keys (RFC 4180, with line feeds).
+    /// Comma-separated values with a line of keys.
     fn csv(&self) -> String {
-        let line = |cells: Vec<String>| cells.join(",") + "\n";
-        let mut csv = line(self.columns.iter().map(|key| quoted(key)).collect());
+        let mut csv = csv_line(&self.columns);
         for row in &self.rows {
-            let cells = self.columns.iter().map(|key| match row.get(key) {
+            csv += &csv_line(self.columns.iter().map(|key| match row.get(key) {
                 None | Some(Value::Null) => String::new(),
-                Some(Value::String(text)) => quoted(text),
-                Some(value) => quoted(&value.to_string()),
-            });
-            csv += &line(cells.collect());
+                Some(Value::String(text)) => text.clone(),
+                Some(value) => value.to_string(),
+            }));
         }
         csv
-    }
-}
-
-fn quoted(cell: &str) -> String {
-    match cell.contains(['"', ',', '\n', '\r']) {
-        true => format!("\"{}\"", cell.replace('"', "\"\"")),
-        false => cell.into(),
     }
 }

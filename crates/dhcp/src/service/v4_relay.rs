@@ -7,7 +7,7 @@
 //! - **Drops:** why a message was not relayed.
 
 use super::v4_server::send;
-use super::{Ports, v4_of};
+use super::{Ports, check_servers, send_to_servers, v4_of};
 use crate::datagram;
 use crate::v4::message::{MAX_HOPS, REPLY, SERVER_PORT};
 use crate::v4::relay::{self, Settings};
@@ -15,13 +15,10 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use core::net::{IpAddr, Ipv4Addr, SocketAddr};
-use ip::address::is_host;
-use ip::service::{Link, ROUTED, Service};
+use core::net::{IpAddr, Ipv4Addr};
+use ip::service::{Link, Service};
 use node::{ConfigError, Frame, Out, Port, Statistics, Time};
 
-/// Maximum number of servers.
-const MAX_SERVERS: usize = 16;
 /// Maximum number of own addresses that are remembered.
 const MAX_LINKS: usize = 4096;
 
@@ -63,10 +60,7 @@ impl Default for Config {
 /// # Errors
 /// When a key is missing or out of its range.
 pub fn make(config: &Config) -> Result<Box<dyn Service>, ConfigError> {
-    let good = (1..=MAX_SERVERS).contains(&config.servers.len());
-    if !good || config.servers.iter().any(|one| !is_host((*one).into())) {
-        return Err(ConfigError::new("servers", "1 to 16 addresses of servers"));
-    }
+    check_servers(&config.servers)?;
     if !(1..=MAX_HOPS).contains(&config.max_hops) {
         return Err(ConfigError::new("max_hops", "1 to 16"));
     }
@@ -120,13 +114,7 @@ impl Relay {
         }
         self.links.insert(own, (link.port, link.interface.mac()));
         self.relayed[0] += 1;
-        for server in &self.servers {
-            // The node fills in the source address of the port by which it leaves.
-            let from = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), SERVER_PORT);
-            let to = SocketAddr::new((*server).into(), SERVER_PORT);
-            let frame = datagram::frame([[0; 6]; 2], from, to, &self.message, out);
-            out.send(ROUTED, frame);
-        }
+        send_to_servers(&self.servers, SERVER_PORT, &self.message, out);
         Ok(())
     }
 

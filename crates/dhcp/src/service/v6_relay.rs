@@ -7,7 +7,7 @@
 //!
 //! The interface id of a message is the number of the port as a text.
 
-use super::{Ports, link_local_of, source_mac, v6_of};
+use super::{Ports, check_servers, link_local_of, send_to_servers, source_mac, v6_of};
 use crate::datagram;
 use crate::v6::message::{CLIENT_PORT, Kind, Message, Resource, SERVER_PORT, lifetime};
 use crate::v6::relay::{RelayMessage, to_servers};
@@ -16,12 +16,10 @@ use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
-use ip::address::{InterfaceAddress, is_host};
+use ip::address::InterfaceAddress;
 use ip::service::{Change, Link, ROUTED, Service};
 use node::{ConfigError, Frame, Out, Port, Statistics, Time};
 
-/// Maximum number of servers.
-const MAX_SERVERS: usize = 16;
 /// Maximum number of clients whose MAC addresses are remembered for the reply; the oldest makes room.
 const MAX_PEERS: usize = 4096;
 /// Maximum number of routes to delegated prefixes.
@@ -59,10 +57,7 @@ impl Default for Config {
 /// # Errors
 /// When a key is missing or out of its range.
 pub fn make(config: &Config) -> Result<Box<dyn Service>, ConfigError> {
-    let good = (1..=MAX_SERVERS).contains(&config.servers.len());
-    if !good || config.servers.iter().any(|one| !is_host((*one).into())) {
-        return Err(ConfigError::new("servers", "1 to 16 addresses of servers"));
-    }
+    check_servers(&config.servers)?;
     Ok(Box::new(Relay {
         ports: Ports::new(config.ports.clone())?,
         servers: config.servers.clone(),
@@ -134,12 +129,7 @@ impl Relay {
             }
         }
         self.relayed[0] += 1;
-        for server in &self.servers {
-            let from = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), SERVER_PORT);
-            let to = SocketAddr::new((*server).into(), SERVER_PORT);
-            let frame = datagram::frame([[0; 6]; 2], from, to, &self.message, out);
-            out.send(ROUTED, frame);
-        }
+        send_to_servers(&self.servers, SERVER_PORT, &self.message, out);
         Ok(())
     }
 

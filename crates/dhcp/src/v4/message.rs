@@ -8,6 +8,7 @@ use alloc::borrow::Cow;
 use alloc::vec::Vec;
 use core::net::Ipv4Addr;
 use packet::BadHeader;
+use packet::dhcp::Options;
 use packet::ethernet::Mac;
 
 /// UDP ports of servers and relays, and of clients.
@@ -282,27 +283,6 @@ impl<'a> Message<'a> {
     /// Bytes of the message.
     pub fn bytes(&self) -> &'a [u8] {
         self.bytes
-    }
-}
-
-/// Walks options; ends at the end mark, and where one is cut off.
-struct Options<'a>(&'a [u8]);
-
-impl<'a> Iterator for Options<'a> {
-    type Item = (u8, &'a [u8]);
-
-    fn next(&mut self) -> Option<(u8, &'a [u8])> {
-        loop {
-            match *self.0 {
-                [0, ref rest @ ..] => self.0 = rest,
-                [255, ..] | [] | [_] => return None,
-                [kind, length, ref rest @ ..] => {
-                    let (value, rest) = rest.split_at_checked(length.into())?;
-                    self.0 = rest;
-                    return Some((kind, value));
-                }
-            }
-        }
     }
 }
 

@@ -8,18 +8,15 @@
 //!
 //! Counters: those of [`Forwarder::count`], each after `dns_forwarder_`, and `refused_clients`.
 
-use super::recursive::{Recursive, RecursiveService};
+use super::recursive::{RecursiveService, limits};
 use crate::forwarder::{self, Forwarder};
-use crate::front::{self, Send};
 use crate::policy::{PermitAll, Policy};
-use crate::reply::Client;
-use crate::{cache, service::server::ServerAddress};
+use crate::service::server::ServerAddress;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 use ip::address::InterfaceAddress;
 use ip::service::Service;
-use node::{ConfigError, Statistics, Time};
+use node::{ConfigError, Time};
 
 /// Configuration of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,69 +83,29 @@ pub fn with_policy(
     if config.servers.is_empty() {
         return Err(ConfigError::new("servers", "a forwarder needs a server"));
     }
-    if config.timeout == Time::ZERO {
-        return Err(ConfigError::new(
-            "timeout",
-            "a server needs time to respond",
-        ));
-    }
     if config.tries == 0 {
         return Err(ConfigError::new("tries", "a question needs a query"));
     }
+    let (cache, limits) = limits(
+        config.timeout,
+        [
+            config.cache_bytes,
+            config.max_questions,
+            config.max_per_client,
+        ],
+        config.stale,
+    )?;
     let core = forwarder::Config {
         servers: config.servers.iter().map(|server| server.0).collect(),
         timeout: config.timeout,
         tries: config.tries,
         mix_case: config.mix_case,
-        cache: cache::Limits {
-            bytes: config.cache_bytes,
-            stale: config.stale,
-            ..cache::Limits::default()
-        },
-        limits: front::Limits {
-            questions: config.max_questions,
-            per_client: config.max_per_client,
-            ..front::Limits::default()
-        },
+        cache,
+        limits,
     };
     let forwarder = Forwarder::new(core, policy, seed);
     Ok(Box::new(RecursiveService::new(
         forwarder,
         config.clients.clone(),
     )))
-}
-
-impl<P: Policy> Recursive for Forwarder<P> {
-    const NAME: &str = "dns-forwarder";
-
-    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
-        Forwarder::handle_query(self, now, client, query, send);
-    }
-
-    fn has_port(&self, port: u16) -> bool {
-        Forwarder::has_port(self, port)
-    }
-
-    fn handle_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        port: u16,
-        response: &[u8],
-        send: &mut Send<'_>,
-    ) -> bool {
-        Forwarder::handle_response(self, now, from, port, response, send)
-    }
-
-    fn wake(&mut self, now: Time, send: &mut Send<'_>) {
-        Forwarder::wake(self, now, send);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        Forwarder::next_wake(self)
-    }
-
-    fn count(&self, all: &mut Statistics) {
-        Forwarder::count(self, all);
-    }
 }

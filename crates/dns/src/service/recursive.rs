@@ -1,35 +1,15 @@
 //! A forwarder or resolver behind the node's links.
 
 use super::{Clients, PORT, count, query, read, respond, unspecified, write};
-use crate::front::{Output, Send};
-use crate::reply::Client;
+use crate::cache;
+use crate::front::{self, Output};
+use crate::recursive::Recursive;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::net::SocketAddr;
 use ip::address::InterfaceAddress;
 use ip::service::{Link, ROUTED, Service};
-use node::{Frame, Out, Statistics, Time};
-
-/// A core that answers clients with the help of servers.
-pub(super) trait Recursive: core::fmt::Debug + core::marker::Send {
-    /// The service's name.
-    const NAME: &str;
-
-    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>);
-    /// Whether a query is under way from this port.
-    fn has_port(&self, port: u16) -> bool;
-    fn handle_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        port: u16,
-        response: &[u8],
-        send: &mut Send<'_>,
-    ) -> bool;
-    fn wake(&mut self, now: Time, send: &mut Send<'_>);
-    fn next_wake(&self) -> Option<Time>;
-    fn count(&self, all: &mut Statistics);
-}
+use node::{ConfigError, Frame, Out, Statistics, Time};
 
 #[derive(Debug)]
 pub(super) struct RecursiveService<R> {
@@ -49,6 +29,32 @@ impl<R: Recursive> RecursiveService<R> {
             refused: 0,
         }
     }
+}
+
+/// Limits of a core, by the keys that forwarders and resolvers share: bytes of the cache, questions in all and of a client.
+///
+/// # Errors
+/// When `timeout` is zero.
+pub(super) fn limits(
+    timeout: Time,
+    [bytes, questions, per_client]: [usize; 3],
+    stale: Time,
+) -> Result<(cache::Limits, front::Limits), ConfigError> {
+    if timeout == Time::ZERO {
+        let reason = "a server needs time to respond";
+        return Err(ConfigError::new("timeout", reason));
+    }
+    let cache = cache::Limits {
+        bytes,
+        stale,
+        ..cache::Limits::default()
+    };
+    let limits = front::Limits {
+        questions,
+        per_client,
+        ..front::Limits::default()
+    };
+    Ok((cache, limits))
 }
 
 fn send(macs: &BTreeMap<u16, [u8; 6]>, output: Output<'_>, out: &mut Out) {
@@ -91,7 +97,7 @@ impl<R: Recursive> Service for RecursiveService<R> {
                 send(macs, output, out);
             }) {
                 true => out.done(frame),
-                false => out.drop(frame, "dns: response refused"),
+                false => out.drop(frame, "DNS response refused"),
             }
             return None;
         }

@@ -9,18 +9,15 @@
 //!
 //! Counters: those of [`Resolver::count`], each after `dns_resolver_`, and `refused_clients`.
 
-use super::recursive::{Recursive, RecursiveService};
-use crate::front::{self, Send};
+use super::recursive::{RecursiveService, limits};
 use crate::policy::{PermitAll, Policy};
-use crate::reply::Client;
 use crate::resolver::{self, Resolver};
-use crate::{cache, service::server::ServerAddress};
+use crate::service::server::ServerAddress;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
 use ip::address::InterfaceAddress;
 use ip::service::Service;
-use node::{ConfigError, Statistics, Time};
+use node::{ConfigError, Time};
 
 /// Configuration of the service.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -99,15 +96,18 @@ pub fn with_policy(
             "a resolver needs a server of the root zone",
         ));
     }
-    if config.timeout == Time::ZERO {
-        return Err(ConfigError::new(
-            "timeout",
-            "a server needs time to respond",
-        ));
-    }
     if config.max_queries == 0 {
         return Err(ConfigError::new("max_queries", "a question needs a query"));
     }
+    let (cache, limits) = limits(
+        config.timeout,
+        [
+            config.cache_bytes,
+            config.max_questions,
+            config.max_per_client,
+        ],
+        config.stale,
+    )?;
     let core = resolver::Config {
         roots: config.roots.iter().map(|server| server.0).collect(),
         minimise: config.minimise,
@@ -116,16 +116,8 @@ pub fn with_policy(
         max_time: config.max_time,
         max_queries: config.max_queries,
         mix_case: config.mix_case,
-        cache: cache::Limits {
-            bytes: config.cache_bytes,
-            stale: config.stale,
-            ..cache::Limits::default()
-        },
-        limits: front::Limits {
-            questions: config.max_questions,
-            per_client: config.max_per_client,
-            ..front::Limits::default()
-        },
+        cache,
+        limits,
         ..resolver::Config::default()
     };
     let resolver = Resolver::new(core, policy, seed);
@@ -133,39 +125,4 @@ pub fn with_policy(
         resolver,
         config.clients.clone(),
     )))
-}
-
-impl<P: Policy> Recursive for Resolver<P> {
-    const NAME: &str = "dns-resolver";
-
-    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>) {
-        Resolver::handle_query(self, now, client, query, send);
-    }
-
-    fn has_port(&self, port: u16) -> bool {
-        Resolver::has_port(self, port)
-    }
-
-    fn handle_response(
-        &mut self,
-        now: Time,
-        from: SocketAddr,
-        port: u16,
-        response: &[u8],
-        send: &mut Send<'_>,
-    ) -> bool {
-        Resolver::handle_response(self, now, from, port, response, send)
-    }
-
-    fn wake(&mut self, now: Time, send: &mut Send<'_>) {
-        Resolver::wake(self, now, send);
-    }
-
-    fn next_wake(&self) -> Option<Time> {
-        Resolver::next_wake(self)
-    }
-
-    fn count(&self, all: &mut Statistics) {
-        Resolver::count(self, all);
-    }
 }

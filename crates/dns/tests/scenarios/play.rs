@@ -6,6 +6,7 @@ use dns::forwarder::{self, Forwarder};
 use dns::front::Output;
 use dns::message::{OwnedRecord, Query, Question, record_at, records};
 use dns::policy::PermitAll;
+use dns::recursive::Recursive;
 use dns::resolver::{self, Resolver};
 use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message::Section;

@@ -1,0 +1,37 @@
+//! Servers that answer clients with the help of other servers.
+
+use crate::front::Send;
+use crate::reply::Client;
+use core::net::SocketAddr;
+use node::{Statistics, Time};
+
+/// A forwarder or a resolver: queries of clients in, queries to servers and responses out.
+pub trait Recursive: core::fmt::Debug + core::marker::Send {
+    /// The name of its service.
+    const NAME: &str;
+
+    /// Takes a query of a client.
+    fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>);
+
+    /// Takes a datagram that has arrived at an own port. `false`: it is not the response to a query, and is counted.
+    fn handle_response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        port: u16,
+        response: &[u8],
+        send: &mut Send<'_>,
+    ) -> bool;
+
+    /// Whether a query is under way from an own port.
+    fn has_port(&self, port: u16) -> bool;
+
+    /// Time of the next call of [`wake`](Recursive::wake).
+    fn next_wake(&self) -> Option<Time>;
+
+    /// Ends queries without a response in time.
+    fn wake(&mut self, now: Time, send: &mut Send<'_>);
+
+    /// Adds the counters to those of a node.
+    fn count(&self, all: &mut Statistics);
+}

@@ -163,7 +163,8 @@ fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
          [[link]]\nends = ['a.0', 'b.0']\nrate = '10 Mb/s'\nforth = { queue = { kind = 'fifo', limit = 5 } }\n",
     );
     place.run("wire lab lab.toml --csv out").good();
-    let table = place.read("out/queue_series.csv");
+    let read = |name: &str| String::from_utf8(place.read(name)).expect("a table is text");
+    let table = read("out/queue_series.csv");
     let mut lines = table.lines();
     assert_eq!(
         lines.next(),
@@ -172,8 +173,8 @@ fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
     assert_eq!(lines.next(), Some("a.0,0,0,0,0,0,0,0"));
     assert!(lines.count() >= 2, "{table}");
     // Reasons have commas, and objects become columns.
-    let queues = place.read("out/queue.csv");
+    let queues = read("out/queue.csv");
     assert_eq!(queues.lines().count(), 2, "{queues}");
-    let nodes = place.read("out/node.csv");
+    let nodes = read("out/node.csv");
     assert!(nodes.starts_with("node,counters."), "{nodes}");
 }

@@ -1,0 +1,427 @@
+//! The state of a home: its devices, and the decisions of people.
+//!
+//! A decision is a [`Change`]. One that restricts a device holds at once and is then kept; one that permits something is kept
+//! first and then holds: whenever the process ends, nothing permitted is lost and nothing denied is let in.
+//!
+//! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They learn about changes by
+//! [`Home::notices`], from the number of the last one that they have seen.
+
+use crate::device::{Admission, Device};
+use crate::domains::{self, BadDomain};
+use crate::plan::Plan;
+use core::net::Ipv4Addr;
+use node::Time;
+use packet::ethernet::Mac;
+use parking_lot::Mutex;
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// A home that several parts share.
+pub type Shared = Arc<Mutex<Home>>;
+
+/// Maximum number of notices that are kept.
+const MAX_NOTICES: usize = 4096;
+/// Maximum length of a name, bytes.
+const MAX_NAME: usize = 64;
+/// Maximum number of devices that nobody has decided about; the one that was seen least recently makes room.
+pub const MAX_WAITING: usize = 256;
+
+/// A change of what is kept about a device.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Change {
+    /// It is new, and has this slot.
+    Found(u16),
+    /// It is forgotten; its slot is free.
+    Forgotten,
+    /// A decision about its admission.
+    Admission(Admission),
+    /// Whether it may not associate.
+    Blacklisted(bool),
+    /// A rule for a domain; `None` removes it.
+    Domain(String, Option<bool>),
+    /// Whether names without a rule are denied.
+    OthersDenied(bool),
+    /// The name that people give it.
+    Name(Option<String>),
+    /// The person to whom it belongs.
+    Person(Option<String>),
+    /// The name that it gives itself.
+    HostName(String),
+}
+
+impl Change {
+    /// Whether it permits more than before, so that it holds only after it is kept.
+    fn permits(&self) -> bool {
+        matches!(
+            self,
+            Change::Admission(Admission::Permitted | Admission::Waiting)
+                | Change::Blacklisted(false)
+                | Change::Domain(_, Some(true) | None)
+                | Change::OthersDenied(false)
+        )
+    }
+}
+
+/// Keeps changes so that they survive a restart.
+pub trait Journal: Send {
+    /// Keeps a change. When it returns, the change survives the end of the process and of the machine.
+    ///
+    /// # Errors
+    /// The reason for which it is not kept.
+    fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), String>;
+}
+
+/// Keeps nothing: for simulated time and tests.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoJournal;
+
+impl Journal for NoJournal {
+    fn keep(&mut self, _: Mac, _: &Change) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// A change that was refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// There is no such device.
+    #[error("there is no device {0}")]
+    NoDevice(Mac),
+    /// A group address.
+    #[error("{0} is the address of a group, not of a device")]
+    Group(Mac),
+    /// All slots are in use by devices that people have decided about.
+    #[error("all {0} networks of devices are in use; forget a device")]
+    Full(u16),
+    /// The text is no domain.
+    #[error(transparent)]
+    Domain(#[from] BadDomain),
+    /// Too many rules.
+    #[error("a device has at most {} rules for domains", domains::MAX_RULES)]
+    Rules,
+    /// The name is too long or has control characters.
+    #[error("a name has 1 to {MAX_NAME} bytes and no control characters")]
+    Name,
+    /// The change could not be kept.
+    #[error("the change was not kept: {0}")]
+    NotKept(String),
+}
+
+/// News for the parts of the router and for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum News {
+    /// What is kept about the device has changed.
+    Changed(Change),
+    /// It has a lease until this time.
+    Lease(Time),
+    /// Its lease is over.
+    LeaseEnded,
+    /// It asked for a name that it may not reach.
+    DomainDenied(String),
+    /// It has had too many flows: one rule stands for them now (paper 003, section 4.4.4).
+    Refuge(u32),
+    /// It used an address that is not its own.
+    Spoofed(Ipv4Addr),
+}
+
+/// News of a device, with its number and time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// Numbers count up from 1.
+    pub number: u64,
+    /// Time of the router.
+    pub at: Time,
+    /// The device.
+    pub mac: Mac,
+    /// The news.
+    pub news: News,
+}
+
+/// The state of a home.
+pub struct Home {
+    /// The addresses.
+    pub plan: Plan,
+    devices: BTreeMap<Mac, Device>,
+    slots: BTreeMap<u16, Mac>,
+    notices: VecDeque<Notice>,
+    number: u64,
+    journal: Box<dyn Journal>,
+    wake: Option<Box<dyn Fn() + Send>>,
+}
+
+impl Home {
+    /// A home without devices.
+    pub fn new(plan: Plan, journal: Box<dyn Journal>) -> Home {
+        Home {
+            plan,
+            devices: BTreeMap::new(),
+            slots: BTreeMap::new(),
+            notices: VecDeque::new(),
+            number: 0,
+            journal,
+            wake: None,
+        }
+    }
+
+    /// Shares it.
+    pub fn shared(self) -> Shared {
+        Arc::new(Mutex::new(self))
+    }
+
+    /// Adds a device as it was kept, at a start. `false`: its slot is in use or not of the plan.
+    pub fn restore(&mut self, device: Device) -> bool {
+        let slot = device.slot;
+        let is_free = (1..self.plan.slots()).contains(&slot) && !self.slots.contains_key(&slot);
+        if is_free && !self.devices.contains_key(&device.mac) {
+            self.slots.insert(slot, device.mac);
+            self.devices.insert(device.mac, device);
+            return true;
+        }
+        false
+    }
+
+    /// Sets a function that is called after each notice. It must not lock the home.
+    pub fn on_notice(&mut self, wake: impl Fn() + Send + 'static) {
+        self.wake = Some(Box::new(wake));
+    }
+
+    /// All devices, by their MAC addresses.
+    pub fn devices(&self) -> impl Iterator<Item = &Device> {
+        self.devices.values()
+    }
+
+    /// A device.
+    pub fn device(&self, mac: Mac) -> Option<&Device> {
+        self.devices.get(&mac)
+    }
+
+    /// A device, to note what is not kept over a restart: sightings and traffic.
+    pub fn device_mut(&mut self, mac: Mac) -> Option<&mut Device> {
+        self.devices.get_mut(&mac)
+    }
+
+    /// The device with this address of the home.
+    pub fn at(&self, address: Ipv4Addr) -> Option<&Device> {
+        let slot = self.plan.slot(address)?;
+        let device = self.devices.get(self.slots.get(&slot)?)?;
+        (self.plan.device(slot) == address).then_some(device)
+    }
+
+    /// Notes that a device was seen; a new one gets a slot.
+    ///
+    /// # Errors
+    /// When the address is one of a group, no slot is free, or a new device could not be kept.
+    pub fn seen(&mut self, now: Time, mac: Mac) -> Result<&mut Device, Refused> {
+        if !self.devices.contains_key(&mac) {
+            self.find(now, mac)?;
+        }
+        let device = self.devices.get_mut(&mac).ok_or(Refused::NoDevice(mac))?;
+        device.seen = Some((device.seen.map_or(now, |(first, _)| first), now));
+        Ok(device)
+    }
+
+    fn find(&mut self, now: Time, mac: Mac) -> Result<(), Refused> {
+        if mac.is_group() || mac == Mac::default() {
+            return Err(Refused::Group(mac));
+        }
+        let waiting = self
+            .devices
+            .values()
+            .filter(|device| device.admission == Admission::Waiting);
+        let full = Refused::Full(self.plan.slots() - 1);
+        let is_full = self.slots.len() >= usize::from(self.plan.slots() - 1);
+        if is_full || waiting.clone().count() >= MAX_WAITING {
+            let oldest = waiting.min_by_key(|device| device.seen.map(|(_, last)| last));
+            let oldest = oldest.ok_or(full.clone())?.mac;
+            self.change(now, oldest, Change::Forgotten)?;
+        }
+        // The lowest free slot, so that the same devices in the same order have the same addresses.
+        let slot = (1..self.plan.slots())
+            .find(|slot| !self.slots.contains_key(slot))
+            .ok_or(full)?;
+        self.keep(mac, &Change::Found(slot))?;
+        self.slots.insert(slot, mac);
+        self.devices.insert(mac, Device::new(mac, slot));
+        self.notify(now, mac, News::Changed(Change::Found(slot)));
+        Ok(())
+    }
+
+    /// Makes a decision about a device that is known.
+    ///
+    /// # Errors
+    /// When there is no such device, the change cannot be, or it could not be kept. One that restricts the device holds
+    /// although it could not be kept.
+    pub fn change(&mut self, now: Time, mac: Mac, change: Change) -> Result<(), Refused> {
+        let change = checked(change)?;
+        let device = self.devices.get(&mac).ok_or(Refused::NoDevice(mac))?;
+        let mut changed = device.clone();
+        if !apply(&mut changed, &change) {
+            return Err(Refused::Rules);
+        }
+        let kept = match change.permits() {
+            true => {
+                self.keep(mac, &change)?;
+                Ok(())
+            }
+            false => self.keep(mac, &change),
+        };
+        match change {
+            Change::Forgotten => {
+                self.slots.remove(&changed.slot);
+                self.devices.remove(&mac);
+            }
+            _ => {
+                self.devices.insert(mac, changed);
+            }
+        }
+        self.notify(now, mac, News::Changed(change));
+        kept
+    }
+
+    fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), Refused> {
+        self.journal.keep(mac, change).map_err(Refused::NotKept)
+    }
+
+    /// Adds news of a device.
+    pub fn notify(&mut self, now: Time, mac: Mac, news: News) {
+        if self.notices.len() >= MAX_NOTICES {
+            self.notices.pop_front();
+        }
+        self.number += 1;
+        self.notices.push_back(Notice {
+            number: self.number,
+            at: now,
+            mac,
+            news,
+        });
+        if let Some(wake) = &self.wake {
+            wake();
+        }
+    }
+
+    /// Number of the last notice.
+    pub fn last_notice(&self) -> u64 {
+        self.number
+    }
+
+    /// The notices after this number. `None`: some of them are no longer kept, and all devices must be looked at.
+    pub fn notices(&self, after: u64) -> Option<impl Iterator<Item = &Notice>> {
+        let first = self.number + 1 - self.notices.len() as u64;
+        let skipped = (after + 1).checked_sub(first)?;
+        Some(
+            self.notices
+                .iter()
+                .skip(usize::try_from(skipped).unwrap_or(usize::MAX)),
+        )
+    }
+}
+
+/// A change as it is kept: domains in lower case, names checked.
+fn checked(change: Change) -> Result<Change, Refused> {
+    let is_name =
+        |name: &str| (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control);
+    match change {
+        Change::Domain(text, rule) => Ok(Change::Domain(domains::domain(&text)?, rule)),
+        Change::Name(Some(ref name))
+        | Change::Person(Some(ref name))
+        | Change::HostName(ref name)
+            if !is_name(name) =>
+        {
+            Err(Refused::Name)
+        }
+        other => Ok(other),
+    }
+}
+
+/// Applies a change to a device. `false`: there is no room for it.
+pub fn apply(device: &mut Device, change: &Change) -> bool {
+    match change.clone() {
+        Change::Found(slot) => device.slot = slot,
+        Change::Forgotten => {}
+        Change::Admission(admission) => device.admission = admission,
+        Change::Blacklisted(blacklisted) => device.blacklisted = blacklisted,
+        Change::Domain(domain, rule) => return device.domains.set(&domain, rule),
+        Change::OthersDenied(denied) => device.domains.others_denied = denied,
+        Change::Name(name) => device.name = name,
+        Change::Person(person) => device.person = person,
+        Change::HostName(name) => device.host_name = Some(name),
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mac(last: u16) -> Mac {
+        let [a, b] = last.to_be_bytes();
+        Mac([2, 0, 0, 0, a, b])
+    }
+
+    #[derive(Default)]
+    struct Failing(bool);
+
+    impl Journal for Failing {
+        fn keep(&mut self, _: Mac, change: &Change) -> Result<(), String> {
+            let fails = self.0;
+            self.0 = matches!(change, Change::Found(_));
+            if fails {
+                Err("disk full".into())
+            } else {
+                Ok(())
+            }
+        }
+    }
+
+    #[test]
+    fn a_decision_that_permits_holds_only_if_it_is_kept() {
+        let mut home = Home::new(Plan::default(), Box::new(Failing::default()));
+        home.seen(Time::ZERO, mac(1)).expect("kept");
+        let permit = Change::Admission(Admission::Permitted);
+        let refused = home.change(Time::ZERO, mac(1), permit.clone());
+        assert_eq!(refused, Err(Refused::NotKept("disk full".into())));
+        assert!(!home.device(mac(1)).expect("a device").is_admitted());
+        home.change(Time::ZERO, mac(1), permit).expect("kept");
+        assert!(home.device(mac(1)).expect("a device").is_admitted());
+        // What restricts holds all the same.
+        home.seen(Time::ZERO, mac(2)).expect("kept");
+        let deny = Change::Admission(Admission::Denied);
+        home.change(Time::ZERO, mac(1), deny)
+            .expect_err("disk full");
+        assert!(!home.device(mac(1)).expect("a device").is_admitted());
+    }
+
+    #[test]
+    fn a_flood_of_new_devices_takes_no_slot_of_a_device_that_people_decided_about() {
+        let plan = Plan::new(Ipv4Addr::new(10, 2, 0, 0), 24).expect("a plan");
+        let mut home = Home::new(plan, Box::new(NoJournal));
+        home.seen(Time::ZERO, mac(0)).expect("a slot");
+        let permit = Change::Admission(Admission::Permitted);
+        home.change(Time::ZERO, mac(0), permit).expect("known");
+        for each in 1..1000 {
+            let now = Time::from_secs(u64::from(each));
+            home.seen(now, mac(each)).expect("the oldest makes room");
+        }
+        assert_eq!(home.devices().count(), 63);
+        assert_eq!(home.at(plan.device(1)).expect("kept").mac, mac(0));
+        let left: Vec<_> = home
+            .notices(home.last_notice() - 2)
+            .expect("kept")
+            .collect();
+        assert_eq!(left[1].mac, mac(999));
+    }
+
+    #[test]
+    fn old_numbers_of_notices_are_known_as_lost() {
+        let mut home = Home::new(Plan::default(), Box::new(NoJournal));
+        home.seen(Time::ZERO, mac(1)).expect("a slot");
+        assert_eq!(home.notices(0).expect("kept").count(), 1);
+        assert_eq!(home.notices(1).expect("kept").count(), 0);
+        for _ in 0..MAX_NOTICES {
+            home.notify(Time::ZERO, mac(1), News::LeaseEnded);
+        }
+        assert!(home.notices(0).is_none());
+        assert_eq!(home.notices(1).expect("kept").count(), MAX_NOTICES);
+    }
+}

@@ -150,6 +150,13 @@ fn groups(command: &Command) -> String {
             text.push_str(&format!("  {name:<12} {}\n", about.unwrap_or_default()));
         }
     }
+    let programs = crate::external::installed();
+    if !programs.is_empty() {
+        text.push_str("Installed programs:\n");
+    }
+    for (name, place) in programs {
+        text.push_str(&format!("  {name:<12} {}\n", place.display()));
+    }
     text
 }
 

@@ -38,6 +38,7 @@ mod delay;
 mod departures;
 mod dump;
 mod epoch;
+mod external;
 mod fields;
 mod fix;
 mod flows;
@@ -278,6 +279,9 @@ pub fn main(registry: Registry) -> ExitCode {
     ::capture::signal::fail_at_file_limit();
     // Errors in the arguments end here, with exit code 2.
     let arguments = multicall::arguments(std::env::args_os().collect());
+    if let Some(code) = external::run(&arguments) {
+        return code;
+    }
     let matches = help::command(&arguments).get_matches_from(arguments);
     let command = Command::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     if let Ok(Some(true)) = named(&matches).try_get_one(REAL_TIME) {

@@ -10,6 +10,7 @@ mod delay;
 mod dissect;
 mod edits;
 mod examples;
+mod external;
 mod faults;
 mod flows;
 mod import;

@@ -58,10 +58,7 @@ impl Out {
     /// Gives `frame` up, and counts it under `reason`: a short noun phrase such as `no such vlan`.
     pub fn drop(&mut self, frame: Frame, reason: &'static str) {
         self.done(frame);
-        match self.drops.iter_mut().find(|(known, _)| *known == reason) {
-            Some((_, count)) => *count += 1,
-            None => self.drops.push((reason, 1)),
-        }
+        self.add_drops(reason, 1);
     }
 
     /// Gives back a frame that has served its purpose, such as one that a capture has recorded.
@@ -109,6 +106,28 @@ impl Out {
     /// How many frames were dropped, by reason, in the order in which the reasons came up.
     pub fn drops(&self) -> &[(&'static str, u64)] {
         &self.drops
+    }
+
+    /// Exchanges the buffers in reserve with those of a node inside of this one, before its call and after it, and gives it the
+    /// stopwatch.
+    pub fn lend(&mut self, inner: &mut Out) {
+        core::mem::swap(&mut self.pool, &mut inner.pool);
+        inner.stopwatch = self.stopwatch;
+    }
+
+    /// Takes over the drops of a node inside of this one, and the tickets of frames that it gave up.
+    pub fn take_over(&mut self, inner: &mut Out) {
+        self.ended.append(&mut inner.ended);
+        for (reason, count) in inner.drops.drain(..) {
+            self.add_drops(reason, count);
+        }
+    }
+
+    fn add_drops(&mut self, reason: &'static str, more: u64) {
+        match self.drops.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, count)) => *count += more,
+            None => self.drops.push((reason, more)),
+        }
     }
 
     /// The buffers in reserve: for the world, to take arriving frames from and give sent ones to.

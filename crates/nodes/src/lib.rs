@@ -16,6 +16,7 @@
 //! | [`capture`] | hands frames to a recorder | 1, or 2 in line |
 //! | [`meter`] | loss, gaps and delays | 1, or 2 in line |
 //! | [`mirror`] | passes frames on and copies them to others | 2 + n |
+//! | [`composite`] | several nodes as one | theirs |
 //! | [`filter`] | lets matching frames pass | 2 |
 //! | [`vlan`] | tags, untags, translates | 2 |
 //! | [`sink`] | counts frames and takes them in | n |
@@ -50,6 +51,7 @@ extern crate std;
 pub mod bandwidth;
 pub mod capture;
 pub mod clock;
+pub mod composite;
 pub mod covert;
 pub mod delay;
 pub mod dtp;

@@ -4,7 +4,7 @@
 //! to nothing become ports of the whole, in the order in which they are listed.
 //!
 //! - **Ports:** as listed. Those of a member that are neither joined nor listed have no link.
-//! - **Counters:** those of the members, with the member's name and a dot in front; `too_many_steps`.
+//! - **Counters:** those of the members, with the member's name and a dot in front, and departures that went nowhere, by their reason; `too_many_steps`.
 //! - **Drops:** those of the members, and `members send to each other without end`: after [`MAX_STEPS`] lots in one call what is under
 //!   way between members is given up. Tables have the member's name in front, too.
 //!
@@ -23,11 +23,12 @@
 //! # Ok::<(), nodes::composite::NoSuchPort>(())
 //! ```
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::{BinaryHeap, VecDeque};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec;
 use alloc::vec::Vec;
+use core::cmp::Ordering;
 use node::outcome::Table;
 use node::{
     Driver, Event, Frame, Member, Node, Out, Port, Properties, Refusal, Statistics, Time, When,
@@ -71,6 +72,34 @@ struct Side {
 /// Frames that arrive at a member.
 type Lot = (Place, Vec<Frame>);
 
+/// A frame that arrives later. The greatest is the next one, by time and the order of departure.
+struct Later {
+    at: Time,
+    sequence: u64,
+    place: Place,
+    frame: Frame,
+}
+
+impl Ord for Later {
+    fn cmp(&self, other: &Later) -> Ordering {
+        (other.at, other.sequence).cmp(&(self.at, self.sequence))
+    }
+}
+
+impl PartialOrd for Later {
+    fn partial_cmp(&self, other: &Later) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Later {
+    fn eq(&self, other: &Later) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Later {}
+
 /// See the [module](self).
 pub struct Composite {
     members: Vec<Driver>,
@@ -78,8 +107,8 @@ pub struct Composite {
     ports: Vec<Place>,
     /// Lots to be delivered now.
     lots: VecDeque<Lot>,
-    /// Frames that arrive later, in the order of time and of their departure.
-    later: BTreeMap<(Time, u64), (Place, Frame)>,
+    /// Frames that arrive later.
+    later: BinaryHeap<Later>,
     sequence: u64,
     /// Empty lists for lots.
     spare: Vec<Vec<Frame>>,
@@ -132,7 +161,7 @@ impl Composite {
             sides,
             ports,
             lots: VecDeque::new(),
-            later: BTreeMap::new(),
+            later: BinaryHeap::new(),
             sequence: 0,
             spare: Vec::new(),
             too_many_steps: 0,
@@ -148,11 +177,15 @@ impl Composite {
         let (sides, lots, later) = (&mut self.sides[member], &mut self.lots, &mut self.later);
         let (spare, sequence) = (&mut self.spare, &mut self.sequence);
         driver.hand_on(|departure| {
-            let side = sides
-                .get_mut(usize::from(departure.port.0))
-                .ok_or(Refusal::NoSuchPort)?;
+            let Some(side) = sides.get_mut(usize::from(departure.port.0)) else {
+                out.pool().give(departure.frame);
+                return Err(Refusal::NoSuchPort);
+            };
             let (to, port) = match side.end {
-                End::None => return Err(Refusal::NoLink),
+                End::None => {
+                    out.pool().give(departure.frame);
+                    return Err(Refusal::NoLink);
+                }
                 End::Outside(port) => {
                     match departure.when {
                         When::Now => out.send(port, departure.frame),
@@ -172,10 +205,16 @@ impl Composite {
             frame.set_arrived(at);
             if at > now {
                 if later.len() >= MAX_WAITING {
+                    out.pool().give(frame);
                     return Err(Refusal::Crowd);
                 }
                 *sequence += 1;
-                later.insert((at, *sequence), ((to, port), frame));
+                later.push(Later {
+                    at,
+                    sequence: *sequence,
+                    place: (to, port),
+                    frame,
+                });
             } else {
                 match lots.back_mut().filter(|lot| lot.0 == (to, port)) {
                     Some(lot) => lot.1.push(frame),
@@ -235,11 +274,10 @@ impl Node for Composite {
     }
 
     fn wake(&mut self, now: Time, out: &mut Out) {
-        while let Some(entry) = self.later.first_entry() {
-            if entry.key().0 > now {
+        while self.later.peek().is_some_and(|first| first.at <= now) {
+            let Some(Later { place, frame, .. }) = self.later.pop() else {
                 break;
-            }
-            let (place, frame) = entry.remove();
+            };
             let mut list = self.spare.pop().unwrap_or_default();
             list.push(frame);
             self.lots.push_back((place, list));
@@ -253,7 +291,7 @@ impl Node for Composite {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let later = self.later.first_key_value().map(|((at, _), _)| *at);
+        let later = self.later.peek().map(|first| first.at);
         let members = self.members.iter().filter_map(Driver::next_wake);
         members.chain(later).min()
     }
@@ -274,9 +312,13 @@ impl Node for Composite {
     fn statistics(&self) -> Statistics {
         let mut all = Statistics::default();
         for member in &self.members {
-            let own = member.statistics();
+            let own = member.outcome();
             for (name, value) in own.counters {
                 all.counter(&named(member, &name), value);
+            }
+            // Drops of the member itself are those of the whole: these are refused departures.
+            for (reason, count) in own.drops {
+                all.counter(&named(member, &reason), count);
             }
             all.flows.extend(own.flows);
             // The first one to judge is the one that is shown.

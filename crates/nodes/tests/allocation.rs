@@ -62,6 +62,26 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
         ..Default::default()
     };
     let delay = nodes::delay::Config::fixed(Time::from_ms(1), Time::from_ms(1));
+    let member = |name: &str, node: Box<dyn Node>| node::Member {
+        name: name.into(),
+        node,
+    };
+    let members = vec![
+        member(
+            "mirror",
+            Box::new(nodes::mirror::Mirror::new(Default::default()).unwrap()),
+        ),
+        member(
+            "delay",
+            Box::new(nodes::delay::Delay::new(delay.clone()).unwrap()),
+        ),
+    ];
+    let composite = nodes::composite::Composite::new(
+        members,
+        &[((0, Port(1)), (1, Port(0)))],
+        vec![(0, Port(0)), (1, Port(1))],
+    )
+    .unwrap();
     let bad = nodes::delay::Config {
         forth: "delay 1ms 200us 25% distribution normal loss gemodel 1% 10% duplicate 1% corrupt 1% reorder 10% rate 10gbit limit 16"
             .parse()
@@ -95,6 +115,7 @@ fn nodes() -> Vec<(&'static str, Box<dyn Node>)> {
             "filter",
             Box::new(nodes::filter::Filter::new(Default::default(), filter)),
         ),
+        ("composite", Box::new(composite)),
         ("vlan", Box::new(nodes::vlan::Vlan::new(vlan).unwrap())),
         ("echo", Box::new(nodes::echo::Echo::new(echo).unwrap())),
         ("host", Box::new(nodes::host::Host::new(host))),

@@ -28,6 +28,8 @@ pub struct Device {
     pub admission: Admission,
     /// Whether it may not associate: its EAPOL frames are dropped.
     pub blacklisted: bool,
+    /// Whether it is paused: while it is permitted, it keeps its address and reaches nothing.
+    pub paused: bool,
     /// Domains that it may reach.
     pub domains: Domains,
     /// The name that people gave it.
@@ -44,6 +46,17 @@ pub struct Device {
     pub port: Option<u32>,
     /// Traffic since the start.
     pub traffic: Traffic,
+    /// Its Wi-Fi link, where it has one.
+    pub wifi: Option<Wifi>,
+}
+
+/// Figures of a Wi-Fi link.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Wifi {
+    /// Signal strength, dBm.
+    pub signal: i8,
+    /// Share of frames that were sent again, 0 to 1.
+    pub retransmitted: f32,
 }
 
 /// Traffic of a device.
@@ -67,6 +80,7 @@ impl Device {
             slot,
             admission: Admission::Waiting,
             blacklisted: false,
+            paused: false,
             domains: Domains::default(),
             name: None,
             person: None,
@@ -75,12 +89,13 @@ impl Device {
             lease_end: None,
             port: None,
             traffic: Traffic::default(),
+            wifi: None,
         }
     }
 
     /// Whether its packets are forwarded.
     pub fn is_admitted(&self) -> bool {
-        self.admission == Admission::Permitted && !self.blacklisted
+        self.admission == Admission::Permitted && !self.blacklisted && !self.paused
     }
 
     /// The name for people: the one they gave, else its own, else the MAC address.

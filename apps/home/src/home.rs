@@ -38,6 +38,8 @@ pub enum Change {
     Admission(Admission),
     /// Whether it may not associate.
     Blacklisted(bool),
+    /// Whether a permitted device is paused: it keeps its address, and reaches nothing.
+    Paused(bool),
     /// A rule for a domain; `None` removes it.
     Domain(String, Option<bool>),
     /// Whether names without a rule are denied.
@@ -57,6 +59,7 @@ impl Change {
             self,
             Change::Admission(Admission::Permitted | Admission::Waiting)
                 | Change::Blacklisted(false)
+                | Change::Paused(false)
                 | Change::Domain(_, Some(true) | None)
                 | Change::OthersDenied(false)
         )
@@ -147,7 +150,7 @@ pub struct Home {
     notices: VecDeque<Notice>,
     number: u64,
     journal: Box<dyn Journal>,
-    wake: Option<Box<dyn Fn() + Send>>,
+    wake: Vec<Box<dyn Fn() + Send>>,
 }
 
 impl Home {
@@ -160,7 +163,7 @@ impl Home {
             notices: VecDeque::new(),
             number: 0,
             journal,
-            wake: None,
+            wake: Vec::new(),
         }
     }
 
@@ -181,9 +184,9 @@ impl Home {
         false
     }
 
-    /// Sets a function that is called after each notice. It must not lock the home.
+    /// Adds a function that is called after each notice. It must not lock the home.
     pub fn on_notice(&mut self, wake: impl Fn() + Send + 'static) {
-        self.wake = Some(Box::new(wake));
+        self.wake.push(Box::new(wake));
     }
 
     /// All devices, by their MAC addresses.
@@ -208,14 +211,23 @@ impl Home {
         (self.plan.device(slot) == address).then_some(device)
     }
 
+    /// Adds a device that was not seen yet, so that people can decide about it before it comes.
+    ///
+    /// # Errors
+    /// When the address is one of a group, no slot is free, or a new device could not be kept.
+    pub fn add(&mut self, now: Time, mac: Mac) -> Result<(), Refused> {
+        match self.devices.contains_key(&mac) {
+            true => Ok(()),
+            false => self.find(now, mac),
+        }
+    }
+
     /// Notes that a device was seen; a new one gets a slot.
     ///
     /// # Errors
     /// When the address is one of a group, no slot is free, or a new device could not be kept.
     pub fn seen(&mut self, now: Time, mac: Mac) -> Result<&mut Device, Refused> {
-        if !self.devices.contains_key(&mac) {
-            self.find(now, mac)?;
-        }
+        self.add(now, mac)?;
         let device = self.devices.get_mut(&mac).ok_or(Refused::NoDevice(mac))?;
         device.seen = Some((device.seen.map_or(now, |(first, _)| first), now));
         Ok(device)
@@ -295,7 +307,7 @@ impl Home {
             mac,
             news,
         });
-        if let Some(wake) = &self.wake {
+        for wake in &self.wake {
             wake();
         }
     }
@@ -341,6 +353,7 @@ pub fn apply(device: &mut Device, change: &Change) -> bool {
         Change::Forgotten => {}
         Change::Admission(admission) => device.admission = admission,
         Change::Blacklisted(blacklisted) => device.blacklisted = blacklisted,
+        Change::Paused(paused) => device.paused = paused,
         Change::Domain(domain, rule) => return device.domains.set(&domain, rule),
         Change::OthersDenied(denied) => device.domains.others_denied = denied,
         Change::Name(name) => device.name = name,

@@ -9,13 +9,19 @@
 //! | [`device`] | a [`Device`] and the decisions about it |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`] | addresses of the devices and of the router |
+//! | [`clock`] | time of the router and of day |
+//! | [`store`] | what survives a restart, in SQLite |
+//! | [`web`] | the API and the board, over HTTPS |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod clock;
 pub mod device;
 pub mod domains;
 pub mod home;
 pub mod plan;
+pub mod store;
+pub mod web;
 
 pub use device::{Admission, Device};
 pub use home::{Change, Home, Journal, Notice, Refused, Shared};

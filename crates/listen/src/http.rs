@@ -10,6 +10,7 @@ pub use rustls::ServerConfig;
 use std::error::Error;
 use std::future::{Future, poll_fn};
 use std::io;
+use std::net::IpAddr;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -42,7 +43,11 @@ pub enum Version {
     Two,
 }
 
-/// Serves what comes to this listener, each request with the [`Account`] and the [`Visitor`] of its connection in its extensions, until the future is dropped; connections that were let in end with the runtime.
+/// Address of the peer of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Peer(pub IpAddr);
+
+/// Serves what comes to this listener, each request with the [`Account`], the [`Visitor`] and the [`Peer`] of its connection in its extensions, until the future is dropped; connections that were let in end with the runtime.
 pub async fn serve<S, B>(
     listener: TcpListener,
     gate: Arc<Gate>,
@@ -79,6 +84,7 @@ pub async fn serve<S, B>(
             service: service.clone(),
             account: budget.account(),
             visitor: permit.visitor().clone(),
+            peer: Peer(from.ip()),
         };
         tokio::spawn(async move {
             let Some(tls) = tls else {
@@ -106,12 +112,13 @@ pub async fn serve<S, B>(
     }
 }
 
-/// A service whose requests carry the [`Account`] and the [`Visitor`] of their connection among their extensions.
+/// A service whose requests carry the [`Account`], the [`Visitor`] and the [`Peer`] of their connection among their extensions.
 #[derive(Clone)]
 struct Known<S> {
     service: S,
     account: Account,
     visitor: Visitor,
+    peer: Peer,
 }
 
 impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Known<S> {
@@ -126,6 +133,7 @@ impl<S: Service<Request<Incoming>>> Service<Request<Incoming>> for Known<S> {
     fn call(&mut self, mut request: Request<Incoming>) -> S::Future {
         request.extensions_mut().insert(self.account.clone());
         request.extensions_mut().insert(self.visitor.clone());
+        request.extensions_mut().insert(self.peer);
         self.service.call(request)
     }
 }

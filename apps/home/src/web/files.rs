@@ -1,0 +1,40 @@
+//! The files of the board, in the program itself.
+
+/// Path, media type and content.
+pub const FILES: [(&str, &str, &[u8]); 7] = [
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_bytes!("../../web/index.html"),
+    ),
+    (
+        "/board.css",
+        "text/css; charset=utf-8",
+        include_bytes!("../../web/board.css"),
+    ),
+    (
+        "/board.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/board.js"),
+    ),
+    (
+        "/details.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/details.js"),
+    ),
+    (
+        "/feed.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/feed.js"),
+    ),
+    (
+        "/icon.svg",
+        "image/svg+xml",
+        include_bytes!("../../web/icon.svg"),
+    ),
+    (
+        "/openapi.json",
+        "application/json",
+        include_bytes!("../../web/openapi.json"),
+    ),
+];

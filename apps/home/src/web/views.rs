@@ -1,0 +1,158 @@
+//! Devices as the API shows them.
+
+use crate::clock::Clock;
+use crate::device::{Admission, Device};
+use crate::home::{Change, Home, News, Notice};
+use core::net::Ipv4Addr;
+use node::Time;
+use serde::Serialize;
+
+/// Time after a device was seen last for which it counts as asking. Clients without a decision ask every 15 s, half of their
+/// lease of 30 s, and back off to some 64 s where they hear nothing (RFC 2131, section 4.1).
+pub const ASKING: Time = Time::from_secs(120);
+
+/// A device.
+#[derive(Debug, Serialize)]
+pub struct DeviceView {
+    mac: String,
+    address: Ipv4Addr,
+    gateway: Ipv4Addr,
+    label: String,
+    name: Option<String>,
+    person: Option<String>,
+    host_name: Option<String>,
+    admission: Admission,
+    blacklisted: bool,
+    paused: bool,
+    others_denied: bool,
+    rules: usize,
+    #[serde(flatten)]
+    figures: Figures,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    domains: Option<Vec<Rule>>,
+}
+
+/// A rule for a domain.
+#[derive(Debug, Serialize)]
+struct Rule {
+    domain: String,
+    permitted: bool,
+}
+
+/// What changes without a decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Figures {
+    /// Whether it waits for a decision now.
+    asking: bool,
+    /// Unix times of the first and the last sighting, seconds.
+    first_seen: Option<u64>,
+    last_seen: Option<u64>,
+    /// Unix time of the end of its lease, seconds.
+    lease_end: Option<u64>,
+    /// Bytes since the start.
+    pub sent: u64,
+    pub received: u64,
+    not_looked_up: u64,
+    refused: u64,
+    /// Bytes a second.
+    pub rate: u64,
+    /// Wi-Fi signal, dBm, and the share of frames that were sent again.
+    signal: Option<i8>,
+    retransmitted: Option<f32>,
+}
+
+impl Figures {
+    /// Those of a device.
+    pub fn new(device: &Device, clock: &Clock, rate: u64) -> Figures {
+        let now = clock.now();
+        let recent =
+            |(_, last): (Time, Time)| now.as_ps().saturating_sub(last.as_ps()) < ASKING.as_ps();
+        Figures {
+            asking: device.admission == Admission::Waiting && device.seen.is_some_and(recent),
+            first_seen: device.seen.map(|(first, _)| clock.unix_of(first)),
+            last_seen: device.seen.map(|(_, last)| clock.unix_of(last)),
+            lease_end: device
+                .lease_end
+                .filter(|end| *end > now)
+                .map(|end| clock.unix_of(end)),
+            sent: device.traffic.sent.1,
+            received: device.traffic.received.1,
+            not_looked_up: device.traffic.not_looked_up,
+            refused: device.traffic.refused,
+            rate,
+            signal: device.wifi.map(|wifi| wifi.signal),
+            retransmitted: device.wifi.map(|wifi| wifi.retransmitted),
+        }
+    }
+}
+
+impl DeviceView {
+    /// A device of a home, without its rules.
+    pub fn new(home: &Home, device: &Device, clock: &Clock, rate: u64) -> DeviceView {
+        DeviceView {
+            mac: device.mac.to_string(),
+            address: home.plan.device(device.slot),
+            gateway: home.plan.gateway(device.slot),
+            label: device.label(),
+            name: device.name.clone(),
+            person: device.person.clone(),
+            host_name: device.host_name.clone(),
+            admission: device.admission,
+            blacklisted: device.blacklisted,
+            paused: device.paused,
+            others_denied: device.domains.others_denied,
+            rules: device.domains.rules().count(),
+            figures: Figures::new(device, clock, rate),
+            domains: None,
+        }
+    }
+
+    /// With its rules: at most [`crate::domains::MAX_RULES`].
+    pub fn with_rules(mut self, device: &Device) -> DeviceView {
+        let rules = device.domains.rules().map(|(domain, permitted)| Rule {
+            domain: domain.into(),
+            permitted,
+        });
+        self.domains = Some(rules.collect());
+        self
+    }
+}
+
+/// A notice.
+#[derive(Debug, Serialize)]
+pub struct NoticeView {
+    number: u64,
+    at: u64,
+    mac: String,
+    news: NewsView,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "snake_case")]
+enum NewsView {
+    Changed(Change),
+    Lease(u64),
+    LeaseEnded,
+    DomainDenied(String),
+    Refuge(u32),
+    Spoofed(Ipv4Addr),
+}
+
+impl NoticeView {
+    /// A notice with Unix times.
+    pub fn new(notice: &Notice, clock: &Clock) -> NoticeView {
+        NoticeView {
+            number: notice.number,
+            at: clock.unix_of(notice.at),
+            mac: notice.mac.to_string(),
+            news: match &notice.news {
+                News::Changed(change) => NewsView::Changed(change.clone()),
+                News::Lease(end) => NewsView::Lease(clock.unix_of(*end)),
+                News::LeaseEnded => NewsView::LeaseEnded,
+                News::DomainDenied(name) => NewsView::DomainDenied(name.clone()),
+                News::Refuge(flows) => NewsView::Refuge(*flows),
+                News::Spoofed(address) => NewsView::Spoofed(*address),
+            },
+        }
+    }
+}

@@ -1,0 +1,482 @@
+//! The store: what survives a restart, kill -9 at any moment, and files that are not ours.
+
+use home::clock::Clock;
+use home::device::Admission;
+use home::home::NoJournal;
+use home::plan::Plan;
+use home::store::{HOST_NAME_INTERVAL, MAX_HISTORY, Store, StoreError};
+use home::{Change, Home};
+use node::Time;
+use packet::ethernet::Mac;
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A folder that goes when the test is over.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("home-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Folder(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("home.db")
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn clock() -> Clock {
+    Clock::new(|| Time::from_secs(1), || 1_800_000_000)
+}
+
+fn open(path: &Path) -> (Store, Home) {
+    let store = Store::open(path, clock()).expect("a store");
+    let mut home = Home::new(Plan::default(), store.journal());
+    store.restore(&mut home).expect("its devices");
+    (store, home)
+}
+
+fn mac(last: u8) -> Mac {
+    Mac([2, 0, 0, 0, 0, last])
+}
+
+/// xorshift64*: the same changes in two processes.
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Random {
+        Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
+    }
+
+    /// A device and a change that makes it one that people have decided about.
+    fn change(&mut self) -> (Mac, Change) {
+        let mac = mac(u8::try_from(self.below(10)).expect("small"));
+        let text = format!("n{}", self.below(1000));
+        let change = match self.below(12) {
+            0..3 => Change::Admission(Admission::Permitted),
+            3..5 => Change::Admission(Admission::Denied),
+            5 => Change::Blacklisted(self.below(2) == 0),
+            6 => Change::Paused(self.below(2) == 0),
+            7 => {
+                let rule = [None, Some(true), Some(false)][self.below(3) as usize];
+                Change::Domain(format!("d{}.example", self.below(4)), rule)
+            }
+            8 => Change::OthersDenied(self.below(2) == 0),
+            9 => Change::Name(Some(text).filter(|_| self.below(3) > 0)),
+            10 => Change::Person(Some(text)),
+            _ => Change::Forgotten,
+        };
+        (mac, change)
+    }
+}
+
+fn make(home: &mut Home, (mac, change): (Mac, Change)) {
+    home.seen(Time::ZERO, mac).expect("a slot");
+    home.change(Time::ZERO, mac, change).expect("kept");
+}
+
+/// What is kept of each device.
+fn kept(home: &Home) -> BTreeMap<Mac, String> {
+    let text = |device: &home::Device| {
+        let mut device = device.clone();
+        device.seen = None;
+        format!("{device:?}")
+    };
+    home.devices()
+        .map(|device| (device.mac, text(device)))
+        .collect()
+}
+
+#[test]
+fn all_decisions_are_there_after_a_restart() {
+    let folder = Folder::new("restart");
+    let mut model = Home::new(Plan::default(), Box::new(NoJournal));
+    let mut random = Random::new(1);
+    for _ in 0..20 {
+        let (_store, mut home) = open(&folder.file());
+        assert_eq!(kept(&home), kept(&model));
+        for _ in 0..50 {
+            let change = random.change();
+            make(&mut home, change.clone());
+            make(&mut model, change);
+        }
+    }
+    let mode = std::fs::metadata(folder.file())
+        .expect("there")
+        .permissions()
+        .mode();
+    assert_eq!(
+        mode & 0o777,
+        0o600,
+        "hashes and the key are for the owner alone"
+    );
+}
+
+#[test]
+fn a_flood_of_new_devices_writes_nothing() {
+    let folder = Folder::new("flood");
+    let (store, mut home) = open(&folder.file());
+    make(&mut home, (mac(1), Change::Admission(Admission::Permitted)));
+    let sizes = || -> Vec<(PathBuf, u64, std::time::SystemTime)> {
+        let entries = std::fs::read_dir(&folder.0).expect("a folder").flatten();
+        let files = entries.map(|entry| (entry.path(), entry.metadata().expect("there")));
+        let mut files: Vec<_> = files
+            .map(|(path, data)| (path, data.len(), data.modified().expect("a time")))
+            .collect();
+        files.sort();
+        files
+    };
+    let before = sizes();
+    for each in 0..3000_u32 {
+        let [_, a, b, c] = each.to_be_bytes();
+        let mac = Mac([6, 0, 0, a, b, c]);
+        home.seen(Time::from_ms(u64::from(each)), mac)
+            .expect("the oldest makes room");
+        let name = Change::HostName(format!("host{each}"));
+        home.change(Time::ZERO, mac, name).expect("known");
+    }
+    assert_eq!(sizes(), before);
+    // The slot and the host name come with the first decision.
+    let last = Mac([6, 0, 0, 0, 0x0B, 0xB7]);
+    let slot = home.device(last).expect("waiting").slot;
+    home.change(Time::ZERO, last, Change::Admission(Admission::Denied))
+        .expect("kept");
+    drop((store, home));
+    let (_store, home) = open(&folder.file());
+    assert_eq!(home.devices().count(), 2);
+    let device = home.device(last).expect("kept");
+    assert_eq!(
+        (device.slot, device.host_name.as_deref()),
+        (slot, Some("host2999"))
+    );
+}
+
+#[test]
+fn a_device_that_changes_its_host_name_all_the_time_writes_it_once_a_minute() {
+    let folder = Folder::new("names");
+    let now = Arc::new(AtomicU64::new(1_800_000_000));
+    let clock = {
+        let now = Arc::clone(&now);
+        Clock::new(|| Time::ZERO, move || now.load(Ordering::Relaxed))
+    };
+    let written = || {
+        let copy = folder.0.join("copy.db");
+        for end in ["", "-wal"] {
+            let from = format!("{}{end}", folder.file().display());
+            std::fs::copy(from, format!("{}{end}", copy.display())).expect("a copy");
+        }
+        let (_store, home) = open(&copy);
+        home.device(mac(1)).expect("kept").host_name.clone()
+    };
+    let store = Store::open(&folder.file(), clock).expect("a store");
+    let mut home = Home::new(Plan::default(), store.journal());
+    make(&mut home, (mac(1), Change::Admission(Admission::Permitted)));
+    for each in 0..100 {
+        make(&mut home, (mac(1), Change::HostName(format!("a{each}"))));
+    }
+    assert_eq!(written().as_deref(), Some("a0"));
+    now.fetch_add(HOST_NAME_INTERVAL, Ordering::Relaxed);
+    make(&mut home, (mac(1), Change::HostName("b".into())));
+    assert_eq!(written().as_deref(), Some("b"));
+    make(&mut home, (mac(1), Change::HostName("c".into())));
+    drop((store, home));
+    assert_eq!(
+        open(&folder.file())
+            .1
+            .device(mac(1))
+            .expect("kept")
+            .host_name
+            .as_deref(),
+        Some("c")
+    );
+}
+
+#[test]
+fn a_file_that_is_not_ours_stays_as_it_is() {
+    let folder = Folder::new("foreign");
+    let path = folder.file();
+    let sqlite = |sql: &str| {
+        let _ = std::fs::remove_file(&path);
+        let connection = rusqlite::Connection::open(&path).expect("a file");
+        connection.execute_batch(sql).expect("SQL");
+    };
+    let refused = |wanted: &str| {
+        let before = std::fs::read(&path).expect("there");
+        let error = Store::open(&path, clock()).expect_err(wanted).to_string();
+        assert!(error.contains(wanted), "{error}");
+        assert!(error.contains("home.db"), "{error}");
+        assert_eq!(std::fs::read(&path).expect("there"), before, "{wanted}");
+        let others = std::fs::read_dir(&folder.0).expect("a folder").count();
+        assert_eq!(others, 1, "no other file is left");
+    };
+    for text in [
+        "hello",
+        &"text ".repeat(10_000),
+        "SQLite format 3\0 and nothing else",
+    ] {
+        std::fs::write(&path, text).expect("a file");
+        refused("not an SQLite database");
+    }
+    sqlite("CREATE TABLE letters (text); INSERT INTO letters VALUES ('dear');");
+    refused("another program");
+    sqlite("CREATE TABLE a (b); PRAGMA application_id = 0x77697265; PRAGMA user_version = 2;");
+    refused("newer version (schema 2");
+    sqlite("CREATE TABLE a (b); PRAGMA application_id = 0x77697265; PRAGMA user_version = 0;");
+    refused("another program");
+}
+
+#[test]
+fn a_damaged_file_and_one_in_use_are_named() {
+    let folder = Folder::new("damaged");
+    let (store, mut home) = open(&folder.file());
+    for _ in 0..300 {
+        let mut random = Random::new(3);
+        make(&mut home, random.change());
+    }
+    match Store::open(&folder.file(), clock()) {
+        Err(StoreError::InUse(_)) => {}
+        other => panic!("{other:?}"),
+    }
+    drop((store, home));
+    let mut bytes = std::fs::read(folder.file()).expect("there");
+    for byte in &mut bytes[4096..] {
+        *byte = 0xAA;
+    }
+    std::fs::write(folder.file(), &bytes).expect("written");
+    match Store::open(&folder.file(), clock()) {
+        Err(StoreError::Damaged(..)) => {}
+        other => panic!("{other:?}"),
+    }
+    assert_eq!(std::fs::read(folder.file()).expect("there"), bytes);
+    assert!(matches!(
+        Store::open(&folder.0, clock()),
+        Err(StoreError::File(..))
+    ));
+}
+
+#[test]
+fn devices_whose_slot_is_not_of_the_plan_get_another() {
+    let folder = Folder::new("plan");
+    let (store, mut home) = open(&folder.file());
+    for each in 1..=20 {
+        make(
+            &mut home,
+            (mac(each), Change::Admission(Admission::Permitted)),
+        );
+    }
+    drop((store, home));
+    let small = Plan::new([10, 3, 0, 0].into(), 26).expect("15 devices");
+    let store = Store::open(&folder.file(), clock()).expect("a store");
+    let mut home = Home::new(small, store.journal());
+    let restored = store.restore(&mut home).expect("devices");
+    assert_eq!(
+        (restored.devices, restored.moved, restored.left_out),
+        (20, 0, 5)
+    );
+    make(&mut home, (mac(1), Change::Forgotten));
+    make(&mut home, (mac(2), Change::Forgotten));
+    drop((store, home));
+    let store = Store::open(&folder.file(), clock()).expect("a store");
+    let mut home = Home::new(small, store.journal());
+    let restored = store.restore(&mut home).expect("devices");
+    assert_eq!(
+        (restored.devices, restored.moved, restored.left_out),
+        (18, 2, 3)
+    );
+    assert!(home.devices().all(home::Device::is_admitted));
+}
+
+#[test]
+fn a_device_has_a_bounded_history_until_it_is_forgotten() {
+    let store = Store::in_memory(clock()).expect("a store");
+    let mut home = Home::new(Plan::default(), store.journal());
+    for each in 0..MAX_HISTORY + 50 {
+        make(&mut home, (mac(1), Change::Name(Some(format!("n{each}")))));
+    }
+    make(&mut home, (mac(2), Change::Admission(Admission::Denied)));
+    let history = store.history(mac(1)).expect("kept");
+    assert_eq!(history.len(), MAX_HISTORY as usize);
+    assert_eq!(
+        history[0].change,
+        Change::Name(Some(format!("n{}", MAX_HISTORY + 49)))
+    );
+    assert_eq!(history[0].at, 1_800_000_000);
+    make(&mut home, (mac(1), Change::Forgotten));
+    assert_eq!(store.history(mac(1)).expect("kept"), []);
+    assert_eq!(store.history(mac(2)).expect("kept").len(), 1);
+}
+
+const CHILD: &str = "a_child_makes_changes_until_it_is_killed";
+
+/// Not a test by itself: the process that the next ones kill. It prints the number of each change that was kept.
+#[test]
+#[ignore = "the child of the tests below"]
+fn a_child_makes_changes_until_it_is_killed() {
+    let variable = |name: &str| std::env::var(name).expect("set by the parent");
+    let (_store, mut home) = open(variable("HOME_DB").as_ref());
+    let mut random = Random::new(variable("HOME_SEED").parse().expect("a number"));
+    let limit: usize = variable("HOME_CHANGES").parse().expect("a number");
+    for number in 0..limit {
+        make(&mut home, random.change());
+        println!("kept {number}");
+    }
+    println!("end");
+}
+
+fn child(path: &Path, seed: u64, changes: usize, mut command: Command) -> Command {
+    command
+        .args([
+            CHILD,
+            "--exact",
+            "--ignored",
+            "--nocapture",
+            "--test-threads=1",
+        ])
+        .env("HOME_DB", path)
+        .env("HOME_SEED", seed.to_string())
+        .env("HOME_CHANGES", changes.to_string())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null());
+    command
+}
+
+/// Checks a store after a kill: all that was acknowledged, perhaps the next change too, and nothing else. So nothing that was permitted
+/// is lost and nothing that was denied is let in. Returns the home as it is.
+fn check(path: &Path, mut model: Home, seed: u64, acknowledged: usize) -> Home {
+    let (_store, home) = open(path);
+    let mut random = Random::new(seed);
+    for _ in 0..acknowledged {
+        make(&mut model, random.change());
+    }
+    if kept(&home) != kept(&model) {
+        make(&mut model, random.change());
+    }
+    assert_eq!(
+        kept(&home),
+        kept(&model),
+        "seed {seed}, after {acknowledged} changes"
+    );
+    model
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_moment() {
+    let folder = Folder::new("kill");
+    let mut model = Home::new(Plan::default(), Box::new(NoJournal));
+    let seeds: u64 =
+        std::env::var("HOME_ROUNDS").map_or(40, |text| text.parse().expect("a number"));
+    let mut total = 0;
+    for seed in 1..=seeds {
+        let mut random = Random::new(seed + 1000);
+        let wanted = random.below(40);
+        let pause = Duration::from_micros(random.below(if wanted < 4 { 20_000 } else { 3_000 }));
+        let command = Command::new(std::env::current_exe().expect("this file"));
+        let mut running = child(&folder.file(), seed, 100_000, command)
+            .spawn()
+            .expect("a child");
+        let mut lines = BufReader::new(running.stdout.take().expect("piped")).lines();
+        let mut acknowledged = 0;
+        let mut count = |line: Option<std::io::Result<String>>| {
+            let line = line.and_then(Result::ok)?;
+            acknowledged += usize::from(line.contains("kept "));
+            Some(acknowledged as u64)
+        };
+        while wanted > 3 && count(lines.next()).is_some_and(|kept| kept < wanted) {}
+        #[expect(clippy::disallowed_methods, reason = "a random moment")]
+        std::thread::sleep(pause);
+        running.kill().expect("killed");
+        running.wait().expect("gone");
+        while count(lines.next()).is_some() {}
+        total += acknowledged;
+        model = check(&folder.file(), model, seed, acknowledged);
+    }
+    assert!(total > 100, "{total} changes");
+}
+
+/// The same with the kill at each system call that changes a file, in turn.
+#[test]
+fn nothing_acknowledged_is_lost_when_the_process_is_killed_at_each_write() {
+    let folder = Folder::new("strace");
+    let run = |name: &str, seed: u64, arguments: &[&str]| {
+        let path = folder.0.join(name);
+        let mut strace = Command::new("strace");
+        strace
+            .args(["-f", "-qq", "-e", "signal=none"])
+            .args(arguments);
+        strace.arg(std::env::current_exe().expect("this file"));
+        let output = child(&path, seed, 8, strace).output().ok()?;
+        Some((path, String::from_utf8_lossy(&output.stdout).into_owned()))
+    };
+    let log = folder.0.join("log");
+    let traced = run(
+        "all.db",
+        0,
+        &[
+            "-o",
+            &log.to_string_lossy(),
+            "-e",
+            "trace=fsync,fdatasync,write",
+        ],
+    );
+    if !traced.is_some_and(|(_, text)| text.contains("end\n")) {
+        println!("skipped: no strace, or it may not trace here");
+        return;
+    }
+    // What a killed process has written is with the system; that it is on the disk is shown by fsync before each acknowledgement.
+    let (mut synced, mut acknowledged) = (false, 0);
+    for line in std::fs::read_to_string(&log).expect("a log").lines() {
+        synced |= line.contains("sync(");
+        if line.contains("\"kept ") {
+            assert!(synced, "{line}");
+            (synced, acknowledged) = (false, acknowledged + 1);
+        }
+    }
+    assert_eq!(acknowledged, 8);
+
+    let step = if std::env::var("FAULTS").is_ok_and(|value| value == "all") {
+        1
+    } else {
+        3
+    };
+    let mut killed = BTreeMap::new();
+    for call in ["pwrite64", "fsync", "write", "ftruncate", "unlink"] {
+        for number in (1..).step_by(step) {
+            let fault = format!("inject={call}:signal=KILL:when={number}");
+            let name = format!("{call}-{number}.db");
+            let (path, text) =
+                run(&name, number, &["-o", "/dev/null", "-e", &fault]).expect("strace");
+            if text.contains("end\n") {
+                break;
+            }
+            *killed.entry(call).or_insert(0) += 1;
+            let model = Home::new(Plan::default(), Box::new(NoJournal));
+            check(&path, model, number, text.matches("kept ").count());
+        }
+    }
+    let of = |call| killed.get(call).copied().unwrap_or_default();
+    assert!(
+        of("pwrite64") > 10 && of("fsync") > 3 && of("write") > 2,
+        "{killed:?}"
+    );
+}

@@ -1,0 +1,12 @@
+//! The API and the board on a real server on loopback.
+
+#[path = "web/api.rs"]
+mod api;
+#[path = "web/attacks.rs"]
+mod attacks;
+#[path = "web/events.rs"]
+mod events;
+#[path = "web/server.rs"]
+mod server;
+#[path = "web/sessions.rs"]
+mod sessions;

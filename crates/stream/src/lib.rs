@@ -1,0 +1,59 @@
+//! A database of streams: tables of events in fixed memory, the newest kept.
+//!
+//! The Homework Database of Sventek et al. ("An information plane architecture supporting home
+//! network management", 2011) with today's parts: applications insert events that they measure, and
+//! others ask questions in SQL with windows in time, keep standing windows that are summed as rows
+//! arrive, and subscribe to patterns. Nothing here reads a clock: the time of the database is that of
+//! its newest row, or of [`Database::advance`].
+//!
+//! | start here | |
+//! |---|---|
+//! | [`Schema`], [`Database::create`] | a table and the size of its ring |
+//! | [`Table::insert`] | a row: its time, then its values; allocates nothing |
+//! | [`Database::query`] | a question in SQL with `[RANGE 10 SECONDS]`, `[ROWS 50]`, `[SINCE t]`, `[NOW]` |
+//! | [`Store`] | all of this without locks, for a program with one thread |
+//!
+//! ```
+//! use stream::{Database, Owned, Schema, Unit};
+//!
+//! let database = Database::new(Unit::Nanoseconds);
+//! let flows = Schema::new("Flows", 1000).text("device", 17).integer("bytes");
+//! let flows = database.create(flows)?;
+//! flows.insert(1_000_000_000, &["printer".into(), 1500.into()])?;
+//! flows.insert(2_000_000_000, &["laptop".into(), 400.into()])?;
+//! # #[cfg(feature = "sql")] {
+//! let answer = database.query("SELECT sum(bytes) FROM Flows [RANGE 10 SECONDS]")?;
+//! assert_eq!(answer.rows, [[Owned::Integer(1900)]]);
+//! # }
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! The modules of rings, windows and patterns do no I/O and have no `unsafe` code; `sql` is SQLite
+//! over the rings (feature `sql`, default).
+#![deny(unsafe_code)]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+mod answer;
+mod database;
+mod extent;
+mod ring;
+mod schema;
+#[cfg(feature = "sql")]
+#[expect(unsafe_code, reason = "virtual tables of SQLite are C structures")]
+mod sql;
+mod store;
+mod syntax;
+mod value;
+
+pub use answer::Answer;
+pub use database::{Database, Table};
+pub use extent::{Extent, Unit};
+pub use ring::Ring;
+pub use schema::{Column, Kind, Schema, SchemaError};
+#[cfg(feature = "sql")]
+pub use sql::{QueryError, QueryLimits};
+pub use store::{Counts, InsertError, Store, TableId};
+pub use syntax::SyntaxError;
+pub use value::{Owned, Value};

@@ -1,0 +1,3 @@
+//! Behaviour of the database, next to models and SQLite's own tables.
+
+mod questions;

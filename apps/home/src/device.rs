@@ -44,6 +44,10 @@ pub struct Device {
     pub port: Option<u32>,
     /// Traffic since the start.
     pub traffic: Traffic,
+    /// Whether the journal has it: from the first decision about it on.
+    pub kept: bool,
+    /// Whether a decision that restricts it holds, and could not be kept yet.
+    pub unsaved: bool,
 }
 
 /// Traffic of a device.
@@ -75,12 +79,19 @@ impl Device {
             lease_end: None,
             port: None,
             traffic: Traffic::default(),
+            kept: false,
+            unsaved: false,
         }
     }
 
     /// Whether its packets are forwarded.
     pub fn is_admitted(&self) -> bool {
         self.admission == Admission::Permitted && !self.blacklisted
+    }
+
+    /// Whether no decision was ever made about it, so that it can make room for another.
+    pub fn is_undecided(&self) -> bool {
+        !self.kept && !self.unsaved
     }
 
     /// The name for people: the one they gave, else its own, else the MAC address.

@@ -46,6 +46,10 @@ pub struct Device {
     pub port: Option<u32>,
     /// Traffic since the start.
     pub traffic: Traffic,
+    /// Whether the journal has it: from the first decision about it on.
+    pub kept: bool,
+    /// Whether a decision that restricts it holds, and could not be kept yet.
+    pub unsaved: bool,
     /// Its Wi-Fi link, where it has one.
     pub wifi: Option<Wifi>,
 }
@@ -90,12 +94,19 @@ impl Device {
             port: None,
             traffic: Traffic::default(),
             wifi: None,
+            kept: false,
+            unsaved: false,
         }
     }
 
     /// Whether its packets are forwarded.
     pub fn is_admitted(&self) -> bool {
         self.admission == Admission::Permitted && !self.blacklisted && !self.paused
+    }
+
+    /// Whether no decision was ever made about it, so that it can make room for another.
+    pub fn is_undecided(&self) -> bool {
+        !self.kept && !self.unsaved
     }
 
     /// The name for people: the one they gave, else its own, else the MAC address.

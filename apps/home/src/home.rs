@@ -1,7 +1,8 @@
 //! The state of a home: its devices, and the decisions of people.
 //!
 //! A decision is a [`Change`]. One that restricts a device holds at once and is then kept; one that permits something is kept
-//! first and then holds: whenever the process ends, nothing permitted is lost and nothing denied is let in.
+//! first and then holds: whenever the process ends, nothing permitted is lost and nothing denied is let in. A device is kept
+//! from the first decision about it on, so that a flood of new devices writes nothing.
 //!
 //! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They learn about changes by
 //! [`Home::notices`], from the number of the last one that they have seen.
@@ -53,11 +54,13 @@ pub enum Change {
 }
 
 impl Change {
-    /// Whether it permits more than before, so that it holds only after it is kept.
-    fn permits(&self) -> bool {
+    /// Whether it holds only after it is kept: it permits more than before, or a device that came back after a restart
+    /// would be permitted.
+    fn is_kept_first(&self) -> bool {
         matches!(
             self,
-            Change::Admission(Admission::Permitted | Admission::Waiting)
+            Change::Forgotten
+                | Change::Admission(Admission::Permitted | Admission::Waiting)
                 | Change::Blacklisted(false)
                 | Change::Paused(false)
                 | Change::Domain(_, Some(true) | None)
@@ -66,7 +69,7 @@ impl Change {
     }
 }
 
-/// Keeps changes so that they survive a restart.
+/// Keeps changes so that they survive a restart. The first change of a device that it gets is [`Change::Found`].
 pub trait Journal: Send {
     /// Keeps a change. When it returns, the change survives the end of the process and of the machine.
     ///
@@ -150,6 +153,7 @@ pub struct Home {
     notices: VecDeque<Notice>,
     number: u64,
     journal: Box<dyn Journal>,
+    has_unsaved: bool,
     wake: Vec<Box<dyn Fn() + Send>>,
 }
 
@@ -163,6 +167,7 @@ impl Home {
             notices: VecDeque::new(),
             number: 0,
             journal,
+            has_unsaved: false,
             wake: Vec::new(),
         }
     }
@@ -174,6 +179,10 @@ impl Home {
 
     /// Adds a device as it was kept, at a start. `false`: its slot is in use or not of the plan.
     pub fn restore(&mut self, device: Device) -> bool {
+        let device = Device {
+            kept: true,
+            ..device
+        };
         let slot = device.slot;
         let is_free = (1..self.plan.slots()).contains(&slot) && !self.slots.contains_key(&slot);
         if is_free && !self.devices.contains_key(&device.mac) {
@@ -207,8 +216,13 @@ impl Home {
     /// The device with this address of the home.
     pub fn at(&self, address: Ipv4Addr) -> Option<&Device> {
         let slot = self.plan.slot(address)?;
-        let device = self.devices.get(self.slots.get(&slot)?)?;
+        let device = self.of_slot(slot)?;
         (self.plan.device(slot) == address).then_some(device)
+    }
+
+    /// The device of a slot.
+    pub fn of_slot(&self, slot: u16) -> Option<&Device> {
+        self.devices.get(self.slots.get(&slot)?)
     }
 
     /// Adds a device that was not seen yet, so that people can decide about it before it comes.
@@ -225,11 +239,27 @@ impl Home {
     /// Notes that a device was seen; a new one gets a slot.
     ///
     /// # Errors
-    /// When the address is one of a group, no slot is free, or a new device could not be kept.
+    /// When the address is one of a group, or no slot is free.
     pub fn seen(&mut self, now: Time, mac: Mac) -> Result<&mut Device, Refused> {
+        self.seen_at(now, mac, None)
+    }
+
+    /// Notes that a device was seen at a port of the switch; a new one gets a slot. When there are too many new devices,
+    /// one of the port with most of them makes room, and one without a lease before others: a flood at a port is at the cost
+    /// of that port.
+    ///
+    /// # Errors
+    /// When the address is one of a group, or no slot is free.
+    pub fn seen_at(
+        &mut self,
+        now: Time,
+        mac: Mac,
+        port: Option<u32>,
+    ) -> Result<&mut Device, Refused> {
         self.add(now, mac)?;
         let device = self.devices.get_mut(&mac).ok_or(Refused::NoDevice(mac))?;
         device.seen = Some((device.seen.map_or(now, |(first, _)| first), now));
+        device.port = port.or(device.port);
         Ok(device)
     }
 
@@ -237,14 +267,22 @@ impl Home {
         if mac.is_group() || mac == Mac::default() {
             return Err(Refused::Group(mac));
         }
-        let waiting = self
-            .devices
-            .values()
-            .filter(|device| device.admission == Admission::Waiting);
         let full = Refused::Full(self.plan.slots() - 1);
+        let undecided = self.devices.values().filter(|device| device.is_undecided());
         let is_full = self.slots.len() >= usize::from(self.plan.slots() - 1);
-        if is_full || waiting.clone().count() >= MAX_WAITING {
-            let oldest = waiting.min_by_key(|device| device.seen.map(|(_, last)| last));
+        if is_full || undecided.clone().count() >= MAX_WAITING {
+            let mut ports: BTreeMap<Option<u32>, usize> = BTreeMap::new();
+            undecided
+                .clone()
+                .for_each(|device| *ports.entry(device.port).or_default() += 1);
+            let busiest = ports.into_iter().max_by_key(|(_, count)| *count);
+            let (port, _) = busiest.ok_or(full.clone())?;
+            let oldest = undecided
+                .filter(|device| device.port == port)
+                .min_by_key(|device| {
+                    let last = device.seen.map(|(_, last)| last);
+                    (device.lease_end.is_some(), last)
+                });
             let oldest = oldest.ok_or(full.clone())?.mac;
             self.change(now, oldest, Change::Forgotten)?;
         }
@@ -252,7 +290,6 @@ impl Home {
         let slot = (1..self.plan.slots())
             .find(|slot| !self.slots.contains_key(slot))
             .ok_or(full)?;
-        self.keep(mac, &Change::Found(slot))?;
         self.slots.insert(slot, mac);
         self.devices.insert(mac, Device::new(mac, slot));
         self.notify(now, mac, News::Changed(Change::Found(slot)));
@@ -263,7 +300,7 @@ impl Home {
     ///
     /// # Errors
     /// When there is no such device, the change cannot be, or it could not be kept. One that restricts the device holds
-    /// although it could not be kept.
+    /// although it could not be kept, and [`retry`](Home::retry) keeps it later.
     pub fn change(&mut self, now: Time, mac: Mac, change: Change) -> Result<(), Refused> {
         let change = checked(change)?;
         let device = self.devices.get(&mac).ok_or(Refused::NoDevice(mac))?;
@@ -271,13 +308,23 @@ impl Home {
         if !apply(&mut changed, &change) {
             return Err(Refused::Rules);
         }
-        let kept = match change.permits() {
-            true => {
-                self.keep(mac, &change)?;
-                Ok(())
+        let kept = match change {
+            Change::HostName(_) | Change::Forgotten if device.is_undecided() => Ok(()),
+            _ if device.kept && !device.unsaved => self.keep(mac, &change),
+            Change::Forgotten => self.keep(mac, &change),
+            _ => {
+                let kept = self.keep_all(&changed);
+                kept.and_then(|()| self.keep(mac, &change))
             }
-            false => self.keep(mac, &change),
         };
+        if kept.is_err() && change.is_kept_first() {
+            return kept;
+        }
+        if !matches!(change, Change::HostName(_)) || !changed.is_undecided() {
+            changed.kept |= kept.is_ok();
+            changed.unsaved = kept.is_err();
+            self.has_unsaved |= kept.is_err();
+        }
         match change {
             Change::Forgotten => {
                 self.slots.remove(&changed.slot);
@@ -289,6 +336,40 @@ impl Home {
         }
         self.notify(now, mac, News::Changed(change));
         kept
+    }
+
+    /// Whether a decision holds that could not be kept yet.
+    pub fn has_unsaved(&self) -> bool {
+        self.has_unsaved
+    }
+
+    /// Keeps the decisions that hold and could not be kept.
+    ///
+    /// # Errors
+    /// When one could still not be kept.
+    pub fn retry(&mut self) -> Result<(), Refused> {
+        let unsaved = self.devices.values().filter(|device| device.unsaved);
+        let unsaved: Vec<Mac> = unsaved.map(|device| device.mac).collect();
+        for mac in unsaved {
+            let device = self.devices.get(&mac).ok_or(Refused::NoDevice(mac))?;
+            self.keep_all(&device.clone())?;
+            if let Some(device) = self.devices.get_mut(&mac) {
+                (device.kept, device.unsaved) = (true, false);
+            }
+        }
+        self.has_unsaved = false;
+        Ok(())
+    }
+
+    /// Keeps all that was decided about a device; its admission last, so that at no time more is permitted.
+    fn keep_all(&mut self, device: &Device) -> Result<(), Refused> {
+        if !device.kept {
+            self.keep(device.mac, &Change::Found(device.slot))?;
+        }
+        for change in changes(device) {
+            self.keep(device.mac, &change)?;
+        }
+        Ok(())
     }
 
     fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), Refused> {
@@ -315,6 +396,11 @@ impl Home {
     /// Number of the last notice.
     pub fn last_notice(&self) -> u64 {
         self.number
+    }
+
+    /// Number of notices that are kept.
+    pub fn notice_count(&self) -> u64 {
+        self.notices.len() as u64
     }
 
     /// The notices after this number. `None`: some of them are no longer kept, and all devices must be looked at.
@@ -346,6 +432,22 @@ fn checked(change: Change) -> Result<Change, Refused> {
     }
 }
 
+/// The changes that make a device of a new one, but for [`Change::Found`].
+fn changes(device: &Device) -> Vec<Change> {
+    let name = |name: &Option<String>| name.clone().map(Some);
+    let rules = device.domains.rules();
+    let mut changes: Vec<Change> = rules
+        .map(|(domain, permitted)| Change::Domain(domain.into(), Some(permitted)))
+        .collect();
+    changes.extend(device.host_name.clone().map(Change::HostName));
+    changes.extend(name(&device.name).map(Change::Name));
+    changes.extend(name(&device.person).map(Change::Person));
+    changes.push(Change::OthersDenied(device.domains.others_denied));
+    changes.push(Change::Blacklisted(device.blacklisted));
+    changes.push(Change::Admission(device.admission));
+    changes
+}
+
 /// Applies a change to a device. `false`: there is no room for it.
 pub fn apply(device: &mut Device, change: &Change) -> bool {
     match change.clone() {
@@ -372,37 +474,83 @@ mod tests {
         Mac([2, 0, 0, 0, a, b])
     }
 
-    #[derive(Default)]
-    struct Failing(bool);
+    /// Keeps changes in memory, and fails on request.
+    #[derive(Clone, Default)]
+    struct Memory(Arc<Mutex<(bool, Vec<Change>)>>);
 
-    impl Journal for Failing {
+    impl Journal for Memory {
         fn keep(&mut self, _: Mac, change: &Change) -> Result<(), String> {
-            let fails = self.0;
-            self.0 = matches!(change, Change::Found(_));
-            if fails {
-                Err("disk full".into())
-            } else {
-                Ok(())
+            let mut memory = self.0.lock();
+            if memory.0 {
+                return Err("disk full".into());
             }
+            memory.1.push(change.clone());
+            Ok(())
         }
     }
 
     #[test]
     fn a_decision_that_permits_holds_only_if_it_is_kept() {
-        let mut home = Home::new(Plan::default(), Box::new(Failing::default()));
-        home.seen(Time::ZERO, mac(1)).expect("kept");
-        let permit = Change::Admission(Admission::Permitted);
+        let memory = Memory::default();
+        let mut home = Home::new(Plan::default(), Box::new(memory.clone()));
+        home.seen(Time::ZERO, mac(1)).expect("a slot");
+        let (permit, deny) = (
+            Change::Admission(Admission::Permitted),
+            Change::Admission(Admission::Denied),
+        );
+        memory.0.lock().0 = true;
         let refused = home.change(Time::ZERO, mac(1), permit.clone());
         assert_eq!(refused, Err(Refused::NotKept("disk full".into())));
         assert!(!home.device(mac(1)).expect("a device").is_admitted());
+        memory.0.lock().0 = false;
         home.change(Time::ZERO, mac(1), permit).expect("kept");
         assert!(home.device(mac(1)).expect("a device").is_admitted());
-        // What restricts holds all the same.
-        home.seen(Time::ZERO, mac(2)).expect("kept");
-        let deny = Change::Admission(Admission::Denied);
-        home.change(Time::ZERO, mac(1), deny)
+        // What restricts holds all the same, and is kept later.
+        memory.0.lock().0 = true;
+        home.change(Time::ZERO, mac(1), deny.clone())
             .expect_err("disk full");
         assert!(!home.device(mac(1)).expect("a device").is_admitted());
+        home.retry().expect_err("disk full");
+        memory.0.lock().0 = false;
+        home.retry().expect("kept");
+        assert_eq!(memory.0.lock().1.last(), Some(&deny));
+        let count = memory.0.lock().1.len();
+        home.retry().expect("nothing is left");
+        assert_eq!(memory.0.lock().1.len(), count);
+    }
+
+    #[test]
+    fn a_device_is_kept_from_the_first_decision_on() {
+        let memory = Memory::default();
+        let mut home = Home::new(Plan::default(), Box::new(memory.clone()));
+        for each in 0..1000 {
+            home.seen(Time::ZERO, mac(each)).expect("a slot");
+            let name = Change::HostName("phone".into());
+            home.change(Time::ZERO, mac(each), name).expect("a name");
+        }
+        assert_eq!(memory.0.lock().1, []);
+        let slot = home.device(mac(999)).expect("a device").slot;
+        let block = Change::Blacklisted(true);
+        home.change(Time::ZERO, mac(999), block.clone())
+            .expect("kept");
+        let kept = memory.0.lock().1.clone();
+        assert_eq!(
+            kept[..2],
+            [Change::Found(slot), Change::HostName("phone".into())]
+        );
+        assert!(kept.contains(&block));
+    }
+
+    #[test]
+    fn a_flood_at_one_port_leaves_the_devices_of_another() {
+        let mut home = Home::new(Plan::default(), Box::new(NoJournal));
+        home.seen_at(Time::ZERO, mac(0), Some(1)).expect("a slot");
+        for each in 1..2000 {
+            let now = Time::from_secs(u64::from(each));
+            home.seen_at(now, mac(each), Some(2)).expect("a slot");
+        }
+        assert!(home.device(mac(0)).is_some());
+        assert_eq!(home.devices().count(), MAX_WAITING);
     }
 
     #[test]

@@ -3,25 +3,61 @@
 //! A new device gets an address for 30 s and reaches nothing until somebody decides. Each device has a /30 of its own, so that
 //! traffic between two devices is routed, seen and permitted like any other (paper 003, chapter 4).
 //!
+//! ```text
+//! devices - LAN ports - OpenFlow switch - uplink - router (gateway address, NAT) - WAN
+//!                             |
+//!                     control program (Gateway)
+//! ```
+//!
 //! | module | content |
 //! |---|---|
 //! | [`home`](mod@home) | start here: [`Home`], all that people have decided, and the changes of it |
 //! | [`device`] | a [`Device`] and the decisions about it |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`] | addresses of the devices and of the router |
-//! | [`clock`] | time of the router and of day |
-//! | [`store`] | what survives a restart, in SQLite |
-//! | [`web`] | the API and the board, over HTTPS |
+//! | `live` | the router on interfaces of this machine |
+//! | `clock` | time of the router and of day |
+//! | `store` | what survives a restart, in SQLite |
+//! | `web` | the API and the board, over HTTPS |
+//! | [`gateway`] | the control program of the switch, with the parts below |
+//! | [`dhcp`] | addresses for devices |
+//! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
+//! | [`forward`], [`flows`] | flows and their entries in the switch |
+//! | [`groups`] | broadcasts, multicast DNS and SSDP |
+//! | [`rules`], [`frame`] | entries and frames that the program makes |
+//! | [`record`] | rows about flows, links and leases for a database |
+//! | [`node`] | the control program as a node |
+//! | [`lab`] | the kind `home` for lab files |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+#[cfg(feature = "program")]
 pub mod clock;
 pub mod device;
+pub mod dhcp;
+pub mod dns;
 pub mod domains;
+pub mod flows;
+pub mod forward;
+pub mod frame;
+pub mod gateway;
+pub mod groups;
 pub mod home;
+#[cfg(feature = "lab")]
+pub mod lab;
+#[cfg(feature = "program")]
+pub mod live;
+pub mod names;
+pub mod node;
 pub mod plan;
+pub mod record;
+pub mod rules;
+#[cfg(feature = "program")]
 pub mod store;
+#[cfg(feature = "program")]
 pub mod web;
 
 pub use device::{Admission, Device};
+pub use gateway::{Gateway, Settings};
 pub use home::{Change, Home, Journal, Notice, Refused, Shared};
+pub use node::HomeNode;

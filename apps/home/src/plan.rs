@@ -1,7 +1,8 @@
 //! Addresses: each device has a /30 of its own (paper 003, section 4.4.1).
 //!
 //! Of the four addresses of a /30 the first is the network, `.1` the gateway, `.2` the device, and the last the broadcast address.
-//! The /30 of slot 0 belongs to the router: `.1` is its own address and `.2` that of its control program.
+//! The /30 of slot 0 belongs to the router: `.1` is its own address and `.2` that of its control program. The last /30 is that of the
+//! machine on which the router runs.
 
 use core::net::Ipv4Addr;
 
@@ -20,7 +21,7 @@ pub struct Plan {
 pub struct BadPlan;
 
 impl Default for Plan {
-    /// 10.2.0.0/16, as in the paper: 16,383 devices.
+    /// 10.2.0.0/16, as in the paper: 16,382 devices.
     fn default() -> Plan {
         Plan {
             network: u32::from(Ipv4Addr::new(10, 2, 0, 0)),
@@ -41,9 +42,14 @@ impl Plan {
         is_plan.then_some(Plan { network, prefix }).ok_or(BadPlan)
     }
 
-    /// Number of slots, that of the router among them: 4 to 16,384.
+    /// Number of slots of devices, with that of the router: 3 to 16,383.
     pub fn slots(&self) -> u16 {
-        1 << (30 - self.prefix)
+        self.host()
+    }
+
+    /// The slot of the machine on which the router runs.
+    pub fn host(&self) -> u16 {
+        (1 << (30 - self.prefix)) - 1
     }
 
     /// The network and the length of its prefix.
@@ -86,10 +92,10 @@ mod tests {
                 assert_eq!(plan.slot(plan.gateway(slot)), Some(slot));
                 assert_eq!(plan.slot(plan.device(slot)), Some(slot));
             }
-            let past = u32::from(plan.device(plan.slots() - 1)) + 2;
+            let past = u32::from(plan.device(plan.host())) + 2;
             assert_eq!(plan.slot(past.into()), None);
         }
-        assert_eq!(Plan::default().slots(), 16_384);
+        assert_eq!(Plan::default().slots(), 16_383);
         assert_eq!(Plan::default().device(1), Ipv4Addr::new(10, 2, 0, 6));
     }
 

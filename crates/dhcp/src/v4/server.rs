@@ -135,6 +135,14 @@ impl<P: Policy> Server<P> {
         self.leases.expire(now)
     }
 
+    /// Ends the lease or offer of an address, for a policy that gives the address to another client; returns the lease with
+    /// the state that it had.
+    pub fn revoke(&mut self, now: Time, address: Ipv4Addr) -> Option<Lease> {
+        let lease = self.leases.get(u32::from(address).into())?;
+        let key = lease.key.clone();
+        self.leases.release(now, &key)
+    }
+
     /// Takes a message and writes the reply, if there is one, into `out`.
     ///
     /// # Errors

@@ -104,10 +104,25 @@ impl Exchange<'_> {
                 Ok(Answer::Lease(Kind::Ack, wanted as u32))
             }
             Some(_) => Ok(Answer::Refuse),
+            // The address is the client's alone: the server has lost the lease at a restart.
+            None if self.settings.authoritative
+                && self.is_only(wanted)
+                && self.bind(wanted).is_ok() =>
+            {
+                Ok(Answer::Lease(Kind::Ack, wanted as u32))
+            }
             None if self.settings.authoritative => Ok(Answer::Refuse),
             // A client that has come from another link.
             None if !is_on_link && !self.shares_prefix(wanted) => Ok(Answer::Refuse),
             None => Err(UNKNOWN),
+        }
+    }
+
+    /// Whether an address is the only one that the client may have.
+    fn is_only(&self, address: u128) -> bool {
+        match &*self.grant.ranges {
+            [range] => range.first == address && range.last == address,
+            _ => false,
         }
     }
 

@@ -1,0 +1,81 @@
+//! Arguments of `wire-home`.
+
+use clap::ValueEnum;
+use home::dns::Denied;
+use ip::address::InterfaceAddress;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// The home router: people admit devices on a board, and see what the devices do
+///
+/// A new device waits until somebody decides about it on the board. The router takes the interfaces for itself: the kernel should have no
+/// addresses on them. This machine is a host behind the router by the interface `home0`.
+#[derive(clap::Parser)]
+#[command(
+    name = "wire home",
+    bin_name = "wire home",
+    version,
+    after_help = "Examples:
+  wire home --demo
+  sudo wire home --lan eth1 eth2 --wan eth0
+  sudo wire home --lan eth1 --wan eth0 --switch openvswitch --dns 192.0.2.53"
+)]
+pub struct Arguments {
+    /// Interfaces to the devices of the home
+    #[arg(long, value_name = "IF", num_args = 1.., required_unless_present = "demo")]
+    pub lan: Vec<String>,
+    /// The interface to the provider
+    #[arg(long, value_name = "IF", required_unless_present = "demo")]
+    pub wan: Option<String>,
+    /// Address of the WAN interface, such as 192.0.2.2/24; by DHCP if it is left out
+    #[arg(long, value_name = "ADDRESS/LENGTH", requires = "gateway")]
+    pub wan_address: Option<InterfaceAddress>,
+    /// Next hop to the Internet, with --wan-address
+    #[arg(long, value_name = "ADDRESS", requires = "wan_address")]
+    pub gateway: Option<Ipv4Addr>,
+    /// Recursive servers of DNS; those of /etc/resolv.conf if it is left out
+    #[arg(long, value_name = "ADDRESS", num_args = 1..)]
+    pub dns: Vec<IpAddr>,
+    /// Response to queries for denied domains
+    #[arg(long, value_name = "RESPONSE", default_value = "nxdomain", value_parser = denied)]
+    pub denied: Denied,
+    /// Network of the devices, /16 to /28
+    #[arg(long, value_name = "NETWORK", default_value = "10.2.0.0/16")]
+    pub network: InterfaceAddress,
+    /// The switch
+    #[arg(long, value_name = "SWITCH", value_enum, default_value = "wireline")]
+    pub switch: SwitchKind,
+    /// One entry a device for all its flows to the Internet, where no domain is denied
+    #[arg(long)]
+    pub wildcard: bool,
+    /// File with devices, decisions, and the password
+    #[arg(
+        long,
+        value_name = "FILE",
+        default_value = "/var/lib/wire-home/home.db"
+    )]
+    pub state: PathBuf,
+    /// Addresses of the board and its API, over HTTPS; 8443 of this machine and of home0 if it is left out
+    #[arg(long, value_name = "ADDRESS:PORT", num_args = 1..)]
+    pub web: Vec<SocketAddr>,
+    /// Show the board with simulated devices, without privileges
+    #[arg(long, conflicts_with_all = ["lan", "wan", "switch"])]
+    pub demo: bool,
+}
+
+/// The switch between the devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum SwitchKind {
+    /// Ours, in this program
+    Wireline,
+    /// Open vSwitch, with a bridge `home-br`
+    Openvswitch,
+}
+
+fn denied(text: &str) -> Result<Denied, String> {
+    match text {
+        "nxdomain" => Ok(Denied::Nxdomain),
+        "refused" => Ok(Denied::Refused),
+        _ => Err("nxdomain (no such name) or refused".into()),
+    }
+}

@@ -1,0 +1,40 @@
+//! `--demo`: the board with simulated devices, in simulated time that keeps to the clock.
+
+use crate::arguments::Arguments;
+use crate::run;
+use home::store::Store;
+use home::{Home, lab as kind, plan::Plan};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// The simulated home.
+const LAB: &str = include_str!("demo.toml");
+
+/// Runs the demonstration until Ctrl-C. Nothing is kept.
+///
+/// # Errors
+/// When the board cannot have its address.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    let clock = run::clock(capture::clock::now_ns());
+    let store = Store::in_memory(clock.clone())?;
+    let home = Home::new(Plan::default(), store.journal()).shared();
+    let registry = kind::registry_for(home.clone());
+    let lab = registry
+        .parse(LAB)
+        .map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let web = run::serve(
+        arguments,
+        &home,
+        store,
+        clock,
+        &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
+    )?;
+    let options = lab::Options {
+        realtime: true,
+        dry: true,
+        stop: Some(capture::signal::stop_requested),
+        ..lab::Options::default()
+    };
+    lab::run(&lab, lab::World::Sim, &options)?;
+    web.stop();
+    Ok(())
+}

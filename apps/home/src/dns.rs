@@ -1,0 +1,425 @@
+//! DNS: all queries of devices are answered here, to whichever server they go (paper 003, section 4.4.2).
+//!
+//! A query for a domain that is denied to the device gets NXDOMAIN or REFUSED; others go to the home's servers by a
+//! forwarder with a cache. The response comes from the address that the device asked. The addresses in it are
+//! remembered, to judge the device's flows by [their names](crate::names).
+//!
+//! A response with an address of the home for a name outside is refused: a page of that name could otherwise reach devices of the
+//! home by a browser (DNS rebinding).
+
+use crate::home::{News, Shared};
+use crate::names::Names;
+use crate::plan::Plan;
+use core::fmt::Write;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use dns::forwarder::{self, Forwarder};
+use dns::front::Output;
+use dns::message::{self, HEADER, Question};
+use dns::policy::{Decision, Policy};
+use dns::recursive::Recursive;
+use dns::reply::Client;
+use domain::base::iana::{Rcode, Rtype};
+use node::{Statistics, Time};
+use packet::ethernet::Mac;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Minimum time between two notices of a device about a denied domain.
+const NOTICE_INTERVAL: Time = Time::from_ms(100);
+/// Minimum time between two notices of a device about the same domain.
+const SAME_INTERVAL: Time = Time::from_secs(10);
+/// Maximum number of reverse lookups under way.
+pub const MAX_REVERSE: usize = 64;
+
+/// Response to a query for a denied domain.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Denied {
+    /// The name does not exist.
+    #[default]
+    Nxdomain,
+    /// The query is refused; a client with other servers asks these.
+    Refused,
+}
+
+/// A message to send, or a name.
+#[derive(Clone, Debug)]
+pub enum Outgoing {
+    /// A response to a device.
+    Response(Client, Vec<u8>),
+    /// A query to a server, from an own port.
+    Query(SocketAddr, u16, Vec<u8>),
+    /// The reverse lookup of an address has this name.
+    Reverse(Ipv4Addr, Option<Arc<str>>),
+}
+
+/// Counters of interception.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Queries for denied domains.
+    pub denied: u64,
+    /// Responses with addresses of the home for a name outside.
+    pub rebinding: u64,
+    /// Reverse lookups.
+    pub reverse: u64,
+    /// Datagrams to port 53 that are none, or of a sender that is not admitted.
+    pub ignored: u64,
+}
+
+/// The decisions of people about the questions of devices.
+struct Filter {
+    home: Shared,
+    plan: Plan,
+    denied: Decision,
+    names: Names,
+    /// Time and name of the last notice of each device.
+    noticed: BTreeMap<Mac, (Time, String)>,
+    counters: Counters,
+}
+
+impl core::fmt::Debug for Filter {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.debug_struct("Filter")
+            .field("counters", &self.counters)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A name in lower case, without a dot at its end.
+fn text(name: &impl ToString) -> String {
+    let mut text = name.to_string();
+    text.make_ascii_lowercase();
+    text.truncate(text.trim_end_matches('.').len());
+    text
+}
+
+impl Policy for Filter {
+    fn decide(&mut self, now: Time, client: &Client, question: &Question<'_>) -> Decision {
+        if client.address.ip() == client.own {
+            return Decision::Permit;
+        }
+        let name = text(&question.name);
+        if is_reverse_of(&self.plan, &name) {
+            return Decision::NoSuchName;
+        }
+        let mac = Mac(client.mac);
+        let mut home = self.home.lock();
+        let Some(device) = home.device(mac).filter(|device| device.is_admitted()) else {
+            return Decision::Ignore;
+        };
+        if device.domains.permits(&name) {
+            return Decision::Permit;
+        }
+        self.counters.denied += 1;
+        let last = self.noticed.get(&mac);
+        let is_early = last.is_some_and(|(at, last)| {
+            now < *at + NOTICE_INTERVAL || (*last == name && now < *at + SAME_INTERVAL)
+        });
+        if !is_early {
+            self.noticed.insert(mac, (now, name.clone()));
+            home.notify(now, mac, News::DomainDenied(name));
+        }
+        self.denied
+    }
+
+    fn answered(&mut self, now: Time, client: &Client, question: &Question<'_>, response: &[u8]) {
+        if client.address.ip() == client.own {
+            return;
+        }
+        let mut name: Option<Arc<str>> = None;
+        for (_, address, ttl) in message::addresses(response) {
+            if let IpAddr::V4(address) = address
+                && !self.plan.holds(address)
+            {
+                let name = name.get_or_insert_with(|| text(&question.name).into());
+                self.names.note(now, Mac(client.mac), name, address, ttl);
+            }
+        }
+    }
+}
+
+/// Whether a name is the reverse name of an address of the home, which no server outside knows (RFC 6303).
+fn is_reverse_of(plan: &Plan, name: &str) -> bool {
+    let Some(reversed) = name.strip_suffix(".in-addr.arpa") else {
+        return false;
+    };
+    let mut octets = [0; 4];
+    let mut parts = reversed.rsplit('.');
+    for octet in &mut octets {
+        match parts.next().map(str::parse) {
+            Some(Ok(read)) => *octet = read,
+            _ => return false,
+        }
+    }
+    parts.next().is_none() && plan.holds(octets.into())
+}
+
+/// The DNS of a home.
+#[derive(Debug)]
+pub struct Dns {
+    plan: Plan,
+    /// Address of the control program, from which servers are asked.
+    own: Ipv4Addr,
+    forwarder: Forwarder<Filter>,
+    /// Addresses of the reverse lookups under way, by their ports.
+    reverse: BTreeMap<u16, Ipv4Addr>,
+    next_reverse: u16,
+    /// Counters as of the last call.
+    counted: Counters,
+}
+
+impl Dns {
+    /// DNS for a home, with these servers. The seed must be a secret.
+    pub fn new(home: Shared, servers: Vec<SocketAddr>, denied: Denied, seed: u64) -> Dns {
+        let plan = home.lock().plan;
+        let filter = Filter {
+            home,
+            plan,
+            denied: match denied {
+                Denied::Nxdomain => Decision::NoSuchName,
+                Denied::Refused => Decision::Refuse,
+            },
+            names: Names::default(),
+            noticed: BTreeMap::new(),
+            counters: Counters::default(),
+        };
+        let config = forwarder::Config {
+            servers,
+            ..forwarder::Config::default()
+        };
+        Dns {
+            plan,
+            own: plan.device(0),
+            forwarder: Forwarder::new(config, filter, seed),
+            reverse: BTreeMap::new(),
+            next_reverse: 0,
+            counted: Counters::default(),
+        }
+    }
+
+    /// The names that are known.
+    pub fn names(&mut self) -> &mut Names {
+        &mut self.forwarder.policy().names
+    }
+
+    /// Counts a datagram that is not a query of a device.
+    pub fn ignore(&mut self) {
+        self.forwarder.policy().counters.ignored += 1;
+        self.counted.ignored += 1;
+    }
+
+    /// Takes a query of a device.
+    pub fn query(&mut self, now: Time, client: Client, query: &[u8], out: &mut Vec<Outgoing>) {
+        let mut sent = Sent::new(self.plan, self.own, out);
+        self.forwarder
+            .handle_query(now, client, query, &mut |output| sent.take(output));
+        self.settle(sent.rebinding, out);
+    }
+
+    /// Whether a query is under way from this port.
+    pub fn has_port(&self, port: u16) -> bool {
+        self.forwarder.has_port(port)
+    }
+
+    /// Takes a response of a server.
+    pub fn response(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        port: u16,
+        response: &[u8],
+        out: &mut Vec<Outgoing>,
+    ) {
+        let mut sent = Sent::new(self.plan, self.own, out);
+        self.forwarder
+            .handle_response(now, from, port, response, &mut |output| sent.take(output));
+        self.settle(sent.rebinding, out);
+    }
+
+    /// Looks up the name of an address; the result comes as [`Outgoing::Reverse`]. `false`: too many lookups are under way.
+    pub fn look_up(&mut self, now: Time, address: Ipv4Addr, out: &mut Vec<Outgoing>) -> bool {
+        let pending: BTreeSet<Ipv4Addr> = self.reverse.values().copied().collect();
+        if pending.contains(&address) {
+            return true;
+        }
+        if pending.len() >= MAX_REVERSE {
+            return false;
+        }
+        self.next_reverse = self.next_reverse.wrapping_add(1);
+        self.reverse.insert(self.next_reverse, address);
+        self.forwarder.policy().counters.reverse += 1;
+        let client = Client {
+            address: SocketAddr::new(self.own.into(), self.next_reverse),
+            own: self.own.into(),
+            link: 0,
+            mac: [0; 6],
+        };
+        self.query(now, client, &reverse_query(address), out);
+        true
+    }
+
+    /// Gives up the lookup of an address.
+    pub fn give_up(&mut self, address: Ipv4Addr) {
+        self.reverse.retain(|_, pending| *pending != address);
+    }
+
+    /// Ends queries without a response in time.
+    pub fn wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
+        let mut sent = Sent::new(self.plan, self.own, out);
+        self.forwarder.wake(now, &mut |output| sent.take(output));
+        self.settle(sent.rebinding, out);
+    }
+
+    /// Time of the next call of [`wake`](Dns::wake).
+    pub fn next_wake(&self) -> Option<Time> {
+        self.forwarder.next_wake()
+    }
+
+    /// Forgets what a device has looked up.
+    pub fn forget(&mut self, mac: Mac) {
+        let filter = self.forwarder.policy();
+        filter.names.forget(mac);
+        filter.noticed.remove(&mac);
+    }
+
+    /// Makes names of the responses to reverse lookups.
+    fn settle(&mut self, rebinding: u64, out: &mut [Outgoing]) {
+        let counters = &mut self.forwarder.policy().counters;
+        counters.rebinding += rebinding;
+        self.counted = *counters;
+        for outgoing in out {
+            if let Outgoing::Response(client, response) = outgoing
+                && client.address.ip() == IpAddr::V4(self.own)
+            {
+                let address = self.reverse.remove(&client.address.port());
+                let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                *outgoing = Outgoing::Reverse(address, pointer(response));
+            }
+        }
+    }
+
+    /// Shows its counters.
+    pub fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        let mut statistics = Statistics::default();
+        self.forwarder.count(&mut statistics);
+        for (name, count) in &statistics.counters {
+            visit(&format!("dns_{name}"), *count);
+        }
+    }
+
+    /// Counters of interception.
+    pub fn intercepted(&self) -> Counters {
+        self.counted
+    }
+}
+
+/// Takes the messages of a call of the forwarder.
+struct Sent<'a> {
+    plan: Plan,
+    own: Ipv4Addr,
+    out: &'a mut Vec<Outgoing>,
+    rebinding: u64,
+}
+
+impl<'a> Sent<'a> {
+    fn new(plan: Plan, own: Ipv4Addr, out: &'a mut Vec<Outgoing>) -> Sent<'a> {
+        Sent {
+            plan,
+            own,
+            out,
+            rebinding: 0,
+        }
+    }
+
+    fn take(&mut self, output: Output<'_>) {
+        let outgoing = match output {
+            Output::Query {
+                server,
+                port,
+                message,
+            } => Outgoing::Query(server, port, message.to_vec()),
+            Output::Response { client, message } => {
+                let mut response = message.to_vec();
+                let is_own = client.address.ip() == IpAddr::V4(self.own);
+                if !is_own && names_the_home(&self.plan, message) {
+                    self.rebinding += 1;
+                    refuse(&mut response);
+                }
+                Outgoing::Response(client, response)
+            }
+        };
+        self.out.push(outgoing);
+    }
+}
+
+/// Whether a response has an address of the home.
+fn names_the_home(plan: &Plan, response: &[u8]) -> bool {
+    message::addresses(response).any(|(_, address, _)| match address {
+        IpAddr::V4(address) => plan.holds(address),
+        IpAddr::V6(address) => address
+            .to_ipv4_mapped()
+            .is_some_and(|address| plan.holds(address)),
+    })
+}
+
+/// Makes a response with the code REFUSED of a response: header and question stay.
+fn refuse(response: &mut Vec<u8>) {
+    let length = Question::read(response).map_or(0, |question| question.wire_len());
+    response.truncate(HEADER + length);
+    response[3] = response[3] & 0xF0 | Rcode::REFUSED.to_int();
+    response[4..6].copy_from_slice(&u16::from(length > 0).to_be_bytes());
+    response[6..HEADER].fill(0);
+}
+
+/// The query for the name of an address.
+fn reverse_query(address: Ipv4Addr) -> Vec<u8> {
+    let mut query = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    let mut label = String::new();
+    for octet in address.octets().into_iter().rev() {
+        label.clear();
+        // Writing to a string does not fail.
+        let _ = write!(label, "{octet}");
+        query.push(label.len() as u8);
+        query.extend(label.as_bytes());
+    }
+    query.extend(b"\x07in-addr\x04arpa\0");
+    query.extend(Rtype::PTR.to_int().to_be_bytes());
+    query.extend([0, 1]);
+    query
+}
+
+/// The name of the first PTR record of a response.
+fn pointer(response: &[u8]) -> Option<Arc<str>> {
+    let mut records = message::records(response).map_while(Result::ok);
+    let place = records.find(|place| place.rtype == Rtype::PTR)?;
+    let name = place.name_in_data(response, 0)?;
+    Some(text(&name).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reverse_names_of_the_home_are_known() {
+        let plan = Plan::default();
+        assert!(is_reverse_of(&plan, "6.0.2.10.in-addr.arpa"));
+        for name in [
+            "6.0.3.10.in-addr.arpa",
+            "2.10.in-addr.arpa",
+            "1.6.0.2.10.in-addr.arpa",
+            "x.0.2.10.in-addr.arpa",
+            "in-addr.arpa",
+        ] {
+            assert!(!is_reverse_of(&plan, name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_query_for_the_name_of_an_address_is_read_back() {
+        let query = reverse_query(Ipv4Addr::new(203, 0, 113, 7));
+        let question = Question::read(&query).expect("a question");
+        assert_eq!(text(&question.name), "7.113.0.203.in-addr.arpa");
+        assert_eq!(question.rtype, Rtype::PTR);
+    }
+}

@@ -1,0 +1,651 @@
+//! Forwarding: which flows get entries, and which (paper 003, sections 4.4.3 and 4.4.4).
+//!
+//! - **To the Internet** a packet goes to the router with its addresses unchanged; the router counts its hop limit down.
+//! - **Between two devices** the switch routes: it sets both MAC addresses and counts the hop limit down.
+//! - Each flow has an entry in both directions; they go after an idle timeout.
+//! - A device without denied domains that has too many flows gets one entry for all of them (refuge). A device with denied
+//!   domains gets no more flows instead, as one entry for all would let denied ones through.
+//! - A flow of a device with denied domains is judged by the [names](crate::names) of the other end.
+
+use crate::flows::FlowKey;
+use crate::frame;
+use crate::gateway::{Gateway, MAX_WAITING_ADDRESSES, Result, Sender, Waiting};
+use crate::groups::out_of;
+use crate::home::News;
+use crate::names::Judgement;
+use crate::record::{FlowRow, LinkRow};
+use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority, set_mac, wide};
+use core::net::Ipv4Addr;
+use node::Time;
+use openflow::action::Action;
+use openflow::controller::{Headers, Token};
+use openflow::message::{Answer, FlowQuery, MultipartReply, PortStats, Query};
+use openflow::oxm::{Field, Oxm};
+use openflow::port::PortNo;
+use packet::arp::Arp;
+use packet::ethernet::{Mac, ethertype};
+use packet::ipv4::protocol;
+use std::sync::Arc;
+
+/// Time for which a flow waits for the name of an address.
+const NAME_TIMEOUT: Time = Time::from_secs(3);
+/// Maximum number of packets that wait for the name of an address.
+const MAX_WAITING_FRAMES: usize = 4;
+/// Packets of a flow that come within this time after its entry were on their way before it.
+const SETTLING: Time = Time::from_secs(1);
+/// Token of questions about entries, and about ports.
+const ENTRIES: Token = 1;
+const PORTS: Token = 2;
+
+/// One direction of a flow: where its packets come in and leave.
+struct Way<'a> {
+    key: FlowKey,
+    in_port: PortNo,
+    source: Option<Mac>,
+    from: u16,
+    to: u16,
+    actions: &'a [Action<'a>],
+}
+
+/// The fields of an entry for a flow.
+fn fields(way: &Way<'_>, gateway: Mac) -> Vec<Oxm> {
+    let key = &way.key;
+    let mut fields = vec![
+        Oxm::new(Field::InPort, way.in_port.0.into()),
+        Oxm::new(Field::EthDst, wide(gateway)),
+    ];
+    fields.extend(way.source.map(|mac| Oxm::new(Field::EthSrc, wide(mac))));
+    fields.push(Oxm::new(Field::EthType, ethertype::IPV4.into()));
+    fields.push(Oxm::new(Field::VlanVid, 0));
+    if key.protocol != 0 {
+        fields.push(Oxm::new(Field::IpProto, key.protocol.into()));
+    }
+    for (field, end) in [
+        (Field::Ipv4Src, key.source),
+        (Field::Ipv4Dst, key.destination),
+    ] {
+        if !end.is_unspecified() {
+            fields.push(address(field, end));
+        }
+    }
+    let names = match key.protocol {
+        protocol::TCP => (Field::TcpSrc, Field::TcpDst),
+        protocol::UDP => (Field::UdpSrc, Field::UdpDst),
+        protocol::ICMP => (Field::Icmpv4Type, Field::Icmpv4Code),
+        _ => return fields,
+    };
+    if let Some((source, destination)) = key.ports {
+        fields.push(Oxm::new(names.0, source.into()));
+        fields.push(Oxm::new(names.1, destination.into()));
+    }
+    fields
+}
+
+/// The flow of a packet. Without ports: a later fragment, or a protocol that has none.
+fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
+    let (source, destination) = headers.ipv4.ok_or("malformed")?;
+    let protocol = headers.protocol.ok_or("malformed")?;
+    let has_ports = matches!(protocol, protocol::TCP | protocol::UDP | protocol::ICMP);
+    if has_ports && headers.transport.is_none() && !frame::is_later_fragment(data) {
+        return Err("first fragment too short");
+    }
+    Ok(FlowKey {
+        protocol,
+        source: source.into(),
+        destination: destination.into(),
+        ports: headers.transport,
+    })
+}
+
+/// Whether packets have this destination on the Internet.
+fn is_outside(address: Ipv4Addr) -> bool {
+    let [first, ..] = address.octets();
+    first != 0 && first != 127 && first < 224
+}
+
+impl Gateway {
+    /// Forwards a packet of a permitted device, from its own address.
+    pub(crate) fn forward(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let key = key_of(headers, data)?;
+        let to = key.destination;
+        if to == self.plan.gateway(0) {
+            return self.outward(now, sender, in_port, key, true, data, datapath);
+        }
+        if self.plan.holds(to) {
+            return self.across(now, sender, in_port, key, data, datapath);
+        }
+        if !is_outside(to) {
+            return Err("no such address");
+        }
+        if sender.is_restricted
+            && key.protocol == protocol::TCP
+            && key.ports.is_some_and(|(_, to)| to == 53)
+        {
+            self.refuse(now, sender, in_port, key, None, datapath);
+            return Err("dns by tcp");
+        }
+        let is_named = self.judge(now, sender, to, (in_port, data), key, datapath)?;
+        self.outward(now, sender, in_port, key, is_named, data, datapath)
+    }
+
+    /// Whether a device may reach an address, and whether it has looked it up. A packet waits while only a reverse lookup can
+    /// say.
+    fn judge(
+        &mut self,
+        now: Time,
+        device: &Sender,
+        other: Ipv4Addr,
+        (in_port, data): (PortNo, &[u8]),
+        key: FlowKey,
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result<bool> {
+        let home = self.home.clone();
+        let judgement = {
+            let home = home.lock();
+            let known = home.device(device.mac).ok_or("not admitted")?;
+            self.dns
+                .names()
+                .judge(now, device.mac, &known.domains, other)
+        };
+        match judgement {
+            Judgement::Permitted(is_named) => Ok(is_named),
+            Judgement::Denied(name) => {
+                self.refuse(now, device, in_port, key, name, datapath);
+                Err("denied domain")
+            }
+            Judgement::Unknown => {
+                let is_known = self.waiting.contains_key(&other);
+                if !is_known {
+                    let is_full = self.waiting.len() >= MAX_WAITING_ADDRESSES;
+                    if is_full || !self.dns.look_up(now, other, &mut self.outgoing) {
+                        return Err("too many lookups");
+                    }
+                }
+                let waiting = self.waiting.entry(other).or_insert_with(|| Waiting {
+                    until: now + NAME_TIMEOUT,
+                    frames: Vec::new(),
+                });
+                if waiting.frames.len() >= MAX_WAITING_FRAMES {
+                    return Err("waits for a name");
+                }
+                waiting.frames.push((in_port, data.to_vec()));
+                if !is_known {
+                    self.deliver(now, datapath);
+                }
+                Err("waits for a name")
+            }
+        }
+    }
+
+    /// Takes the packets again that have waited for the name of an address.
+    pub(crate) fn go_on(&mut self, now: Time, other: Ipv4Addr, datapath: &mut Datapath<'_, '_>) {
+        let Some(waiting) = self.waiting.remove(&other) else {
+            return;
+        };
+        for (in_port, data) in waiting.frames {
+            self.take(now, in_port, &data, datapath);
+        }
+    }
+
+    /// Ends the wait for names that did not come: the addresses have none.
+    pub(crate) fn end_waiting(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        let late = self
+            .waiting
+            .iter()
+            .filter(|(_, waiting)| waiting.until <= now);
+        let late: Vec<Ipv4Addr> = late.map(|(address, _)| *address).collect();
+        for address in late {
+            self.dns.give_up(address);
+            self.dns.names().note_reverse(now, address, None);
+            self.go_on(now, address, datapath);
+        }
+        self.deliver(now, datapath);
+    }
+
+    /// Drops a flow of a device from here on.
+    fn refuse(
+        &mut self,
+        now: Time,
+        device: &Sender,
+        in_port: PortNo,
+        key: FlowKey,
+        name: Option<Arc<str>>,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        let mut home = self.home.lock();
+        if let Some(device) = home.device_mut(device.mac) {
+            device.traffic.refused += 1;
+        }
+        drop(home);
+        // Without an entry each of its packets is refused here.
+        if !self.may_drop(now, in_port) {
+            return;
+        }
+        if let Some(name) = name {
+            let news = News::DomainDenied(name.as_ref().into());
+            self.home.lock().notify(now, device.mac, news);
+        }
+        let is_inward = in_port.0 == self.settings.uplink;
+        let way = Way {
+            key,
+            in_port,
+            source: (!is_inward).then_some(device.mac),
+            from: if is_inward { 0 } else { device.slot },
+            to: if is_inward { device.slot } else { 0 },
+            actions: &[],
+        };
+        self.add(&way, Kind::Drop, false, 0, datapath);
+    }
+
+    fn add(
+        &self,
+        way: &Way<'_>,
+        kind: Kind,
+        is_named: bool,
+        serial: u32,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        let priority = match (kind, way.from, way.key.ports) {
+            // Above the entry for addresses of the home, of which the device's is one.
+            (Kind::Host, 0, _) => priority::LOCAL + 1,
+            (Kind::Host, ..) => priority::HOST,
+            (_, _, None) => priority::FRAGMENT,
+            _ => priority::FLOW,
+        };
+        let fields = fields(way, self.settings.mac);
+        datapath.add(&Rule {
+            fields: &fields,
+            priority,
+            cookie: Cookie {
+                kind,
+                from: way.from,
+                to: way.to,
+                is_named,
+                serial,
+            },
+            idle: self.settings.idle,
+            actions: way.actions,
+        });
+    }
+
+    /// Adds the entries of both directions, and sends the packet by those of the first. Packets that were on their way before
+    /// the entries are sent alone.
+    fn open(
+        &mut self,
+        now: Time,
+        ways: [&Way<'_>; 2],
+        kind: Kind,
+        is_named: bool,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        self.forwarded += 1;
+        let is_settling = ways.iter().all(|way| {
+            let started = self.flows.started(&way.key);
+            started.is_some_and(|at| now < at + SETTLING)
+        });
+        // An error of ICMP belongs to another flow.
+        let is_error = ways[0].key.protocol == protocol::ICMP
+            && !matches!(ways[0].key.ports, Some((0 | 8, _)) | None);
+        if !is_settling && !(is_error && kind == Kind::Flow) {
+            for (index, way) in ways.into_iter().enumerate() {
+                let cookie = Cookie {
+                    kind,
+                    from: way.from,
+                    to: way.to,
+                    is_named,
+                    serial: 0,
+                };
+                let is_owned = index == 0 && kind == Kind::Flow;
+                let cookie = self.flows.open(now, cookie, way.key, is_owned);
+                self.add(way, kind, is_named, cookie.serial, datapath);
+            }
+        }
+        datapath.send_through(ways[0].in_port, data, ways[0].actions);
+    }
+
+    /// Kind of entries for a new flow of a device with the Internet.
+    fn kind(
+        &mut self,
+        now: Time,
+        device: &Sender,
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result<Kind> {
+        let all = host_key(self.plan.device(device.slot));
+        if self.flows.started(&all).is_some() && !device.is_restricted {
+            return Ok(Kind::Host);
+        }
+        let count = self.flows.count(device.slot);
+        if count < self.settings.refuge {
+            return Ok(match self.settings.exact || device.is_restricted {
+                true => Kind::Flow,
+                false => Kind::Host,
+            });
+        }
+        if device.is_restricted {
+            if self.may_drop(now, PortNo(device.port.unwrap_or(0))) {
+                self.notify_refuge(now, device, count);
+            }
+            return Err("too many flows");
+        }
+        self.refuges += 1;
+        self.notify_refuge(now, device, count);
+        datapath.delete_device(device.slot, device.mac);
+        Ok(Kind::Host)
+    }
+
+    fn notify_refuge(&self, now: Time, device: &Sender, count: u32) {
+        self.home
+            .lock()
+            .notify(now, device.mac, News::Refuge(count));
+    }
+
+    /// Forwards a packet of a device to the router.
+    fn outward(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        key: FlowKey,
+        is_named: bool,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let ways = Ways::new(self, sender, in_port, key)?;
+        let kind = self.kind(now, sender, datapath)?;
+        let [outward, inward] = ways.of(kind, self);
+        self.open(now, [&outward, &inward], kind, is_named, data, datapath);
+        Ok(())
+    }
+
+    /// Forwards a packet from the router to a device.
+    pub(crate) fn inward(
+        &mut self,
+        now: Time,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let key = key_of(headers, data)?;
+        let from = key.source;
+        if self.plan.holds(from) && from != self.plan.gateway(0) {
+            return Err("spoofed");
+        }
+        let device = self.home.lock().at(key.destination).map(Sender::of);
+        let device = device
+            .filter(|device| device.is_admitted)
+            .ok_or("no receiver")?;
+        let Some(port) = device.port else {
+            self.find(&device, datapath);
+            return Err("no receiver");
+        };
+        let uplink = PortNo(self.settings.uplink);
+        let is_named = match self.plan.holds(from) {
+            true => true,
+            false => self.judge(now, &device, from, (uplink, data), key, datapath)?,
+        };
+        let ways = Ways::new(self, &device, PortNo(port), key.reverse())?;
+        let kind = self.kind(now, &device, datapath)?;
+        let [outward, inward] = ways.of(kind, self);
+        self.open(now, [&inward, &outward], kind, is_named, data, datapath);
+        Ok(())
+    }
+
+    /// Routes a packet between two devices.
+    fn across(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        key: FlowKey,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let receiver = self.home.lock().at(key.destination).map(Sender::of);
+        let receiver = receiver
+            .filter(|receiver| receiver.is_admitted)
+            .ok_or("no receiver")?;
+        let Some(port) = receiver.port else {
+            self.find(&receiver, datapath);
+            return Err("no receiver");
+        };
+        if frame::hops(data) <= 1 {
+            return Err("hop limit used up");
+        }
+        // Beyond the limit one entry stands for all flows between the two.
+        let is_full = self.flows.count(sender.slot) >= self.settings.refuge;
+        let key = match is_full {
+            true => FlowKey {
+                protocol: 0,
+                ports: None,
+                ..key
+            },
+            false => key,
+        };
+        let (there, back) = (PortNo(port), in_port);
+        let actions = |to: Mac, from: PortNo, by: PortNo| {
+            [
+                set_mac(Field::EthSrc, self.settings.mac),
+                set_mac(Field::EthDst, to),
+                Action::DecNwTtl,
+                Action::output(out_of(from, by.0)),
+            ]
+        };
+        let forth = actions(receiver.mac, back, there);
+        let reply = actions(sender.mac, there, back);
+        let ways = [
+            Way {
+                key,
+                in_port: back,
+                source: Some(sender.mac),
+                from: sender.slot,
+                to: receiver.slot,
+                actions: &forth,
+            },
+            Way {
+                key: key.reverse(),
+                in_port: there,
+                source: Some(receiver.mac),
+                from: receiver.slot,
+                to: sender.slot,
+                actions: &reply,
+            },
+        ];
+        self.open(now, [&ways[0], &ways[1]], Kind::Flow, true, data, datapath);
+        Ok(())
+    }
+
+    /// Asks at all ports for a device whose port is not known.
+    fn find(&mut self, device: &Sender, datapath: &mut Datapath<'_, '_>) {
+        let (mac, slot) = (self.settings.mac, device.slot);
+        let request = Arp::request(mac, self.plan.gateway(slot), self.plan.device(slot));
+        let request = frame::arp(device.mac, mac, &request);
+        // In the name of the uplink, so that it does not leave there.
+        let actions = [Action::output(PortNo::ALL)];
+        datapath.send_through(PortNo(self.settings.uplink), &request, &actions);
+    }
+
+    /// Asks for the counters of entries and ports, when it is time.
+    pub(crate) fn poll(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        if self.next_poll.is_none_or(|at| now < at) {
+            return;
+        }
+        self.next_poll = Some(now + self.settings.poll);
+        self.flows.begin_poll(now);
+        let query = FlowQuery::default();
+        for (query, token) in [
+            (Query::Flow(query), ENTRIES),
+            (Query::PortStats(PortNo::ANY), PORTS),
+        ] {
+            let sent = datapath.handle.ask(datapath.switch, query, token);
+            datapath.unsent += u64::from(sent.is_err());
+        }
+    }
+
+    /// Takes the counters of entries and ports.
+    pub(crate) fn take_counters(&mut self, now: Time, token: Token, answer: &MultipartReply<'_>) {
+        match answer.body {
+            Answer::Flow(entries) if token == ENTRIES => {
+                for entry in entries {
+                    if entry.priority == priority::PROTOCOL
+                        && Cookie::from_wire(entry.cookie)
+                            .is_some_and(|cookie| cookie.kind == Kind::Drop)
+                    {
+                        self.ipv6 = entry.packets;
+                    }
+                    self.account(now, entry.cookie, (entry.packets, entry.bytes));
+                }
+                if !answer.more {
+                    self.flows.end_poll();
+                }
+            }
+            Answer::PortStats(ports) if token == PORTS => {
+                ports.iter().for_each(|port| self.record_link(now, &port));
+            }
+            _ => {}
+        }
+    }
+
+    /// Adds the traffic of an entry since the last poll to its devices.
+    pub(crate) fn account(&mut self, now: Time, cookie: u64, (packets, bytes): (u64, u64)) {
+        let Some(delta) = self.flows.update(cookie, packets, bytes) else {
+            return;
+        };
+        if delta.packets == 0 {
+            return;
+        }
+        let cookie = delta.cookie;
+        let mut home = self.home.lock();
+        let [from, to] =
+            [cookie.from, cookie.to].map(|slot| home.of_slot(slot).map(|device| device.mac));
+        if let Some(device) = from.and_then(|mac| home.device_mut(mac)) {
+            device.traffic.sent.0 += delta.packets;
+            device.traffic.sent.1 += delta.bytes;
+        }
+        if let Some(device) = to.and_then(|mac| home.device_mut(mac)) {
+            device.traffic.received.0 += delta.packets;
+            device.traffic.received.1 += delta.bytes;
+        }
+        let own = from.or(to).filter(|_| from.is_none() || to.is_none());
+        if cookie.kind == Kind::Flow
+            && !cookie.is_named
+            && let Some(device) = own.and_then(|mac| home.device_mut(mac))
+        {
+            device.traffic.not_looked_up += delta.bytes;
+        }
+        drop(home);
+        self.record.flow(&FlowRow {
+            at: now,
+            from,
+            to,
+            protocol: delta.key.protocol,
+            source: delta.key.source,
+            destination: delta.key.destination,
+            ports: delta.key.ports,
+            packets: delta.packets,
+            bytes: delta.bytes,
+            is_named: cookie.is_named,
+        });
+    }
+
+    fn record_link(&mut self, at: Time, port: &PortStats) {
+        if !port.port.is_physical() {
+            return;
+        }
+        let now = [
+            port.rx_packets,
+            port.tx_packets,
+            port.rx_bytes,
+            port.tx_bytes,
+            port.rx_dropped,
+            port.tx_dropped,
+        ];
+        let old = self.ports.insert(port.port.0, now).unwrap_or_default();
+        let since = |index: usize| now[index].saturating_sub(old[index]);
+        if (0..now.len()).all(|index| since(index) == 0) {
+            return;
+        }
+        self.record.link(&LinkRow {
+            at,
+            port: port.port.0,
+            packets: (since(0), since(1)),
+            bytes: (since(2), since(3)),
+            dropped: (since(4), since(5)),
+        });
+    }
+}
+
+/// The key of the entry for all flows of a device to the Internet.
+fn host_key(device: Ipv4Addr) -> FlowKey {
+    FlowKey {
+        protocol: 0,
+        source: device,
+        destination: Ipv4Addr::UNSPECIFIED,
+        ports: None,
+    }
+}
+
+/// Both directions of a device's flow with the Internet.
+struct Ways {
+    slot: u16,
+    mac: Mac,
+    in_port: PortNo,
+    key: FlowKey,
+    outward: [Action<'static>; 3],
+    inward: [Action<'static>; 3],
+}
+
+impl Ways {
+    fn new(gateway: &Gateway, device: &Sender, in_port: PortNo, key: FlowKey) -> Result<Ways> {
+        let (mac, uplink) = (gateway.settings.mac, PortNo(gateway.settings.uplink));
+        let router = gateway.router.ok_or("no router")?;
+        let actions = |to: Mac, by: PortNo| {
+            [
+                set_mac(Field::EthSrc, mac),
+                set_mac(Field::EthDst, to),
+                Action::output(by),
+            ]
+        };
+        Ok(Ways {
+            slot: device.slot,
+            mac: device.mac,
+            in_port,
+            key,
+            outward: actions(router, uplink),
+            inward: actions(device.mac, in_port),
+        })
+    }
+
+    fn of(&self, kind: Kind, gateway: &Gateway) -> [Way<'_>; 2] {
+        let key = match kind {
+            Kind::Host => host_key(self.key.source),
+            _ => self.key,
+        };
+        [
+            Way {
+                key,
+                in_port: self.in_port,
+                source: Some(self.mac),
+                from: self.slot,
+                to: 0,
+                actions: &self.outward,
+            },
+            Way {
+                key: key.reverse(),
+                in_port: PortNo(gateway.settings.uplink),
+                source: None,
+                from: 0,
+                to: self.slot,
+                actions: &self.inward,
+            },
+        ]
+    }
+}

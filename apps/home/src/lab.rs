@@ -1,0 +1,362 @@
+//! The kind `home` for lab files: the control program of a home, with devices and decisions at given times.
+//!
+//! ```toml
+//! [node.home]
+//! kind = "home"
+//! network = "10.2.0.0/16"     # of the devices, /16 to /28; each has a /30 of it
+//! mac = "02:00:00:00:00:01"   # of the gateways
+//! uplink = 1                  # port of the switch that leads to the router
+//! authenticator = 2           # port of the switch to which EAPOL goes; left out: it is dropped
+//! dns = ["203.0.113.53"]      # recursive servers
+//! denied = "nxdomain"         # or "refused": response to queries for denied domains
+//! exact = true                # whether each flow has entries of its own
+//! refuge = 1000               # flows of a device from which on one entry stands for all
+//! idle = 30                   # seconds without a packet after which an entry goes
+//! poll = "1 s"                # interval between two polls of the counters of entries; 0 s: none
+//!
+//! [[node.home.device]]
+//! mac = "02:00:00:00:01:01"
+//! admission = "permitted"     # or waiting, denied
+//! name = "printer"
+//! deny = ["example.com"]
+//!
+//! [[node.home.story]]
+//! at = "5 s"
+//! mac = "02:00:00:00:01:02"
+//! do = "permit"               # deny, wait, blacklist, whitelist, permit-dns, deny-dns, default-dns, forget
+//! ```
+//!
+//! The home's switch connects to port 0. The router has the address of slot 0's gateway, such as 10.2.0.1/16.
+
+use crate::device::Admission;
+use crate::dns::Denied;
+use crate::gateway::Settings;
+use crate::home::{Change, Home, NoJournal, Refused, Shared};
+use crate::node::HomeNode;
+use crate::plan::Plan;
+use crate::record::NoRecord;
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use lab::{Context, Kind, Registry};
+use node::{ConfigError, Time};
+use openflow::controller::{App, Handle};
+use packet::ethernet::Mac;
+
+/// Description of the kind, for `wire nodes`.
+const DESCRIPTION: &str = include_str!("lab/home.toml");
+
+/// Configuration of a device.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceConfig {
+    /// Its MAC address.
+    pub mac: Mac,
+    /// Whether it may use the network. Default: waiting.
+    #[serde(default)]
+    pub admission: Admission,
+    /// Whether it may not associate. Default: it may.
+    #[serde(default)]
+    pub blacklisted: bool,
+    /// Its name.
+    #[serde(default)]
+    pub name: Option<String>,
+    /// The person to whom it belongs.
+    #[serde(default)]
+    pub person: Option<String>,
+    /// Domains that it may reach.
+    #[serde(default)]
+    pub permit: Vec<String>,
+    /// Domains that it may not reach.
+    #[serde(default)]
+    pub deny: Vec<String>,
+    /// Whether it may reach no other domains than those of `permit`. Default: it may.
+    #[serde(default)]
+    pub others_denied: bool,
+}
+
+/// A decision of a story, named as the calls of the paper (table 4.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Step {
+    /// The device may use the network.
+    Permit,
+    /// It may not.
+    Deny,
+    /// Nothing is decided about it.
+    Wait,
+    /// It may not associate.
+    Blacklist,
+    /// It may associate.
+    Whitelist,
+    /// It may reach a domain.
+    PermitDns,
+    /// It may not reach a domain.
+    DenyDns,
+    /// A domain has no rule.
+    DefaultDns,
+    /// The device is forgotten.
+    Forget,
+}
+
+/// A decision at a time.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StoryConfig {
+    /// When it is made.
+    pub at: Time,
+    /// The device.
+    pub mac: Mac,
+    /// The decision.
+    #[serde(rename = "do")]
+    pub step: Step,
+    /// The domain of a decision about one.
+    #[serde(default)]
+    pub domain: Option<String>,
+}
+
+impl StoryConfig {
+    fn change(&self) -> Option<Change> {
+        let rule = |permitted| Some(Change::Domain(self.domain.clone()?, permitted));
+        let plain = match self.step {
+            Step::PermitDns => return rule(Some(true)),
+            Step::DenyDns => return rule(Some(false)),
+            Step::DefaultDns => return rule(None),
+            Step::Permit => Change::Admission(Admission::Permitted),
+            Step::Deny => Change::Admission(Admission::Denied),
+            Step::Wait => Change::Admission(Admission::Waiting),
+            Step::Blacklist => Change::Blacklisted(true),
+            Step::Whitelist => Change::Blacklisted(false),
+            Step::Forget => Change::Forgotten,
+        };
+        self.domain.is_none().then_some(plain)
+    }
+}
+
+/// Configuration of the kind. See the [module](self).
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    /// Network of the devices.
+    pub network: String,
+    /// MAC address of the gateways.
+    pub mac: Mac,
+    /// Port of the switch that leads to the router.
+    pub uplink: u32,
+    /// Port of the switch to which EAPOL goes.
+    pub authenticator: Option<u32>,
+    /// Recursive servers.
+    pub dns: Vec<String>,
+    /// Response to queries for denied domains.
+    pub denied: Denied,
+    /// Whether each flow has entries of its own.
+    pub exact: bool,
+    /// Flows of a device from which on one entry stands for all.
+    pub refuge: u32,
+    /// Seconds without a packet after which an entry goes.
+    pub idle: u16,
+    /// Interval between two polls of the counters of entries.
+    pub poll: Time,
+    /// Devices that are known from the start.
+    pub device: Vec<DeviceConfig>,
+    /// Decisions at given times.
+    pub story: Vec<StoryConfig>,
+    /// Seed of random numbers. Default: the lab's.
+    pub seed: Option<u64>,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        let settings = Settings::default();
+        Config {
+            network: "10.2.0.0/16".into(),
+            mac: settings.mac,
+            uplink: settings.uplink,
+            authenticator: None,
+            dns: Vec::new(),
+            denied: settings.denied,
+            exact: settings.exact,
+            refuge: settings.refuge,
+            idle: settings.idle,
+            poll: settings.poll,
+            device: Vec::new(),
+            story: Vec::new(),
+            seed: None,
+        }
+    }
+}
+
+impl Config {
+    fn plan(&self) -> Result<Plan, ConfigError> {
+        let bad = || ConfigError::new("network", "a network of /16 to /28, such as 10.2.0.0/16");
+        let (network, prefix) = self.network.split_once('/').ok_or_else(bad)?;
+        let network: Ipv4Addr = network.parse().map_err(|_| bad())?;
+        let prefix = prefix.parse().map_err(|_| bad())?;
+        Plan::new(network, prefix).map_err(|_| bad())
+    }
+
+    fn settings(&self, seed: u64) -> Result<Settings, ConfigError> {
+        let server = |text: &String| {
+            let address = text
+                .parse()
+                .map(|address: IpAddr| SocketAddr::new(address, 53));
+            let address = address.ok().or_else(|| text.parse().ok());
+            address.filter(SocketAddr::is_ipv4).ok_or_else(|| {
+                ConfigError::new(
+                    "dns",
+                    "an IPv4 address, with a port other than 53 as 192.0.2.1:5353",
+                )
+            })
+        };
+        if self.idle == 0 {
+            return Err(ConfigError::new(
+                "idle",
+                "at least 1 s, or entries would stay forever",
+            ));
+        }
+        if self.refuge == 0 {
+            return Err(ConfigError::new("refuge", "at least 1 flow"));
+        }
+        if self.mac.is_group() || self.mac == Mac::default() {
+            return Err(ConfigError::new("mac", "the address of one host"));
+        }
+        Ok(Settings {
+            mac: self.mac,
+            uplink: self.uplink,
+            authenticator: self.authenticator,
+            dns: self.dns.iter().map(server).collect::<Result<_, _>>()?,
+            denied: self.denied,
+            exact: self.exact,
+            refuge: self.refuge,
+            idle: self.idle,
+            poll: self.poll,
+            seed: self.seed.unwrap_or(seed),
+        })
+    }
+
+    /// The node, with a home of its own.
+    ///
+    /// # Errors
+    /// When a key is out of its range.
+    pub fn make(&self, seed: u64) -> Result<HomeNode, ConfigError> {
+        let home = Home::new(self.plan()?, Box::new(NoJournal));
+        self.make_for(home.shared(), seed)
+    }
+
+    /// The node for a home, to which the devices that are known from the start are added. `network` is not used.
+    ///
+    /// # Errors
+    /// When a key is out of its range.
+    pub fn make_for(&self, home: Shared, seed: u64) -> Result<HomeNode, ConfigError> {
+        let settings = self.settings(seed)?;
+        for device in &self.device {
+            enter(&mut home.lock(), device)
+                .map_err(|refused| ConfigError::new("device", refused.to_string()))?;
+        }
+        let story = Story::new(home.clone(), &self.story)?;
+        let others: Vec<Box<dyn App>> = match self.story.is_empty() {
+            true => Vec::new(),
+            false => vec![Box::new(story)],
+        };
+        Ok(HomeNode::new(home, settings, Box::new(NoRecord), others))
+    }
+}
+
+fn enter(home: &mut Home, config: &DeviceConfig) -> Result<(), Refused> {
+    let (now, mac) = (Time::ZERO, config.mac);
+    home.seen(now, mac)?;
+    let rules = config.permit.iter().map(|domain| (domain, true));
+    for (domain, permitted) in rules.chain(config.deny.iter().map(|domain| (domain, false))) {
+        home.change(now, mac, Change::Domain(domain.clone(), Some(permitted)))?;
+    }
+    if config.name.is_some() {
+        home.change(now, mac, Change::Name(config.name.clone()))?;
+    }
+    if config.person.is_some() {
+        home.change(now, mac, Change::Person(config.person.clone()))?;
+    }
+    home.change(now, mac, Change::OthersDenied(config.others_denied))?;
+    home.change(now, mac, Change::Blacklisted(config.blacklisted))?;
+    home.change(now, mac, Change::Admission(config.admission))
+}
+
+/// A program that makes decisions at given times.
+///
+/// - **Counters:** `decisions`; `decisions_refused`.
+pub struct Story {
+    home: Shared,
+    /// The decisions that are not made yet, the last one first.
+    left: Vec<(Time, Mac, Change)>,
+    made: u64,
+    refused: u64,
+}
+
+impl Story {
+    /// A program with these decisions.
+    ///
+    /// # Errors
+    /// When a domain is missing or too much.
+    pub fn new(home: Shared, story: &[StoryConfig]) -> Result<Story, ConfigError> {
+        let read = |step: &StoryConfig| {
+            let change = step.change();
+            let reason = "`domain` belongs to permit-dns, deny-dns and default-dns, which need it";
+            let change = change.ok_or_else(|| ConfigError::new("story", reason))?;
+            Ok((step.at, step.mac, change))
+        };
+        let mut left = story.iter().map(read).collect::<Result<Vec<_>, _>>()?;
+        left.sort_by_key(|(at, ..)| core::cmp::Reverse(*at));
+        Ok(Story {
+            home,
+            left,
+            made: 0,
+            refused: 0,
+        })
+    }
+}
+
+impl App for Story {
+    fn name(&self) -> &'static str {
+        "story"
+    }
+
+    fn next_wake(&self) -> Option<Time> {
+        self.left.last().map(|(at, ..)| *at)
+    }
+
+    fn wake(&mut self, handle: &mut Handle<'_>) {
+        let now = handle.now();
+        let mut home = self.home.lock();
+        while let Some((_, mac, change)) = self.left.pop_if(|(at, ..)| *at <= now) {
+            // People may decide about a device that has not come yet.
+            if home.device(mac).is_none() && home.seen(now, mac).is_err() {
+                self.refused += 1;
+                continue;
+            }
+            match home.change(now, mac, change) {
+                Ok(()) => self.made += 1,
+                Err(_) => self.refused += 1,
+            }
+        }
+    }
+
+    fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
+        visit("decisions", self.made);
+        visit("decisions_refused", self.refused);
+    }
+}
+
+/// The kind.
+pub fn kind() -> Kind {
+    let make = |config: Config, context: &Context<'_>| config.make(context.seed());
+    Kind::of("home", make).described(DESCRIPTION)
+}
+
+/// The kinds that come with Wireline, and `home`.
+pub fn registry() -> Registry {
+    Registry::standard().with_kind(kind())
+}
+
+/// The same for labs whose control program is that of this home.
+pub fn registry_for(home: Shared) -> Registry {
+    let make =
+        move |config: Config, context: &Context<'_>| config.make_for(home.clone(), context.seed());
+    Registry::standard().with_kind(Kind::of("home", make).described(DESCRIPTION))
+}

@@ -1,0 +1,134 @@
+//! Changes of this machine: the kernel is kept off the interfaces of the router, and has an interface of its own behind it.
+
+use anyhow::{Context, bail};
+use std::net::IpAddr;
+use std::process::Command;
+
+/// The interface by which this machine is a host behind the router.
+pub const HOST: &str = "home0";
+/// The bridge of Open vSwitch, whose internal port leads to the router.
+pub const BRIDGE: &str = "home-br";
+const TABLE: &str = "wire_home";
+
+/// Rules by which the kernel sees no frame of some interfaces. They go with this value.
+pub struct Quiet(());
+
+/// Keeps the kernel off interfaces: without this a device that nobody has admitted would reach this machine by them.
+///
+/// # Errors
+/// When an interface has addresses, or nftables refuses the rules.
+pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
+    for name in interfaces {
+        let addresses =
+            live::interface::addresses(name).with_context(|| format!("interface {name}"))?;
+        let own = addresses.iter().find(|(address, _)| is_global(*address));
+        if let Some((address, length)) = own {
+            bail!(
+                "{name} has the address {address}/{length}, and the router takes the interface for itself; remove it by `ip address flush dev {name}`"
+            );
+        }
+    }
+    let list = interfaces.join(", ");
+    let rules = format!(
+        "add table netdev {TABLE}\ndelete table netdev {TABLE}\nadd table netdev {TABLE}\n\
+         add chain netdev {TABLE} ingress {{ type filter hook ingress devices = {{ {list} }} priority 0; policy drop; }}"
+    );
+    run("nft", &[&rules]).context("keeping the kernel off the interfaces")?;
+    Ok(Quiet(()))
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        let _ = run("nft", &[&format!("delete table netdev {TABLE}")]);
+    }
+}
+
+/// The kernel has link-local addresses of IPv6 by itself.
+fn is_global(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(_) => true,
+        IpAddr::V6(address) => !address.is_unicast_link_local(),
+    }
+}
+
+/// Gives this machine its address behind the router.
+///
+/// # Errors
+/// When `ip` refuses.
+pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<()> {
+    run("ip", &["address", "replace", address, "dev", HOST])?;
+    run("ip", &["link", "set", HOST, "up"])?;
+    run(
+        "ip",
+        &["route", "replace", network, "via", gateway, "dev", HOST],
+    )
+}
+
+/// A bridge of Open vSwitch. It goes with this value.
+pub struct Bridge(());
+
+/// Makes the bridge, with the interfaces as its ports from number 2 on and an internal port 1 for the router.
+///
+/// # Errors
+/// When Open vSwitch refuses.
+pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Bridge> {
+    let mut words: Vec<String> = ["--if-exists", "del-br", BRIDGE, "--", "add-br", BRIDGE]
+        .map(Into::into)
+        .into();
+    // Without its control program the switch keeps its entries and makes none: who is not admitted stays out.
+    let settings = [
+        "--",
+        "set",
+        "bridge",
+        BRIDGE,
+        "fail_mode=secure",
+        "protocols=OpenFlow13",
+        "other_config:disable-in-band=true",
+    ];
+    words.extend(settings.map(Into::into));
+    let ports = std::iter::once("home-gw").chain(interfaces.iter().copied());
+    for (number, port) in (1..).zip(ports) {
+        words.extend(
+            [
+                "--",
+                "add-port",
+                BRIDGE,
+                port,
+                "--",
+                "set",
+                "interface",
+                port,
+            ]
+            .map(Into::into),
+        );
+        words.push(format!("ofport_request={number}"));
+        if number == 1 {
+            words.push("type=internal".into());
+        }
+    }
+    words.extend(["--", "set-controller", BRIDGE, controller].map(Into::into));
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    run("ovs-vsctl", &words)?;
+    let bridge = Bridge(());
+    for name in interfaces.iter().chain(&["home-gw"]) {
+        run("ip", &["link", "set", name, "up"])?;
+    }
+    Ok(bridge)
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let _ = run("ovs-vsctl", &["--if-exists", "del-br", BRIDGE]);
+    }
+}
+
+/// Runs a program of the system to its end.
+fn run(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
+    let output = Command::new(program).args(arguments).output();
+    let output = output.with_context(|| format!("cannot run {program}"))?;
+    if !output.status.success() {
+        let message = String::from_utf8_lossy(&output.stderr);
+        bail!("{program}: {}", message.trim());
+    }
+    Ok(())
+}

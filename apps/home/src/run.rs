@@ -1,0 +1,232 @@
+//! Running the router until Ctrl-C.
+
+use crate::arguments::{Arguments, SwitchKind};
+use crate::machine;
+use anyhow::{Context, bail};
+use home::clock::Clock;
+use home::gateway::Settings;
+use home::live::{Lan, Uplink, whole};
+use home::plan::Plan;
+use home::record::NoRecord;
+use home::store::Store;
+use home::web::{self, Web};
+use home::{Home, Shared};
+use live::port::{self, Options, Port, PortSpec};
+use live::world::PortsOptions;
+use node::Time;
+use packet::ethernet::Mac;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Time from the opening of the ports to time zero of the router, ns.
+const LEAD_NS: u64 = 20_000_000;
+/// Port of the board.
+const WEB_PORT: u16 = 8443;
+/// Where the control program listens for Open vSwitch.
+const CONTROL: &str = "ptcp:6653:127.0.0.1";
+
+/// Runs what the arguments ask for.
+///
+/// # Errors
+/// When it cannot start, or an interface is lost.
+pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    capture::signal::install();
+    match &arguments.wan {
+        Some(wan) => router(arguments, wan),
+        None => crate::demo::run(arguments),
+    }
+}
+
+/// The time of the router, which is that of the node, and Unix time.
+pub fn clock(start_ns: u64) -> Clock {
+    Clock::new(
+        move || Time::from_ns(capture::clock::now_ns().saturating_sub(start_ns)),
+        || {
+            SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .map_or(0, |since| since.as_secs())
+        },
+    )
+}
+
+fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
+    let plan = plan(arguments)?;
+    let start_ns = capture::clock::now_ns() + LEAD_NS;
+    let clock = clock(start_ns);
+    let store = open_store(arguments, &clock)?;
+    let mut home = Home::new(plan, store.journal());
+    let restored = store.restore(&mut home)?;
+    if restored.devices > 0 {
+        eprintln!("wire home: {} devices are known", restored.devices);
+    }
+    if restored.moved > 0 {
+        eprintln!(
+            "wire home: {} of them have another address than before",
+            restored.moved
+        );
+    }
+    if restored.left_out > 0 {
+        eprintln!(
+            "wire home: {} devices have no address in this network and wait again",
+            restored.left_out
+        );
+    }
+    let home = home.shared();
+    let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
+    let mut quiet = lan.clone();
+    quiet.push(wan);
+    let _quiet = machine::keep_quiet(&quiet)?;
+    let (kind, names, _bridge) = match arguments.switch {
+        SwitchKind::Wireline => {
+            let count = u16::try_from(lan.len()).context("too many interfaces")?;
+            (
+                Lan::Switch(count),
+                lan.iter().map(ToString::to_string).collect::<Vec<_>>(),
+                None,
+            )
+        }
+        SwitchKind::Openvswitch => {
+            let bridge = machine::make_bridge(&lan, "tcp:127.0.0.1:6653")?;
+            (
+                Lan::Bridge,
+                vec!["home-gw".into(), CONTROL.into()],
+                Some(bridge),
+            )
+        }
+    };
+    let names = names
+        .into_iter()
+        .chain([wan.to_owned(), format!("tap:{}", machine::HOST)]);
+    let options = Options::of_nodes(lan.len() + 2);
+    let ports: Vec<Port> = names
+        .map(|name| open(&name, &options))
+        .collect::<anyhow::Result<_>>()?;
+    let mac = ports[ports.len() - 2]
+        .info
+        .mac
+        .context("the WAN interface has no MAC address")?;
+    let uplink = Uplink {
+        mac: Mac(mac),
+        address: arguments.wan_address,
+        gateway: arguments.gateway,
+    };
+    let settings = Settings {
+        dns: servers(arguments)?,
+        denied: arguments.denied,
+        exact: !arguments.wildcard,
+        seed: secret()?,
+        ..Settings::default()
+    };
+    let host = plan.device(plan.host());
+    let (network, prefix) = plan.network();
+    machine::set_host(
+        &format!("{host}/30"),
+        &plan.gateway(plan.host()).to_string(),
+        &format!("{network}/{prefix}"),
+    )?;
+    let node = whole(kind, &home, settings, Box::new(NoRecord), &uplink)?;
+    let web = serve(
+        arguments,
+        &home,
+        store,
+        clock,
+        &[IpAddr::V4(host), Ipv4Addr::LOCALHOST.into()],
+    )?;
+    let options = PortsOptions {
+        start_ns: Some(start_ns),
+        ..PortsOptions::default()
+    };
+    let outcome = live::world::on_ports_with("home", Box::new(node), ports, options)?;
+    web.stop();
+    for trouble in &outcome.trouble {
+        eprintln!("wire home: {trouble}");
+    }
+    for (name, count) in outcome.outcome.nodes.iter().flat_map(|node| &node.counters) {
+        println!("{name} {count}");
+    }
+    Ok(())
+}
+
+fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
+    let network = arguments.network;
+    let IpAddr::V4(address) = network.address else {
+        bail!("--network: an IPv4 network, such as 10.2.0.0/16");
+    };
+    Ok(Plan::new(address, network.prefix)?)
+}
+
+/// Opens the file with the state. Its folder is made if it is the default one.
+pub fn open_store(arguments: &Arguments, clock: &Clock) -> anyhow::Result<Store> {
+    if let Some(folder) = arguments
+        .state
+        .parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+    {
+        std::fs::create_dir_all(folder).with_context(|| format!("{}", folder.display()))?;
+    }
+    Ok(Store::open(&arguments.state, clock.clone())?)
+}
+
+/// Starts the board and the API.
+pub fn serve(
+    arguments: &Arguments,
+    home: &Shared,
+    store: Store,
+    clock: Clock,
+    usual: &[IpAddr],
+) -> anyhow::Result<web::Running> {
+    let mut options = web::Options::new(clock);
+    options.https = match arguments.web.is_empty() {
+        true => usual
+            .iter()
+            .map(|address| SocketAddr::new(*address, WEB_PORT))
+            .collect(),
+        false => arguments.web.clone(),
+    };
+    let web = Web::open(home.clone(), store, options)?;
+    let code = web.setup_code();
+    for (address, _) in web.addresses() {
+        match &code {
+            Some(code) => eprintln!("wire home: set a password at https://{address}/#setup={code}"),
+            None => eprintln!("wire home: the board is at https://{address}/"),
+        }
+    }
+    if let Some(fingerprint) = web.fingerprint() {
+        eprintln!("wire home: SHA-256 fingerprint of the certificate: {fingerprint}");
+    }
+    Ok(web.start()?)
+}
+
+fn open(name: &str, options: &Options) -> anyhow::Result<Port> {
+    let spec: PortSpec = name.parse().with_context(|| format!("port {name}"))?;
+    Ok(port::open(&spec, options)?)
+}
+
+/// The recursive servers: those of the arguments, or of the machine.
+fn servers(arguments: &Arguments) -> anyhow::Result<Vec<SocketAddr>> {
+    let given: Vec<IpAddr> = match arguments.dns.is_empty() {
+        false => arguments.dns.clone(),
+        true => {
+            let text = std::fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
+            let lines = text
+                .lines()
+                .filter_map(|line| line.strip_prefix("nameserver"));
+            lines.filter_map(|rest| rest.trim().parse().ok()).collect()
+        }
+    };
+    let usable = given
+        .into_iter()
+        .filter(|server| server.is_ipv4() && !server.is_loopback());
+    let servers: Vec<SocketAddr> = usable.map(|server| SocketAddr::new(server, 53)).collect();
+    if servers.is_empty() {
+        bail!("no recursive DNS server is known; name one by --dns");
+    }
+    Ok(servers)
+}
+
+/// A seed that nobody can guess: ports and identifiers of DNS queries depend on it.
+fn secret() -> anyhow::Result<u64> {
+    let mut bytes = [0; 8];
+    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
+    Ok(u64::from_ne_bytes(bytes))
+}

@@ -1,0 +1,9 @@
+//! Behaviour of the home router.
+
+mod addresses;
+mod admission;
+mod forwarding;
+mod names;
+mod stage;
+#[cfg(feature = "lab")]
+mod story;

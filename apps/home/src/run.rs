@@ -138,7 +138,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     };
     let outcome = live::world::on_ports_with("home", Box::new(node), ports, options)?;
     web.stop();
-    for trouble in &outcome.trouble {
+    if let Some(trouble) = &outcome.trouble {
         eprintln!("wire home: {trouble}");
     }
     for (name, count) in outcome.outcome.nodes.iter().flat_map(|node| &node.counters) {

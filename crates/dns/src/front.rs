@@ -3,7 +3,8 @@
 //! Equal questions are merged: they wait for one response. Their number is bounded, in all and for each client.
 
 use crate::cache::{self, Age, Cache, Cached};
-use crate::message::{Query, Question};
+use crate::exchange::Via;
+use crate::message::{Query, Question, Transport};
 use crate::policy::{Decision, Policy};
 use crate::reply::{self, Asked, Client};
 use alloc::collections::BTreeMap;
@@ -27,8 +28,8 @@ pub enum Output<'a> {
     Query {
         /// The server.
         server: SocketAddr,
-        /// The own port; the response comes to it.
-        port: u16,
+        /// Its transport; the response comes by the same.
+        via: Via,
         /// The message.
         message: &'a [u8],
     },
@@ -74,7 +75,7 @@ pub struct Counters {
     pub merged: u64,
     /// Questions that the policy denied.
     pub denied: u64,
-    /// Queries beyond a limit, dropped.
+    /// Queries beyond a limit, dropped; over TCP the response is SERVFAIL.
     pub overload: u64,
     /// Messages that are not queries, or of a kind that is not supported.
     pub invalid: u64,
@@ -156,7 +157,7 @@ impl<P: Policy, S> Front<P, S> {
         send: &mut Send<'_>,
     ) -> Option<u64> {
         let query = match Query::read(bytes) {
-            Ok(query) => query,
+            Ok(query) => query.over(client.transport),
             Err(invalid) => {
                 self.counters.invalid += 1;
                 if reply::write_invalid(bytes, invalid, &mut self.message) {
@@ -242,6 +243,10 @@ impl<P: Policy, S> Front<P, S> {
         let is_full = is_full || self.queries >= self.limits.queries;
         if is_full || of_client >= self.limits.per_client {
             self.counters.overload += 1;
+            if client.transport == Transport::Tcp {
+                reply::write_code(query, Rcode::SERVFAIL, &mut self.message);
+                self.send(client, send);
+            }
             return None;
         }
         self.per_client.insert(client.address.ip(), of_client + 1);
@@ -338,7 +343,7 @@ fn write_cached(query: &Query<'_>, cached: Option<Cached<'_>>, out: &mut Vec<u8>
     }
 }
 
-/// Whether a type asks for a zone, which needs TCP.
+/// Whether a type asks for a zone, which only an authoritative server has.
 fn is_transfer(rtype: Rtype) -> bool {
     matches!(rtype, Rtype::AXFR | Rtype::IXFR)
 }

@@ -9,8 +9,7 @@
 //! - **DNSSEC** records are passed through for clients that validate, as of [`forwarder`](crate::forwarder). Nothing is
 //!   validated here.
 //!
-//! TCP is not supported: the client of a truncated response gets one without records, and with TC. There is no priming
-//! query: the servers of the root are those of the configuration.
+//! After a truncated response the same server is asked once more, over TCP. There is no priming query: the servers of the root are those of the configuration.
 
 mod build;
 mod delegation;
@@ -18,10 +17,10 @@ mod response;
 mod task;
 
 use crate::cache;
-use crate::exchange::{self, Ended, Exchanges, Request};
+use crate::exchange::{self, Ended, Exchanges, Request, Via, timeout};
 use crate::front::{self, Front, Output, Send};
 use crate::lru::Lru;
-use crate::message::{OwnedRecord, Question, addresses};
+use crate::message::{OwnedRecord, Question, Transport, addresses};
 use crate::name::OwnedName;
 use crate::policy::Policy;
 use crate::recursive::Recursive;
@@ -221,7 +220,7 @@ impl<P: Policy> Resolver<P> {
                 // Servers that respond to whole names only (RFC 9156 section 3).
                 Step::Fail if !task.is_whole() => task.lengthen(true),
                 Step::Fail => return self.fail(now, id, send),
-                Step::Ask(server) => {
+                Step::Ask(server, transport) => {
                     job.state.queries += 1;
                     let (name, rtype) = task.question();
                     let request = Request {
@@ -234,12 +233,13 @@ impl<P: Policy> Resolver<P> {
                         recursion_desired: task.accepts_doubtful,
                         checking_disabled: task.checking_disabled,
                         edns: (!task.without_edns).then_some(task.dnssec_ok),
-                        timeout: self.config.timeout,
+                        timeout: timeout(self.config.timeout, transport),
+                        transport,
                     };
                     match self.exchanges.start(now, id, &request) {
-                        Some((port, message)) => send(Output::Query {
+                        Some((via, message)) => send(Output::Query {
                             server,
-                            port,
+                            via,
                             message,
                         }),
                         None => self.fail(now, id, send),
@@ -308,6 +308,9 @@ impl<P: Policy> Resolver<P> {
         };
         let meaning = response::read(task, bytes, ended.has_edns, self.config.ipv6);
         match meaning {
+            Meaning::Truncated if ended.transport == Transport::Udp => {
+                task.ask_by_tcp(ended.server);
+            }
             Meaning::End(code, mut answer, authority) => {
                 let mut all = core::mem::take(&mut task.answer);
                 all.append(&mut answer);
@@ -463,16 +466,20 @@ impl<P: Policy> Recursive for Resolver<P> {
         &mut self,
         now: Time,
         from: SocketAddr,
-        port: u16,
+        via: Via,
         response: &[u8],
         send: &mut Send<'_>,
     ) -> bool {
-        let Some(ended) = self.exchanges.accept(from, port, response) else {
+        let Some(ended) = self.exchanges.accept(from, via, response) else {
             return false;
         };
         self.slow.remove(&ended.server);
         self.digest(now, &ended, response, send);
         true
+    }
+
+    fn handle_lost(&mut self, now: Time, server: SocketAddr) {
+        self.exchanges.lose(now, server);
     }
 
     fn has_port(&self, port: u16) -> bool {

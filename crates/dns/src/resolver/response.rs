@@ -31,7 +31,7 @@ pub enum Meaning {
     Alias(Vec<OwnedRecord>, OwnedName),
     /// The servers of a zone closer to the name, and the TTL of the delegation.
     Referral(Delegation, u32),
-    /// It is truncated, and there is no TCP.
+    /// It is truncated.
     Truncated,
     /// The query has to have its whole name, or a longer one: it exists, or a server is confused.
     Longer { whole: bool },

@@ -5,11 +5,13 @@
 //! they need; `ipv6`, false: whether servers are asked by IPv6, too; `timeout`, 800 ms: after it another server is asked;
 //! `max_time`, 12 s: after it a question fails; `max_queries`, 50: for a question; `mix_case`, false: whether questions get
 //! letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be given out when all
-//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
+//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
+//! limits of TCP connections, see [`stream::Config`].
 //!
 //! Counters: those of [`Resolver::count`], each after `dns_resolver_`, and `refused_clients`.
 
 use super::recursive::{RecursiveService, limits};
+use super::stream;
 use crate::policy::{PermitAll, Policy};
 use crate::resolver::{self, Resolver};
 use crate::service::server::ServerAddress;
@@ -51,6 +53,8 @@ pub struct Config {
     pub max_questions: usize,
     /// Maximum number of queries of a client that wait. Default: 128.
     pub max_per_client: usize,
+    /// Limits of TCP connections.
+    pub tcp: stream::Config,
 }
 
 impl Default for Config {
@@ -69,6 +73,7 @@ impl Default for Config {
             stale: core.cache.stale,
             max_questions: core.limits.questions,
             max_per_client: core.limits.per_client,
+            tcp: stream::Config::default(),
         }
     }
 }
@@ -76,7 +81,7 @@ impl Default for Config {
 /// Makes the service.
 ///
 /// # Errors
-/// When there is no root server, or `timeout` or `max_queries` is zero.
+/// When there is no root server, `timeout` or `max_queries` is zero, or `tcp` is out of range.
 pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
     with_policy(config, PermitAll, seed)
 }
@@ -99,6 +104,7 @@ pub fn with_policy(
     if config.max_queries == 0 {
         return Err(ConfigError::new("max_queries", "a question needs a query"));
     }
+    config.tcp.check()?;
     let (cache, limits) = limits(
         config.timeout,
         [
@@ -124,5 +130,7 @@ pub fn with_policy(
     Ok(Box::new(RecursiveService::new(
         resolver,
         config.clients.clone(),
+        config.tcp,
+        seed,
     )))
 }

@@ -169,7 +169,7 @@ fn responses_to_random_queries_are_those_of_bind() {
                 rate: 0,
                 ..zone::Config::default()
             };
-            vec![zone::make(&config).unwrap()]
+            vec![zone::make(&config, 5).unwrap()]
         },
         |net| {
             let folder = net.folder.to_str().unwrap();

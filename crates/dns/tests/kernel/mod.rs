@@ -11,6 +11,7 @@ mod authority;
 mod discovery;
 mod forwarding;
 mod resolving;
+mod streams;
 
 use ip::service::Service;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

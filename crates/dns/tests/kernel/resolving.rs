@@ -124,7 +124,9 @@ fn a_resolver_finds_names_on_a_small_internet() {
 }
 
 fn resolve(net: &mut Net) {
-    for (name, text) in [("site.test", SITE), ("other.test", OTHER)] {
+    let long = (0..30).map(|number| format!("long TXT \"{number:03}{:0>200}\"\n", ""));
+    let other: String = [OTHER.to_owned()].into_iter().chain(long).collect();
+    for (name, text) in [("site.test", SITE), ("other.test", &other)] {
         sign(net, name, text);
     }
     let test = with_keys(net, TEST, &["site.test", "other.test"]);
@@ -154,6 +156,9 @@ fn resolve(net: &mut Net) {
     );
     let said = ask("a.b.c.d.e.f.g.h.i.j.k.l.m.site.test", "A");
     assert!(said.contains("192.0.2.2"), "{said}");
+    // Truncated by the server: once more, over TCP.
+    let said = ask("long.other.test", "TXT");
+    assert!(said.contains("ANSWER: 30,"), "{said}");
     let said = ask("odd.other.test", "TYPE65280");
     assert!(said.contains("01020304"), "{said}");
     for name in [
@@ -183,6 +188,7 @@ fn resolve(net: &mut Net) {
         ("www.site.test", "A"),
         ("direct.site.test", "A"),
         ("web.other.test", "AAAA"),
+        ("long.other.test", "TXT"),
     ] {
         let said = net.run(
             "delv",

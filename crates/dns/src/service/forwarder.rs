@@ -7,7 +7,8 @@
 //! given out when all servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
 //! limits of TCP connections, see [`stream::Config`].
 //!
-//! Counters: those of [`Forwarder::count`], each after `dns_forwarder_`, and `refused_clients`.
+//! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_forwarder_`, those of connections
+//! (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`, `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
 use super::recursive::{RecursiveService, limits};
 use super::stream;

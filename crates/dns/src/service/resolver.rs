@@ -8,7 +8,8 @@
 //! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
 //! limits of TCP connections, see [`stream::Config`].
 //!
-//! Counters: those of [`Resolver::count`], each after `dns_resolver_`, and `refused_clients`.
+//! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_resolver_`, those of connections
+//! (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`, `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
 use super::recursive::{RecursiveService, limits};
 use super::stream;

@@ -8,7 +8,7 @@
 //! - **Memory:** connections are limited in all and for each client. Each has buffers of [`BUFFER`] bytes, a message
 //!   that has not come whole, and up to [`MAX_BACKLOG`] bytes that the client does not take; beyond that it is reset.
 //! - **Time:** a connection without a message for `idle` is closed, and reset after `idle` more. When all places are taken, or all
-//!   of a client, a new connection gets that of the oldest handshake that is not complete; complete ones keep their places.
+//!   of a client, a new connection gets that of the oldest that is not open yet or no longer; open ones keep their places.
 
 use super::{PORT, is_link_local};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -44,7 +44,7 @@ const PREFIX: usize = 2;
 pub struct Config {
     /// Maximum number of connections of clients; 0: clients have no TCP. Default: 64.
     pub connections: usize,
-    /// Maximum number of connections of a client. Default: 8.
+    /// Maximum number of connections of a client. Default: 16.
     pub per_client: usize,
     /// A connection is closed after this time without a message. Default: 10 s.
     pub idle: Time,
@@ -54,7 +54,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             connections: 64,
-            per_client: 8,
+            per_client: 16,
             idle: Time::from_secs(10),
         }
     }
@@ -150,6 +150,8 @@ struct Counters {
     accepted: u64,
     opened: u64,
     refused: u64,
+    /// Not open, and gone for new ones.
+    replaced: u64,
     idle: u64,
     reset: u64,
 }
@@ -190,6 +192,7 @@ impl Streams {
         all.counter("tcp_accepted", counters.accepted);
         all.counter("tcp_opened", counters.opened);
         all.counter("tcp_refused", counters.refused);
+        all.counter("tcp_replaced", counters.replaced);
         all.counter("tcp_idle", counters.idle);
         all.counter("tcp_reset", counters.reset);
     }
@@ -260,7 +263,8 @@ impl Streams {
         Arrival::Taken
     }
 
-    /// Whether one more client's connection may begin; the oldest handshake that is not complete gives way to it.
+    /// Whether one more client's connection may begin; the oldest that is not open yet, or no longer, gives
+    /// way to it.
     fn make_room(&mut self, client: IpAddr) -> bool {
         let clients = || self.all.iter().filter(|(_, stream)| stream.is_client);
         let is_of_client = |ends: &Ends| ends.remote.ip() == client;
@@ -269,15 +273,14 @@ impl Streams {
         if !is_full && clients().count() < self.config.connections {
             return true;
         }
-        let begun = clients().filter(|(ends, stream)| {
-            let is_begun = !stream.end.is_open() && !stream.is_closed;
-            is_begun && (!is_full || is_of_client(ends))
-        });
-        let oldest = begun.min_by_key(|(_, stream)| stream.used);
+        // Not open yet, or no longer.
+        let others = clients()
+            .filter(|(ends, stream)| !stream.end.is_open() && (!is_full || is_of_client(ends)));
+        let oldest = others.min_by_key(|(_, stream)| stream.used);
         let Some(ends) = oldest.map(|(ends, _)| *ends) else {
             return false;
         };
-        self.counters.refused += 1;
+        self.counters.replaced += 1;
         self.all.remove(&ends).is_some()
     }
 

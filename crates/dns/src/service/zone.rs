@@ -5,7 +5,8 @@
 //! clients (/24, of IPv6 /56), 0 for no limit; `slip`, 2: every `slip`th response beyond the rate is sent truncated;
 //! `tcp`: limits of TCP connections, see [`stream::Config`].
 //!
-//! Counters: those of [`Server::count`], each after `dns_zone_`, and `refused_clients`.
+//! Counters: those of [`Server::count`], each after `dns_zone_`, those of connections (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`,
+//! `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
 use super::stream::{self, Arrival, CLIENT_NOT_ALLOWED, Streams};
 use super::{Clients, query, read, respond};

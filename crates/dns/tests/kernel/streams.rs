@@ -238,7 +238,7 @@ fn a_forwarder_asks_by_tcp_after_a_truncated_response_and_answers_out_of_order()
                 .map(|name| format!("n{name}.w.example A\n"))
                 .collect();
             let file = net.write("queries", &names);
-            // It opens a connection for each query, and a client has eight.
+            // It opens a connection for each query, and another before it closes that: a client has 16.
             let arguments = ["-s", "10.0.0.2", "-d", &file, "-n", "1", "-q", "6"];
             let said = net.run("dnsperf", &arguments);
             assert!(

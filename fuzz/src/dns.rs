@@ -205,7 +205,13 @@ pub fn zone(data: &[u8]) {
         let mut server = Server::new(vec![zone], Limits::default());
         let query = b"\0\x01\0\0\0\x01\0\0\0\0\0\x01\x01a\x07example\0\0\x01\0\x01\0\0\x29\x04\xD0\0\0\x80\0\0\0";
         let mut response = Vec::new();
-        assert!(server.handle_query(Time::ZERO, [10, 0, 0, 2].into(), Transport::Udp, query, &mut response));
+        assert!(server.handle_query(
+            Time::ZERO,
+            [10, 0, 0, 2].into(),
+            Transport::Udp,
+            query,
+            &mut response
+        ));
         check(query, &response);
     }
 }

@@ -4,7 +4,7 @@ use dns::message::records;
 use dns::service::zone::{self, ZoneConfig};
 use hosts::endpoint::{Egress, Endpoint, SocketOptions, Stack};
 use ip::Interface;
-use ip::service::{Link, Service};
+use ip::service::Link;
 use node::{Frame, Out, Port, Time, When};
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -44,7 +44,7 @@ pub fn target(data: &[u8]) {
         interface: &interface,
         mtu: 1_500,
     };
-    let (mut out, mut wire) = (Out::new(), Wire(VecDeque::new()));
+    let (mut out, mut wire) = (Out::default(), Wire(VecDeque::new()));
     let mut stack = Stack::new(1_500, 2);
     let [own, server] = ["10.0.0.2:4000", "10.0.0.1:53"].map(|end| end.parse().expect("an end"));
     let options = SocketOptions::default();

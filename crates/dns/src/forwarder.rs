@@ -41,6 +41,7 @@
 //! ```
 
 use crate::cache;
+use crate::dns64;
 use crate::exchange::{self, Ended, Exchanges, Request, Via, timeout};
 use crate::front::{self, Front, Output, Send};
 use crate::message::Transport;
@@ -67,6 +68,8 @@ pub struct Config {
     pub cache: cache::Limits,
     /// Limits of the questions that wait.
     pub limits: front::Limits,
+    /// AAAA records for a NAT64.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -78,6 +81,7 @@ impl Default for Config {
             mix_case: false,
             cache: cache::Limits::default(),
             limits: front::Limits::default(),
+            dns64: None,
         }
     }
 }
@@ -106,7 +110,7 @@ impl<P: Policy> Forwarder<P> {
     /// A forwarder with an empty cache. Ports and identifiers of queries come from the seed, which must be a secret.
     pub fn new(config: Config, policy: P, seed: u64) -> Forwarder<P> {
         Forwarder {
-            front: Front::new(policy, config.limits, config.cache),
+            front: Front::new(policy, config.limits, config.cache, config.dns64.clone()),
             exchanges: Exchanges::new(seed, config.mix_case),
             preferred: 0,
             response: Vec::new(),
@@ -150,12 +154,24 @@ impl<P: Policy> Forwarder<P> {
         job.state.server += 1;
         let is_last = job.state.errors >= self.config.servers.len();
         if is_last && is_readable {
-            let response = &self.response;
-            self.front.complete(now, ended.owner, response, send);
+            self.finish(now, ended.owner, send);
         } else if is_last {
             self.front.fail(now, ended.owner, send);
         } else {
             self.ask(now, ended.owner, true, Transport::Udp, send);
+        }
+    }
+
+    /// Ends a question with the response, unless it goes on with another one.
+    fn finish(&mut self, now: Time, id: u64, send: &mut Send<'_>) {
+        if self.front.complete(now, id, &self.response, send)
+            && let Some(job) = self.front.jobs.get_mut(&id)
+        {
+            job.state = Search {
+                server: self.preferred,
+                ..Search::default()
+            };
+            self.ask(now, id, true, Transport::Udp, send);
         }
     }
 
@@ -240,7 +256,7 @@ impl<P: Policy> Recursive for Forwarder<P> {
                     self.ask(now, ended.owner, ended.has_edns, Transport::Tcp, send);
                     return true;
                 }
-                self.front.complete(now, ended.owner, &self.response, send);
+                self.finish(now, ended.owner, send);
             }
             // A server without EDNS (RFC 6891 section 7).
             Ok((_, Rcode::FORMERR | Rcode::NOTIMP)) if ended.has_edns => {

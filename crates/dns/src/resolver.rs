@@ -11,12 +11,13 @@
 //!
 //! After a truncated response the same server is asked once more, over TCP. There is no priming query: the servers of the root are those of the configuration.
 
-mod build;
 mod delegation;
 mod response;
 mod task;
 
+use crate::build;
 use crate::cache;
+use crate::dns64;
 use crate::exchange::{self, Ended, Exchanges, Request, Via, timeout};
 use crate::front::{self, Front, Output, Send};
 use crate::lru::Lru;
@@ -90,6 +91,8 @@ pub struct Config {
     pub cache: cache::Limits,
     /// Limits of the questions that wait.
     pub limits: front::Limits,
+    /// AAAA records for a NAT64.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -107,6 +110,7 @@ impl Default for Config {
             mix_case: false,
             cache: cache::Limits::default(),
             limits: front::Limits::default(),
+            dns64: None,
         }
     }
 }
@@ -146,7 +150,7 @@ impl<P: Policy> Resolver<P> {
     /// A resolver with an empty cache. Ports and identifiers of queries come from the seed, which must be a secret.
     pub fn new(config: Config, policy: P, seed: u64) -> Resolver<P> {
         Resolver {
-            front: Front::new(policy, config.limits, config.cache),
+            front: Front::new(policy, config.limits, config.cache, config.dns64.clone()),
             exchanges: Exchanges::new(seed, config.mix_case),
             delegations: Delegations::new(config.roots.clone()),
             tasks: BTreeMap::new(),
@@ -180,6 +184,18 @@ impl<P: Policy> Resolver<P> {
     /// Number of searches that run.
     pub fn searches(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Begins the search for a client's question.
+    fn start(&mut self, now: Time, job: u64, send: &mut Send<'_>) {
+        let query = self.front.jobs[&job].query();
+        let Question { name, rtype, .. } = query.question;
+        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
+        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
+        task.dnssec_ok = query.dnssec_ok();
+        task.checking_disabled = query.header.cd();
+        task.begun = now;
+        self.begin(now, task, send);
     }
 
     fn begin(&mut self, now: Time, mut task: Task, send: &mut Send<'_>) {
@@ -390,7 +406,9 @@ impl<P: Policy> Resolver<P> {
                     authority,
                     &mut self.message,
                 );
-                self.front.complete(now, task.job, &self.message, send);
+                if self.front.complete(now, task.job, &self.message, send) {
+                    self.start(now, task.job, send);
+                }
             }
             Goal::Address { parent, server } => {
                 let question = Question {
@@ -442,8 +460,7 @@ impl<P: Policy> Recursive for Resolver<P> {
             return;
         };
         let query = self.front.jobs[&job].query();
-        let Question { name, rtype, class } = query.question;
-        if class != Class::IN {
+        if query.question.class != Class::IN {
             build::response(
                 &query.question,
                 Rcode::REFUSED,
@@ -452,14 +469,10 @@ impl<P: Policy> Recursive for Resolver<P> {
                 &[],
                 &mut self.message,
             );
-            return self.front.complete(now, job, &self.message, send);
+            self.front.complete(now, job, &self.message, send);
+            return;
         }
-        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
-        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
-        task.dnssec_ok = query.dnssec_ok();
-        task.checking_disabled = query.header.cd();
-        task.begun = now;
-        self.begin(now, task, send);
+        self.start(now, job, send);
     }
 
     fn handle_response(

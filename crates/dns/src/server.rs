@@ -2,13 +2,14 @@
 //!
 //! Aliases are followed through all zones of the server, wildcards are expanded (RFC 4592), delegations get their glue.
 //! Names and types that do not exist have the SOA record in their response (RFC 2308). With the bit DO a response has the
-//! signatures of the zone file and the NSEC records that prove what does not exist (RFC 4035 section 3.1).
+//! signatures of the zone file and the NSEC or NSEC3 records that prove what does not exist (RFC 4035 section 3.1, RFC 5155 section 7).
+//! DNAME records make aliases of the names below them (RFC 6672).
 //!
 //! **Reflection.** A query of 28 bytes or more gets a response of at most `max_size` bytes, 1232 by default; without EDNS one
 //! of 17 bytes gets 512. With the headers of IPv4 and UDP that is at most 23 times the bytes, for the first `rate` responses a
 //! second to a network. Beyond that a response is no longer than its query, or there is none. Responses over TCP have no limit.
 //!
-//! Not supported: NSEC3 proofs (the records are served as data), DNAME, zone transfers, updates.
+//! Not supported: zone transfers, updates.
 
 mod answer;
 mod limit;
@@ -161,7 +162,8 @@ impl Server {
         let mut builder = start(query, target);
         let opt = if query.edns.is_some() { OPT_LEN } else { 0 };
         builder.set_push_limit(size - opt);
-        let mut lookup = answer::Lookup::new(&self.zones, query, &mut self.key);
+        let names = Default::default();
+        let mut lookup = answer::Lookup::new(&self.zones, query, &mut self.key, &names);
         let (mut builder, code) = lookup.write(builder);
         builder.clear_push_limit();
         builder.header_mut().set_rcode(code);

@@ -132,6 +132,7 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
             ..cache::Limits::default()
         },
         limits,
+        dns64: None,
     };
     let mix_case = config.mix_case;
     let mut forwarder = Forwarder::new(config, PermitAll, seed);

@@ -12,6 +12,7 @@ mod discovery;
 mod forwarding;
 mod resolving;
 mod streams;
+mod translating;
 
 use ip::service::Service;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

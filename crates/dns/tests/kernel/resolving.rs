@@ -65,10 +65,10 @@ fn named(net: &mut Net, address: &str, zones: &[&str]) {
     net.start("named", &["-f", "-g", "-c", &config]);
 }
 
-fn nsd(net: &mut Net, address: &str, zone: &str) {
+pub fn nsd(net: &mut Net, address: &str, zone: &str) {
     let folder = net.folder.to_str().unwrap();
     let text = format!(
-        "server:\n username: \"\"\n ip-address: {address}\n zonesdir: \"{folder}\"\n pidfile: \"\"\n xfrdfile: \"\"\n \
+        "server:\n username: \"\"\n minimal-responses: yes\n rrl-ratelimit: 0\n ipv4-edns-size: 4096\n ip-address: {address}\n zonesdir: \"{folder}\"\n pidfile: \"\"\n xfrdfile: \"\"\n \
          zonelistfile: \"{folder}/nsd.list\"\n database: \"\"\nremote-control:\n control-enable: no\n\
          zone:\n name: {zone}\n zonefile: {zone}.signed\n"
     );

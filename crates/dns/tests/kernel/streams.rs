@@ -1,6 +1,5 @@
 //! DNS over TCP: the authoritative server, the forwarder and `named` as server and as client, with `dig`, `kdig` and `dnsperf`.
 
-use super::authority::sign;
 use super::forwarding::start_named;
 use super::*;
 use dns::service::forwarder;
@@ -286,41 +285,81 @@ fn queries_fail_over_when_a_server_has_no_tcp() {
 }
 
 #[test]
-fn a_signed_zone_is_validated_over_tcp() {
+fn signed_zones_are_validated_over_both_transports() {
     if !has(&["dig", "delv", "dnssec-signzone"]) {
         return;
     }
-    let result = with_router(
-        "validated",
-        |net| {
-            let root = "$TTL 300\n@ SOA ns.test. root.test. 1 7200 900 1209600 60\n@ NS ns.test.\nns.test. A 10.0.0.1\n";
-            let zone = ZoneConfig {
-                name: ".".into(),
-                text: sign(net, "root", root),
-            };
-            let config = zone::Config {
-                zone: vec![zone],
-                ..zone::Config::default()
-            };
-            vec![zone::make(&config, 6).unwrap()]
-        },
-        |net| {
-            net.await_server("10.0.0.1", ".");
-            let signed = fs::read_to_string(net.folder.join("root.signed")).unwrap();
-            let anchor = anchor(net, &signed);
-            let arguments = [
-                "@10.0.0.1",
-                "-a",
-                &anchor,
-                "+root=.",
-                "+tcp",
-                "ns.test",
-                "A",
-            ];
-            let said = net.run("delv", &arguments);
-            assert!(said.contains("; fully validated"), "{said}");
-        },
-    );
-    let Some(((), outcome)) = result else { return };
-    assert!(counter(&outcome, "dns_zone_tcp_accepted") >= 1);
+    let root = "$TTL 300\n@ SOA ns.test. root.test. 1 7200 900 1209600 60\n@ NS ns.test.\nns.test. A 10.0.0.1\n\
+                moved. DNAME test.\n*.wild. A 192.0.2.1\na.b. A 192.0.2.2\nunsigned. NS ns.unsigned.\n";
+    for (name, options) in super::authority::SIGNED {
+        let result = with_router(
+            &format!("validated-{name}"),
+            |net| {
+                let zone = ZoneConfig {
+                    name: ".".into(),
+                    text: super::authority::sign_with(net, "root", root, options),
+                };
+                let config = zone::Config {
+                    zone: vec![zone],
+                    ..zone::Config::default()
+                };
+                vec![zone::make(&config, 6).unwrap()]
+            },
+            |net| {
+                net.await_server("10.0.0.1", ".");
+                let signed = fs::read_to_string(net.folder.join("root.signed")).unwrap();
+                let anchor = anchor(net, &signed);
+                for transport in ["+tcp", "+notcp"] {
+                    let said = net.run(
+                        "delv",
+                        &[
+                            "@10.0.0.1",
+                            "-a",
+                            &anchor,
+                            "+root=.",
+                            transport,
+                            "nothing.moved",
+                        ],
+                    );
+                    assert!(
+                        said.contains("; fully validated") && said.contains("ncache nxdomain"),
+                        "{said}"
+                    );
+                    for (name, rtype, is_there) in [
+                        ("ns.test", "A", true),
+                        ("ns.moved", "A", true),
+                        ("x.y.wild", "A", true),
+                        ("x.wild", "MX", false),
+                        ("ns.test", "MX", false),
+                        ("b", "A", false),
+                        ("nothing.b", "A", false),
+                        ("unsigned", "DS", false),
+                    ] {
+                        let arguments = [
+                            "@10.0.0.1",
+                            "-a",
+                            &anchor,
+                            "+root=.",
+                            transport,
+                            name,
+                            rtype,
+                        ];
+                        let said = net.run("delv", &arguments);
+                        let expected = match is_there {
+                            true => "; fully validated",
+                            false => "; negative response, fully validated",
+                        };
+                        // Opt-out leaves open what is within a range of hashes.
+                        let is_open = options.contains(&"-A") && said.contains("unsigned answer");
+                        assert!(
+                            said.contains(expected) || is_open,
+                            "{name} {rtype} {options:?}: {said}"
+                        );
+                    }
+                }
+            },
+        );
+        let Some(((), outcome)) = result else { return };
+        assert!(counter(&outcome, "dns_zone_tcp_accepted") >= 9);
+    }
 }

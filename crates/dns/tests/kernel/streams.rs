@@ -269,7 +269,15 @@ fn queries_fail_over_when_a_server_has_no_tcp() {
             let script = "import socket\ns = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)\ns.bind(('10.1.0.3', 53))\nwhile True:\n    q, a = s.recvfrom(4096)\n    s.sendto(q[:2] + b'\\x83\\x80' + q[4:], a)\n";
             let script = net.write("truncate.py", script);
             net.start("python3", &[&script]);
-            std::thread::sleep(Duration::from_millis(500));
+            let begin = Instant::now();
+            while begin.elapsed() < Duration::from_secs(20)
+                && !net
+                    .run(
+                        "dig",
+                        &["@10.1.0.3", "+ignore", "+tries=1", "+time=1", "example"],
+                    )
+                    .contains("status:")
+            {}
             let begin = Instant::now();
             let said = net.run("dig", &["@10.0.0.1", "+time=10", "www.example", "A"]);
             assert!(said.contains("192.0.2.80"), "{said}");

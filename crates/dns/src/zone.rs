@@ -67,7 +67,7 @@ pub enum ZoneError {
     /// The owner of an NSEC3 record is not a hash in the zone's name (RFC 5155 section 3).
     #[error("{0} has an NSEC3 record, and its first label is not a SHA-1 hash in base32")]
     Hash(String),
-    /// More iterations of a hash than [`nsec3::MAX_ITERATIONS`].
+    /// More iterations of a hash than 150 (RFC 9276 section 3.2).
     #[error("NSEC3 with {0} iterations: at most 150, and better 0 (RFC 9276); sign the zone again")]
     Iterations(u16),
     /// An alias with other records (RFC 1034 section 3.6.2).

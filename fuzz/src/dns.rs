@@ -1,8 +1,9 @@
 //! Messages to DNS servers, forwarders, resolvers and relays, and the text of zones.
 
+use dns::exchange::Via;
 use dns::forwarder::{Config, Forwarder};
 use dns::front::Output;
-use dns::message::{HEADER, Query, records};
+use dns::message::{HEADER, Query, Transport, records};
 use dns::policy::PermitAll;
 use dns::recursive::Recursive;
 use dns::reply::Client;
@@ -24,6 +25,7 @@ fn client() -> Client {
         own: [10, 0, 0, 1].into(),
         link: 0,
         mac: [2, 0, 0, 0, 0, 2],
+        transport: Transport::Udp,
     }
 }
 
@@ -67,7 +69,13 @@ pub fn query(data: &[u8]) {
     let zone = Zone::parse("example", ZONE).expect("a zone");
     let mut server = Server::new(vec![zone], Limits::default());
     let mut response = Vec::new();
-    if server.handle_query(Time::ZERO, [10, 0, 0, 2].into(), data, &mut response) {
+    if server.handle_query(
+        Time::ZERO,
+        [10, 0, 0, 2].into(),
+        Transport::Udp,
+        data,
+        &mut response,
+    ) {
         check(data, &response);
     }
 }
@@ -81,8 +89,8 @@ pub fn forwarder(data: &[u8]) {
     let mut core = Forwarder::new(config, PermitAll, 1);
     play(data, &mut |now, event, send| match event {
         Event::Query(query) => core.handle_query(now, client(), query, send),
-        Event::Response(port, response) => {
-            core.handle_response(now, server(), port, response, send);
+        Event::Response(via, response) => {
+            core.handle_response(now, server(), via, response, send);
         }
         Event::Wake => core.wake(now, send),
     });
@@ -98,8 +106,8 @@ pub fn resolver(data: &[u8]) {
     let mut core = Resolver::new(config, PermitAll, 1);
     play(data, &mut |now, event, send| match event {
         Event::Query(query) => core.handle_query(now, client(), query, send),
-        Event::Response(port, response) => {
-            core.handle_response(now, server(), port, response, send);
+        Event::Response(via, response) => {
+            core.handle_response(now, server(), via, response, send);
         }
         Event::Wake => core.wake(now, send),
     });
@@ -107,7 +115,7 @@ pub fn resolver(data: &[u8]) {
 
 enum Event<'a> {
     Query(&'a [u8]),
-    Response(u16, &'a [u8]),
+    Response(Via, &'a [u8]),
     Wake,
 }
 
@@ -120,16 +128,16 @@ fn play(data: &[u8], act: &mut dyn FnMut(Time, Event<'_>, &mut dns::front::Send<
     let (mut queries, mut responses) = (Vec::new(), Vec::new());
     let mut sent = 0;
     for step in 0..400 {
-        let asked: Option<(u16, Vec<u8>)> = queries.pop();
+        let asked: Option<(Via, Vec<u8>)> = queries.pop();
         let mut send = |output: Output<'_>| match output {
-            Output::Query { port, message, .. } => queries.push((port, message.to_vec())),
+            Output::Query { via, message, .. } => queries.push((via, message.to_vec())),
             Output::Response { message, .. } => responses.push(message.to_vec()),
         };
         let now = Time::from_secs(step);
         match asked {
             None if step == 0 => act(now, Event::Query(query), &mut send),
             None => act(now, Event::Wake, &mut send),
-            Some((port, asked)) => {
+            Some((via, asked)) => {
                 sent += 1;
                 let read = Query::read(&asked).expect("a query of ours");
                 let end = HEADER + read.question.wire_len();
@@ -145,7 +153,7 @@ fn play(data: &[u8], act: &mut dyn FnMut(Time, Event<'_>, &mut dns::front::Send<
                     };
                 }
                 response.extend(&tail[flags..]);
-                act(now, Event::Response(port, &response), &mut send);
+                act(now, Event::Response(via, &response), &mut send);
             }
         }
     }
@@ -197,7 +205,13 @@ pub fn zone(data: &[u8]) {
         let mut server = Server::new(vec![zone], Limits::default());
         let query = b"\0\x01\0\0\0\x01\0\0\0\0\0\x01\x01a\x07example\0\0\x01\0\x01\0\0\x29\x04\xD0\0\0\x80\0\0\0";
         let mut response = Vec::new();
-        assert!(server.handle_query(Time::ZERO, [10, 0, 0, 2].into(), query, &mut response));
+        assert!(server.handle_query(
+            Time::ZERO,
+            [10, 0, 0, 2].into(),
+            Transport::Udp,
+            query,
+            &mut response
+        ));
         check(query, &response);
     }
 }

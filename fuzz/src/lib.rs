@@ -17,6 +17,7 @@ mod delay_spec;
 mod dhcp_messages;
 mod dissect;
 mod dns;
+mod dns_stream;
 mod dtp;
 mod facts;
 mod firewall;
@@ -86,6 +87,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("dns_query", dns::query),
     ("dns_resolver", dns::resolver),
     ("dns_ssdp", dns::discovery),
+    ("dns_stream", dns_stream::target),
     ("dns_zone", dns::zone),
     ("dtp", dtp::target),
     ("facts", facts::target),

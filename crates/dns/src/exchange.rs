@@ -1,10 +1,11 @@
 //! Queries under way to servers: hard to forge a response to (RFC 5452).
 //!
-//! Each query has a port of its own and an identifier, both random. A response must come from the server's address and port
-//! to that port, with that identifier and the question. With `mix_case` the letters of the question have random case, and
+//! Each query over UDP has a port of its own and an identifier, both random. A response must come from the server's address and
+//! port to that port, with that identifier and the question. A query over TCP has an identifier of its own, so that queries to a
+//! server share a connection, and responses come in any order (RFC 7766 sections 6.2.1 and 7). With `mix_case` the letters of the question have random case, and
 //! the response must have the same (draft-vixie-dnsext-dns0x20).
 
-use crate::message::{HEADER, OPT_LEN, Question, UDP_SIZE};
+use crate::message::{HEADER, OPT_LEN, Question, Transport, UDP_SIZE};
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
@@ -19,6 +20,15 @@ const MIN_PORT: u16 = 1024;
 const RESERVED_PORTS: [u16; 2] = [1900, 5353];
 /// Maximum number of queries under way; it leaves most ports free, so that a random one is soon found.
 pub const MAX_EXCHANGES: usize = 16_384;
+
+/// Transport of a query to a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Via {
+    /// UDP, from this own port.
+    Udp(u16),
+    /// TCP, on a connection to the server.
+    Tcp,
+}
 
 /// A query to a server.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +45,8 @@ pub struct Request<'a> {
     pub edns: Option<bool>,
     /// After this time without a response the query has failed.
     pub timeout: Time,
+    /// Its transport.
+    pub transport: Transport,
 }
 
 #[derive(Debug)]
@@ -48,6 +60,9 @@ struct Exchange {
     deadline: Time,
 }
 
+/// Key of a query under way: its transport, and the own port or over TCP the identifier.
+type Key = (Transport, u16);
+
 /// End of a query.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ended {
@@ -57,6 +72,16 @@ pub struct Ended {
     pub server: SocketAddr,
     /// Whether the query had an OPT record.
     pub has_edns: bool,
+    /// Transport of the query.
+    pub transport: Transport,
+}
+
+/// Time for a response by a transport: over TCP a handshake comes before the query.
+pub(crate) fn timeout(one_round: Time, transport: Transport) -> Time {
+    match transport {
+        Transport::Udp => one_round,
+        Transport::Tcp => one_round * 2,
+    }
 }
 
 /// Counters of queries to servers.
@@ -64,6 +89,8 @@ pub struct Ended {
 pub struct Counters {
     /// Queries sent.
     pub sent: u64,
+    /// Of these, over TCP.
+    pub sent_by_tcp: u64,
     /// Responses accepted.
     pub accepted: u64,
     /// Queries without a response.
@@ -81,8 +108,9 @@ pub struct Counters {
 /// Queries under way.
 #[derive(Debug)]
 pub struct Exchanges {
-    by_port: BTreeMap<u16, Exchange>,
-    deadlines: BTreeSet<(Time, u16)>,
+    /// By transport, and own port or over TCP identifier.
+    by_key: BTreeMap<Key, Exchange>,
+    deadlines: BTreeSet<(Time, Key)>,
     random: Random,
     mix_case: bool,
     message: Vec<u8>,
@@ -93,7 +121,7 @@ impl Exchanges {
     /// No queries; ports and identifiers come from the seed.
     pub fn new(seed: u64, mix_case: bool) -> Exchanges {
         Exchanges {
-            by_port: BTreeMap::new(),
+            by_key: BTreeMap::new(),
             deadlines: BTreeSet::new(),
             random: Random::new(seed),
             mix_case,
@@ -111,6 +139,7 @@ impl Exchanges {
     pub fn count(&self, all: &mut Statistics) {
         let counters = &self.counters;
         all.counter("sent_queries", counters.sent);
+        all.counter("sent_queries_by_tcp", counters.sent_by_tcp);
         all.counter("taken_responses", counters.accepted);
         all.counter("timeouts", counters.timeouts);
         all.counter("wrong_port", counters.wrong_port);
@@ -119,19 +148,19 @@ impl Exchanges {
         all.counter("wrong_question", counters.wrong_question);
     }
 
-    /// Whether a query is under way from a port.
+    /// Whether a query over UDP is under way from a port.
     pub fn has_port(&self, port: u16) -> bool {
-        self.by_port.contains_key(&port)
+        self.by_key.contains_key(&(Transport::Udp, port))
     }
 
     /// Number of queries under way.
     pub fn len(&self) -> usize {
-        self.by_port.len()
+        self.by_key.len()
     }
 
     /// Whether no query is under way.
     pub fn is_empty(&self) -> bool {
-        self.by_port.is_empty()
+        self.by_key.is_empty()
     }
 
     /// The source of random numbers, for the choice of servers.
@@ -139,18 +168,12 @@ impl Exchanges {
         &mut self.random
     }
 
-    /// Sends a query for an owner: gives port and message. `None` when [`MAX_EXCHANGES`] are under way.
-    pub fn start(&mut self, now: Time, owner: u64, request: &Request<'_>) -> Option<(u16, &[u8])> {
-        if self.by_port.len() >= MAX_EXCHANGES {
+    /// Sends a query for an owner: gives transport and message. `None` when [`MAX_EXCHANGES`] are under way.
+    pub fn start(&mut self, now: Time, owner: u64, request: &Request<'_>) -> Option<(Via, &[u8])> {
+        if self.by_key.len() >= MAX_EXCHANGES {
             return None;
         }
-        let port = loop {
-            let port = MIN_PORT + self.random.below(u64::from(u16::MAX - MIN_PORT) + 1) as u16;
-            if !self.by_port.contains_key(&port) && !RESERVED_PORTS.contains(&port) {
-                break port;
-            }
-        };
-        let id = self.random.bits() as u16;
+        let (key, id) = self.pick(request.transport);
         let message = &mut self.message;
         message.clear();
         message.extend(id.to_be_bytes());
@@ -188,24 +211,55 @@ impl Exchanges {
             has_edns: request.edns.is_some(),
             deadline,
         };
-        self.by_port.insert(port, exchange);
-        self.deadlines.insert((deadline, port));
+        self.by_key.insert(key, exchange);
+        self.deadlines.insert((deadline, key));
         self.counters.sent += 1;
-        Some((port, &self.message))
+        let via = match key {
+            (Transport::Udp, port) => Via::Udp(port),
+            (Transport::Tcp, _) => {
+                self.counters.sent_by_tcp += 1;
+                Via::Tcp
+            }
+        };
+        Some((via, &self.message))
     }
 
-    /// Takes a datagram that has arrived at `port`; `None` when it is not the response to a query.
-    pub fn accept(&mut self, from: SocketAddr, port: u16, response: &[u8]) -> Option<Ended> {
+    /// A random key that is free, and the identifier.
+    fn pick(&mut self, transport: Transport) -> (Key, u16) {
+        loop {
+            let id = self.random.bits() as u16;
+            let number = match transport {
+                Transport::Udp => {
+                    MIN_PORT + self.random.below(u64::from(u16::MAX - MIN_PORT) + 1) as u16
+                }
+                Transport::Tcp => id,
+            };
+            let is_reserved = transport == Transport::Udp && RESERVED_PORTS.contains(&number);
+            if !is_reserved && !self.by_key.contains_key(&(transport, number)) {
+                return ((transport, number), id);
+            }
+        }
+    }
+
+    /// Takes a message that has arrived; `None` when it is not the response to a query.
+    pub fn accept(&mut self, from: SocketAddr, via: Via, response: &[u8]) -> Option<Ended> {
         let counters = &mut self.counters;
-        let Some(exchange) = self.by_port.get(&port) else {
-            counters.wrong_port += 1;
+        let id = response
+            .first_chunk()
+            .map_or(0, |id| u16::from_be_bytes(*id));
+        let (key, missing) = match via {
+            Via::Udp(port) => ((Transport::Udp, port), &mut counters.wrong_port),
+            Via::Tcp => ((Transport::Tcp, id), &mut counters.wrong_id),
+        };
+        let Some(exchange) = self.by_key.get(&key) else {
+            *missing += 1;
             return None;
         };
         if (exchange.server.ip(), exchange.server.port()) != (from.ip(), from.port()) {
             counters.wrong_server += 1;
             return None;
         }
-        if response.first_chunk() != Some(&exchange.id.to_be_bytes()) {
+        if response.len() < HEADER || id != exchange.id {
             counters.wrong_id += 1;
             return None;
         }
@@ -214,16 +268,28 @@ impl Exchanges {
             return None;
         }
         counters.accepted += 1;
-        Some(self.end(port))
+        Some(self.end(key))
     }
 
-    fn end(&mut self, port: u16) -> Ended {
-        let exchange = self.by_port.remove(&port).expect("the caller found it");
-        self.deadlines.remove(&(exchange.deadline, port));
+    /// A connection to a server has ended: queries on it fail now.
+    pub fn lose(&mut self, now: Time, server: SocketAddr) {
+        for (key, exchange) in &mut self.by_key {
+            if key.0 == Transport::Tcp && exchange.server == server && exchange.deadline > now {
+                self.deadlines.remove(&(exchange.deadline, *key));
+                exchange.deadline = now;
+                self.deadlines.insert((now, *key));
+            }
+        }
+    }
+
+    fn end(&mut self, key: Key) -> Ended {
+        let exchange = self.by_key.remove(&key).expect("the caller found it");
+        self.deadlines.remove(&(exchange.deadline, key));
         Ended {
             owner: exchange.owner,
             server: exchange.server,
             has_edns: exchange.has_edns,
+            transport: key.0,
         }
     }
 
@@ -234,12 +300,12 @@ impl Exchanges {
 
     /// The next query that has failed at `now`.
     pub fn poll_timeout(&mut self, now: Time) -> Option<Ended> {
-        let (deadline, port) = *self.deadlines.first()?;
+        let (deadline, key) = *self.deadlines.first()?;
         if deadline > now {
             return None;
         }
         self.counters.timeouts += 1;
-        Some(self.end(port))
+        Some(self.end(key))
     }
 }
 

@@ -7,12 +7,12 @@
 //! - **Forged responses** are refused and counted, see [`exchange`].
 //! - **Memory** is bounded: cache, waiting questions, queries under way. A client that floods costs itself.
 //!
-//! TCP is not supported. A truncated response goes to the client truncated; it is not kept. A client that then asks by TCP
-//! finds the port closed.
+//! A truncated response is not used: the same server is asked once more, over TCP. Clients may ask over TCP, too.
 //!
 //! ```
 //! use dns::forwarder::{Config, Forwarder};
 //! use dns::front::Output;
+//! use dns::message::Transport;
 //! use dns::policy::PermitAll;
 //! use dns::recursive::Recursive;
 //! use dns::reply::Client;
@@ -28,6 +28,7 @@
 //!     own: [10, 0, 0, 1].into(),
 //!     link: 0,
 //!     mac: [2, 0, 0, 0, 0, 2],
+//!     transport: Transport::Udp,
 //! };
 //! let query = b"\x12\x34\x01\0\0\x01\0\0\0\0\0\0\x07example\0\0\x01\0\x01";
 //! let mut asked = None;
@@ -40,8 +41,10 @@
 //! ```
 
 use crate::cache;
-use crate::exchange::{self, Ended, Exchanges, Request};
+use crate::dns64;
+use crate::exchange::{self, Ended, Exchanges, Request, Via, timeout};
 use crate::front::{self, Front, Output, Send};
+use crate::message::Transport;
 use crate::policy::Policy;
 use crate::recursive::Recursive;
 use crate::reply::{self, Client};
@@ -65,6 +68,8 @@ pub struct Config {
     pub cache: cache::Limits,
     /// Limits of the questions that wait.
     pub limits: front::Limits,
+    /// AAAA records for a NAT64.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -76,6 +81,7 @@ impl Default for Config {
             mix_case: false,
             cache: cache::Limits::default(),
             limits: front::Limits::default(),
+            dns64: None,
         }
     }
 }
@@ -104,7 +110,7 @@ impl<P: Policy> Forwarder<P> {
     /// A forwarder with an empty cache. Ports and identifiers of queries come from the seed, which must be a secret.
     pub fn new(config: Config, policy: P, seed: u64) -> Forwarder<P> {
         Forwarder {
-            front: Front::new(policy, config.limits, config.cache),
+            front: Front::new(policy, config.limits, config.cache, config.dns64.clone()),
             exchanges: Exchanges::new(seed, config.mix_case),
             preferred: 0,
             response: Vec::new(),
@@ -148,25 +154,47 @@ impl<P: Policy> Forwarder<P> {
         job.state.server += 1;
         let is_last = job.state.errors >= self.config.servers.len();
         if is_last && is_readable {
-            let response = &self.response;
-            self.front.complete(now, ended.owner, response, send);
+            self.finish(now, ended.owner, send);
         } else if is_last {
             self.front.fail(now, ended.owner, send);
         } else {
-            self.ask(now, ended.owner, true, send);
+            self.ask(now, ended.owner, true, Transport::Udp, send);
         }
     }
 
-    fn ask(&mut self, now: Time, id: u64, with_edns: bool, send: &mut Send<'_>) {
+    /// Ends a question with the response, unless it goes on with another one.
+    fn finish(&mut self, now: Time, id: u64, send: &mut Send<'_>) {
+        if self.front.complete(now, id, &self.response, send)
+            && let Some(job) = self.front.jobs.get_mut(&id)
+        {
+            job.state = Search {
+                server: self.preferred,
+                ..Search::default()
+            };
+            self.ask(now, id, true, Transport::Udp, send);
+        }
+    }
+
+    fn ask(
+        &mut self,
+        now: Time,
+        id: u64,
+        with_edns: bool,
+        transport: Transport,
+        send: &mut Send<'_>,
+    ) {
         let Some(job) = self.front.jobs.get_mut(&id) else {
             return;
         };
         let servers = &self.config.servers;
-        if servers.is_empty() || job.state.queries >= self.config.tries.max(1) {
+        // A query over TCP follows one over UDP that had a response: it is not another try.
+        let is_try = transport == Transport::Udp;
+        let is_spent = is_try && job.state.queries >= self.config.tries.max(1);
+        if servers.is_empty() || is_spent {
             self.front.fail(now, id, send);
             return;
         }
-        job.state.queries += 1;
+        job.state.queries += u32::from(is_try);
         let query = job.query();
         let request = Request {
             server: servers[job.state.server % servers.len()],
@@ -174,13 +202,14 @@ impl<P: Policy> Forwarder<P> {
             recursion_desired: true,
             checking_disabled: query.header.cd(),
             edns: with_edns.then_some(query.dnssec_ok()),
-            timeout: self.config.timeout,
+            timeout: timeout(self.config.timeout, transport),
+            transport,
         };
         let server = request.server;
         match self.exchanges.start(now, id, &request) {
-            Some((port, message)) => send(Output::Query {
+            Some((via, message)) => send(Output::Query {
                 server,
-                port,
+                via,
                 message,
             }),
             None => self.front.fail(now, id, send),
@@ -198,7 +227,7 @@ impl<P: Policy> Recursive for Forwarder<P> {
             ..Search::default()
         };
         if let Some(job) = self.front.handle_query(now, client, query, search, send) {
-            self.ask(now, job, true, send);
+            self.ask(now, job, true, Transport::Udp, send);
         }
     }
 
@@ -206,11 +235,11 @@ impl<P: Policy> Recursive for Forwarder<P> {
         &mut self,
         now: Time,
         from: SocketAddr,
-        port: u16,
+        via: Via,
         response: &[u8],
         send: &mut Send<'_>,
     ) -> bool {
-        let Some(ended) = self.exchanges.accept(from, port, response) else {
+        let Some(ended) = self.exchanges.accept(from, via, response) else {
             return false;
         };
         self.response.clear();
@@ -222,15 +251,24 @@ impl<P: Policy> Recursive for Forwarder<P> {
                 if let Some(index) = self.config.servers.iter().position(is_server) {
                     self.preferred = index;
                 }
-                self.front.complete(now, ended.owner, &self.response, send);
+                let is_truncated = self.response[2] & 2 != 0;
+                if is_truncated && ended.transport == Transport::Udp {
+                    self.ask(now, ended.owner, ended.has_edns, Transport::Tcp, send);
+                    return true;
+                }
+                self.finish(now, ended.owner, send);
             }
             // A server without EDNS (RFC 6891 section 7).
             Ok((_, Rcode::FORMERR | Rcode::NOTIMP)) if ended.has_edns => {
-                self.ask(now, ended.owner, false, send);
+                self.ask(now, ended.owner, false, ended.transport, send);
             }
             result => self.handle_error(now, &ended, result.is_ok(), send),
         }
         true
+    }
+
+    fn handle_lost(&mut self, now: Time, server: SocketAddr) {
+        self.exchanges.lose(now, server);
     }
 
     fn has_port(&self, port: u16) -> bool {
@@ -245,7 +283,7 @@ impl<P: Policy> Recursive for Forwarder<P> {
         while let Some(ended) = self.exchanges.poll_timeout(now) {
             if let Some(job) = self.front.jobs.get_mut(&ended.owner) {
                 job.state.server += 1;
-                self.ask(now, ended.owner, true, send);
+                self.ask(now, ended.owner, true, Transport::Udp, send);
             }
         }
     }

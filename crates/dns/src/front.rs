@@ -3,14 +3,16 @@
 //! Equal questions are merged: they wait for one response. Their number is bounded, in all and for each client.
 
 use crate::cache::{self, Age, Cache, Cached};
-use crate::message::{Query, Question};
+use crate::dns64::{self, Detour, Verdict};
+use crate::exchange::Via;
+use crate::message::{Query, Question, Transport};
 use crate::policy::{Decision, Policy};
 use crate::reply::{self, Asked, Client};
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-use domain::base::iana::{Rcode, Rtype};
+use domain::base::iana::{Class, Rcode, Rtype};
 use node::{Statistics, Time};
 
 /// A message to send.
@@ -27,8 +29,8 @@ pub enum Output<'a> {
     Query {
         /// The server.
         server: SocketAddr,
-        /// The own port; the response comes to it.
-        port: u16,
+        /// Its transport; the response comes by the same.
+        via: Via,
         /// The message.
         message: &'a [u8],
     },
@@ -74,12 +76,14 @@ pub struct Counters {
     pub merged: u64,
     /// Questions that the policy denied.
     pub denied: u64,
-    /// Queries beyond a limit, dropped.
+    /// Queries beyond a limit, dropped; over TCP the response is SERVFAIL.
     pub overload: u64,
     /// Messages that are not queries, or of a kind that is not supported.
     pub invalid: u64,
     /// Queries without the bit RD, refused.
     pub not_recursive: u64,
+    /// Questions for AAAA or PTR records that went on with another question, for DNS64.
+    pub synthesised: u64,
 }
 
 /// A question that waits, with the state of its search.
@@ -87,14 +91,29 @@ pub struct Counters {
 pub(crate) struct Job<S> {
     pub key: Arc<[u8]>,
     waiting: Vec<Asked>,
+    /// Another question that servers are asked for it.
+    detour: Option<Detour>,
     pub state: S,
 }
 
 impl<S> Job<S> {
-    /// The first query.
+    /// The query to ask: the first one of a client, or that of its detour.
     pub fn query(&self) -> Query<'_> {
-        self.waiting[0].query()
+        let mut query = self.waiting[0].query();
+        match &self.detour {
+            Some(Detour::Address { .. }) => query.question.rtype = Rtype::A,
+            Some(Detour::Reverse(name)) => query.question.name = name.for_slice(),
+            None => {}
+        }
+        query
     }
+}
+
+/// Result of DNS64 on a response.
+enum Translation {
+    Same,
+    Made,
+    GoesOn,
 }
 
 #[derive(Debug)]
@@ -107,14 +126,21 @@ pub(crate) struct Front<P, S> {
     /// Queries that wait.
     queries: usize,
     limits: Limits,
+    dns64: Option<dns64::Config>,
     next_job: u64,
     pub counters: Counters,
     key: Vec<u8>,
     message: Vec<u8>,
+    made: Vec<u8>,
 }
 
 impl<P: Policy, S> Front<P, S> {
-    pub fn new(policy: P, limits: Limits, cache: cache::Limits) -> Front<P, S> {
+    pub fn new(
+        policy: P,
+        limits: Limits,
+        cache: cache::Limits,
+        dns64: Option<dns64::Config>,
+    ) -> Front<P, S> {
         Front {
             policy,
             cache: Cache::new(cache),
@@ -123,10 +149,12 @@ impl<P: Policy, S> Front<P, S> {
             per_client: BTreeMap::new(),
             queries: 0,
             limits,
+            dns64,
             next_job: 0,
             counters: Counters::default(),
             key: Vec::new(),
             message: Vec::new(),
+            made: Vec::new(),
         }
     }
 
@@ -140,6 +168,9 @@ impl<P: Policy, S> Front<P, S> {
         all.counter("too_many", counters.overload);
         all.counter("not_a_query", counters.invalid);
         all.counter("no_recursion_desired", counters.not_recursive);
+        if self.dns64.is_some() {
+            all.counter("dns64", counters.synthesised);
+        }
         all.counter("cache_hits", cache.hits);
         all.counter("stale_hits", cache.stale);
         all.counter("cache_misses", cache.misses);
@@ -156,7 +187,7 @@ impl<P: Policy, S> Front<P, S> {
         send: &mut Send<'_>,
     ) -> Option<u64> {
         let query = match Query::read(bytes) {
-            Ok(query) => query,
+            Ok(query) => query.over(client.transport),
             Err(invalid) => {
                 self.counters.invalid += 1;
                 if reply::write_invalid(bytes, invalid, &mut self.message) {
@@ -242,6 +273,10 @@ impl<P: Policy, S> Front<P, S> {
         let is_full = is_full || self.queries >= self.limits.queries;
         if is_full || of_client >= self.limits.per_client {
             self.counters.overload += 1;
+            if client.transport == Transport::Tcp {
+                reply::write_code(query, Rcode::SERVFAIL, &mut self.message);
+                self.send(client, send);
+            }
             return None;
         }
         self.per_client.insert(client.address.ip(), of_client + 1);
@@ -257,11 +292,15 @@ impl<P: Policy, S> Front<P, S> {
         self.by_key.insert(key.clone(), id);
         let waiting = alloc::vec![asked];
         let state = state();
+        let dns64 = self.dns64.as_ref();
+        let detour = dns64.and_then(|dns64| dns64.reverse(&query.question));
+        self.counters.synthesised += u64::from(detour.is_some());
         self.jobs.insert(
             id,
             Job {
                 key,
                 waiting,
+                detour,
                 state,
             },
         );
@@ -288,13 +327,57 @@ impl<P: Policy, S> Front<P, S> {
         Some(job)
     }
 
-    /// Ends a job with a response, whose OPT record is off.
-    pub fn complete(&mut self, now: Time, job: u64, response: &[u8], send: &mut Send<'_>) {
-        let Some(job) = self.remove(job) else {
+    /// Ends a job with a response, whose OPT record is off. `true`: it goes on, with another [query](Job::query).
+    pub fn complete(&mut self, now: Time, id: u64, response: &[u8], send: &mut Send<'_>) -> bool {
+        let mut made = core::mem::take(&mut self.made);
+        let response = match self.translate(id, response, &mut made) {
+            Translation::Same => response,
+            Translation::Made => made.as_slice(),
+            Translation::GoesOn => {
+                self.made = made;
+                return true;
+            }
+        };
+        self.end(now, id, response, send);
+        self.made = made;
+        false
+    }
+
+    /// The change of a response by DNS64: in `made`, or another question for the job.
+    fn translate(&mut self, id: u64, response: &[u8], made: &mut Vec<u8>) -> Translation {
+        let (Some(dns64), Some(job)) = (&self.dns64, self.jobs.get_mut(&id)) else {
+            return Translation::Same;
+        };
+        let query = job.waiting[0].query();
+        let question = query.question;
+        if let Some(detour) = &job.detour {
+            dns64.synthesise(&question, detour, response, made);
+            return Translation::Made;
+        }
+        let is_validated = query.dnssec_ok() && query.header.cd();
+        if question.rtype != Rtype::AAAA || question.class != Class::IN || is_validated {
+            return Translation::Same;
+        }
+        match dns64.judge(response) {
+            Verdict::Keep => Translation::Same,
+            Verdict::Filter => {
+                dns64.filter(&question, response, made);
+                Translation::Made
+            }
+            Verdict::Detour(detour) => {
+                self.counters.synthesised += 1;
+                job.detour = Some(detour);
+                Translation::GoesOn
+            }
+        }
+    }
+
+    fn end(&mut self, now: Time, id: u64, response: &[u8], send: &mut Send<'_>) {
+        let Some(job) = self.remove(id) else {
             return;
         };
         self.cache.put(now, &job.key, response);
-        let len = job.query().question.wire_len();
+        let len = job.waiting[0].query().question.wire_len();
         // An error may come without the question.
         let has_question =
             Question::read(response).is_some_and(|question| question.wire_len() == len);
@@ -338,7 +421,7 @@ fn write_cached(query: &Query<'_>, cached: Option<Cached<'_>>, out: &mut Vec<u8>
     }
 }
 
-/// Whether a type asks for a zone, which needs TCP.
+/// Whether a type asks for a zone, which only an authoritative server has.
 fn is_transfer(rtype: Rtype) -> bool {
     matches!(rtype, Rtype::AXFR | Rtype::IXFR)
 }

@@ -12,6 +12,7 @@
 //! | [`service`] | all of these as services of a router or host |
 //! | [`policy`] | decisions about the questions of clients |
 //! | [`front`], [`reply`] | questions of clients that wait, and their responses |
+//! | [`dns64`] | AAAA records for a NAT64 |
 //! | [`cache`] | responses that are kept |
 //! | [`exchange`] | queries under way to servers |
 //! | [`message`], [`name`] | messages and names in place |
@@ -25,7 +26,9 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+mod build;
 pub mod cache;
+pub mod dns64;
 pub mod exchange;
 pub mod forwarder;
 pub mod front;

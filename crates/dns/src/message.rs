@@ -23,6 +23,16 @@ pub const UDP_SIZE: u16 = 1232;
 /// Length of an OPT record without options, bytes.
 pub const OPT_LEN: usize = 11;
 
+/// Transport of a message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Transport {
+    /// UDP: responses have a maximum length.
+    #[default]
+    Udp,
+    /// TCP (RFC 7766): the client's address is proven by its handshake, and responses have up to 65,535 bytes.
+    Tcp,
+}
+
 /// A question: name, type and class.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Question<'a> {
@@ -70,6 +80,8 @@ pub struct Query<'a> {
     pub question: Question<'a>,
     /// Its OPT record, if any.
     pub edns: Option<Edns>,
+    /// Its transport, UDP unless [`over`](Query::over) has changed it.
+    pub transport: Transport,
 }
 
 /// A message that is not a query that can be answered.
@@ -125,7 +137,13 @@ impl<'a> Query<'a> {
             header,
             question,
             edns,
+            transport: Transport::Udp,
         })
+    }
+
+    /// The query, received by a transport.
+    pub fn over(self, transport: Transport) -> Query<'a> {
+        Query { transport, ..self }
     }
 
     /// Whether the client wants DNSSEC records.
@@ -133,8 +151,11 @@ impl<'a> Query<'a> {
         self.edns.is_some_and(|edns| edns.dnssec_ok)
     }
 
-    /// Maximum length of the response over UDP, bytes, of a server that sends at most `own`.
+    /// Maximum length of the response, bytes, of a server that sends at most `own` over UDP.
     pub fn response_size(&self, own: u16) -> usize {
+        if self.transport == Transport::Tcp {
+            return u16::MAX.into();
+        }
         let size = self.edns.map_or(MIN_UDP_SIZE, |edns| edns.size);
         size.min(own.max(MIN_UDP_SIZE)).into()
     }

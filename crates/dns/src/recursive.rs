@@ -1,5 +1,6 @@
 //! Servers that answer clients with the help of other servers.
 
+use crate::exchange::Via;
 use crate::front::Send;
 use crate::reply::Client;
 use core::net::SocketAddr;
@@ -13,17 +14,20 @@ pub trait Recursive: core::fmt::Debug + core::marker::Send {
     /// Takes a query of a client.
     fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>);
 
-    /// Takes a datagram that has arrived at an own port. `false`: it is not the response to a query, and is counted.
+    /// Takes a message that has arrived, not to port 53. `false`: it is not the response to a query, and is counted.
     fn handle_response(
         &mut self,
         now: Time,
         from: SocketAddr,
-        port: u16,
+        via: Via,
         response: &[u8],
         send: &mut Send<'_>,
     ) -> bool;
 
-    /// Whether a query is under way from an own port.
+    /// A connection to a server has ended before all responses; call [`wake`](Recursive::wake) after it.
+    fn handle_lost(&mut self, now: Time, server: SocketAddr);
+
+    /// Whether a query over UDP is under way from an own port.
     fn has_port(&self, port: u16) -> bool;
 
     /// Time of the next call of [`wake`](Recursive::wake).

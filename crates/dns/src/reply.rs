@@ -5,7 +5,9 @@
 //! and the bits RD, RA, CD, AA. AD is cleared for a client that asked for neither it nor DNSSEC (RFC 6840 section 5.8).
 
 use crate::cache::Age;
-use crate::message::{self, Edns, HEADER, Invalid, Malformed, Query, Question, UDP_SIZE};
+use crate::message::{
+    self, Edns, HEADER, Invalid, Malformed, Query, Question, Transport, UDP_SIZE,
+};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
@@ -25,6 +27,8 @@ pub struct Client {
     pub link: u16,
     /// MAC address that the query came from: of the client, or of a router before it.
     pub mac: [u8; 6],
+    /// Transport of the query, and of the response.
+    pub transport: Transport,
 }
 
 /// A query that waits for its response.
@@ -54,6 +58,7 @@ impl Asked {
             header: message.expect("a whole header was kept").header(),
             question: Question::read(&self.message).expect("a question was kept"),
             edns: self.edns,
+            transport: self.client.transport,
         }
     }
 

@@ -9,19 +9,19 @@
 //! - **DNSSEC** records are passed through for clients that validate, as of [`forwarder`](crate::forwarder). Nothing is
 //!   validated here.
 //!
-//! TCP is not supported: the client of a truncated response gets one without records, and with TC. There is no priming
-//! query: the servers of the root are those of the configuration.
+//! After a truncated response the same server is asked once more, over TCP. There is no priming query: the servers of the root are those of the configuration.
 
-mod build;
 mod delegation;
 mod response;
 mod task;
 
+use crate::build;
 use crate::cache;
-use crate::exchange::{self, Ended, Exchanges, Request};
+use crate::dns64;
+use crate::exchange::{self, Ended, Exchanges, Request, Via, timeout};
 use crate::front::{self, Front, Output, Send};
 use crate::lru::Lru;
-use crate::message::{OwnedRecord, Question, addresses};
+use crate::message::{OwnedRecord, Question, Transport, addresses};
 use crate::name::OwnedName;
 use crate::policy::Policy;
 use crate::recursive::Recursive;
@@ -91,6 +91,8 @@ pub struct Config {
     pub cache: cache::Limits,
     /// Limits of the questions that wait.
     pub limits: front::Limits,
+    /// AAAA records for a NAT64.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -108,6 +110,7 @@ impl Default for Config {
             mix_case: false,
             cache: cache::Limits::default(),
             limits: front::Limits::default(),
+            dns64: None,
         }
     }
 }
@@ -147,7 +150,7 @@ impl<P: Policy> Resolver<P> {
     /// A resolver with an empty cache. Ports and identifiers of queries come from the seed, which must be a secret.
     pub fn new(config: Config, policy: P, seed: u64) -> Resolver<P> {
         Resolver {
-            front: Front::new(policy, config.limits, config.cache),
+            front: Front::new(policy, config.limits, config.cache, config.dns64.clone()),
             exchanges: Exchanges::new(seed, config.mix_case),
             delegations: Delegations::new(config.roots.clone()),
             tasks: BTreeMap::new(),
@@ -181,6 +184,18 @@ impl<P: Policy> Resolver<P> {
     /// Number of searches that run.
     pub fn searches(&self) -> usize {
         self.tasks.len()
+    }
+
+    /// Begins the search for a client's question.
+    fn start(&mut self, now: Time, job: u64, send: &mut Send<'_>) {
+        let query = self.front.jobs[&job].query();
+        let Question { name, rtype, .. } = query.question;
+        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
+        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
+        task.dnssec_ok = query.dnssec_ok();
+        task.checking_disabled = query.header.cd();
+        task.begun = now;
+        self.begin(now, task, send);
     }
 
     fn begin(&mut self, now: Time, mut task: Task, send: &mut Send<'_>) {
@@ -221,7 +236,7 @@ impl<P: Policy> Resolver<P> {
                 // Servers that respond to whole names only (RFC 9156 section 3).
                 Step::Fail if !task.is_whole() => task.lengthen(true),
                 Step::Fail => return self.fail(now, id, send),
-                Step::Ask(server) => {
+                Step::Ask(server, transport) => {
                     job.state.queries += 1;
                     let (name, rtype) = task.question();
                     let request = Request {
@@ -234,12 +249,13 @@ impl<P: Policy> Resolver<P> {
                         recursion_desired: task.accepts_doubtful,
                         checking_disabled: task.checking_disabled,
                         edns: (!task.without_edns).then_some(task.dnssec_ok),
-                        timeout: self.config.timeout,
+                        timeout: timeout(self.config.timeout, transport),
+                        transport,
                     };
                     match self.exchanges.start(now, id, &request) {
-                        Some((port, message)) => send(Output::Query {
+                        Some((via, message)) => send(Output::Query {
                             server,
-                            port,
+                            via,
                             message,
                         }),
                         None => self.fail(now, id, send),
@@ -308,6 +324,9 @@ impl<P: Policy> Resolver<P> {
         };
         let meaning = response::read(task, bytes, ended.has_edns, self.config.ipv6);
         match meaning {
+            Meaning::Truncated if ended.transport == Transport::Udp => {
+                task.ask_by_tcp(ended.server);
+            }
             Meaning::End(code, mut answer, authority) => {
                 let mut all = core::mem::take(&mut task.answer);
                 all.append(&mut answer);
@@ -387,7 +406,9 @@ impl<P: Policy> Resolver<P> {
                     authority,
                     &mut self.message,
                 );
-                self.front.complete(now, task.job, &self.message, send);
+                if self.front.complete(now, task.job, &self.message, send) {
+                    self.start(now, task.job, send);
+                }
             }
             Goal::Address { parent, server } => {
                 let question = Question {
@@ -439,8 +460,7 @@ impl<P: Policy> Recursive for Resolver<P> {
             return;
         };
         let query = self.front.jobs[&job].query();
-        let Question { name, rtype, class } = query.question;
-        if class != Class::IN {
+        if query.question.class != Class::IN {
             build::response(
                 &query.question,
                 Rcode::REFUSED,
@@ -449,30 +469,30 @@ impl<P: Policy> Recursive for Resolver<P> {
                 &[],
                 &mut self.message,
             );
-            return self.front.complete(now, job, &self.message, send);
+            self.front.complete(now, job, &self.message, send);
+            return;
         }
-        let name = OwnedName::from_octets(name.as_slice().to_vec()).expect("a name");
-        let mut task = Task::new(Goal::Client, job, 0, name, rtype);
-        task.dnssec_ok = query.dnssec_ok();
-        task.checking_disabled = query.header.cd();
-        task.begun = now;
-        self.begin(now, task, send);
+        self.start(now, job, send);
     }
 
     fn handle_response(
         &mut self,
         now: Time,
         from: SocketAddr,
-        port: u16,
+        via: Via,
         response: &[u8],
         send: &mut Send<'_>,
     ) -> bool {
-        let Some(ended) = self.exchanges.accept(from, port, response) else {
+        let Some(ended) = self.exchanges.accept(from, via, response) else {
             return false;
         };
         self.slow.remove(&ended.server);
         self.digest(now, &ended, response, send);
         true
+    }
+
+    fn handle_lost(&mut self, now: Time, server: SocketAddr) {
+        self.exchanges.lose(now, server);
     }
 
     fn has_port(&self, port: u16) -> bool {

@@ -2,20 +2,21 @@
 //!
 //! Aliases are followed through all zones of the server, wildcards are expanded (RFC 4592), delegations get their glue.
 //! Names and types that do not exist have the SOA record in their response (RFC 2308). With the bit DO a response has the
-//! signatures of the zone file and the NSEC records that prove what does not exist (RFC 4035 section 3.1).
+//! signatures of the zone file and the NSEC or NSEC3 records that prove what does not exist (RFC 4035 section 3.1, RFC 5155 section 7).
+//! DNAME records make aliases of the names below them (RFC 6672).
 //!
 //! **Reflection.** A query of 28 bytes or more gets a response of at most `max_size` bytes, 1232 by default; without EDNS one
 //! of 17 bytes gets 512. With the headers of IPv4 and UDP that is at most 23 times the bytes, for the first `rate` responses a
-//! second to a network. Beyond that a response is no longer than its query, or there is none.
+//! second to a network. Beyond that a response is no longer than its query, or there is none. Responses over TCP have no limit.
 //!
-//! Not supported: NSEC3 proofs (the records are served as data), DNAME, zone transfers, updates, TCP.
+//! Not supported: zone transfers, updates.
 
 mod answer;
 mod limit;
 
 pub use limit::{Limit, Verdict};
 
-use crate::message::{Invalid, MIN_UDP_SIZE, OPT_LEN, Query, Question, UDP_SIZE};
+use crate::message::{Invalid, MIN_UDP_SIZE, OPT_LEN, Query, Question, Transport, UDP_SIZE};
 use crate::name::Key;
 use crate::zone::Zone;
 use alloc::boxed::Box;
@@ -30,7 +31,7 @@ use node::{Statistics, Time};
 /// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Maximum length of a response, bytes, 512 to 4096.
+    /// Maximum length of a response over UDP, bytes, 512 to 4096.
     pub max_size: u16,
     /// Responses a second to each network of clients; 0: no limit.
     pub rate: u32,
@@ -112,16 +113,22 @@ impl Server {
         &mut self,
         now: Time,
         client: IpAddr,
+        transport: Transport,
         query: &[u8],
         response: &mut Vec<u8>,
     ) -> bool {
         response.clear();
-        let read = Query::read(query);
+        let read = Query::read(query).map(|query| query.over(transport));
         if read.is_err_and(|invalid| invalid == Invalid::Ignored) {
             self.counters.ignored += 1;
             return false;
         }
-        match self.limit.decide(now, client) {
+        // The address of a client over TCP is not forged.
+        let verdict = match transport {
+            Transport::Udp => self.limit.decide(now, client),
+            Transport::Tcp => Verdict::Send,
+        };
+        match verdict {
             Verdict::Send => {}
             Verdict::Truncate => {
                 self.counters.slipped += 1;
@@ -155,7 +162,8 @@ impl Server {
         let mut builder = start(query, target);
         let opt = if query.edns.is_some() { OPT_LEN } else { 0 };
         builder.set_push_limit(size - opt);
-        let mut lookup = answer::Lookup::new(&self.zones, query, &mut self.key);
+        let names = Default::default();
+        let mut lookup = answer::Lookup::new(&self.zones, query, &mut self.key, &names);
         let (mut builder, code) = lookup.write(builder);
         builder.clear_push_limit();
         builder.header_mut().set_rcode(code);

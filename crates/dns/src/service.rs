@@ -7,6 +7,8 @@
 //! | `dns-resolver` | [`resolver`]: iterative resolver |
 //! | `mdns-relay` | [`mdns`]: relay of multicast DNS |
 //! | `ssdp-relay` | [`ssdp`]: relay of SSDP |
+//!
+//! The first three have TCP, too: see [`stream`].
 
 pub mod forwarder;
 pub mod mdns;
@@ -15,8 +17,10 @@ mod relay;
 pub mod resolver;
 pub mod server;
 pub mod ssdp;
+pub mod stream;
 pub mod zone;
 
+use crate::message::Transport;
 use crate::reply::Client;
 use alloc::format;
 use alloc::vec::Vec;
@@ -89,6 +93,7 @@ fn query(link: &Link<'_>, frame: &[u8], datagram: &Datagram) -> Option<Client> {
         own: datagram.destination.ip(),
         link: link.port.0,
         mac: frame[6..12].try_into().expect("six octets"),
+        transport: Transport::Udp,
     })
 }
 

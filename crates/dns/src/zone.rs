@@ -15,6 +15,8 @@
 //! assert_eq!(zone.unwrap().len(), 3);
 //! ```
 
+pub(crate) mod nsec3;
+
 use crate::name::{Key, OwnedName};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
@@ -59,6 +61,15 @@ pub enum ZoneError {
     /// There is no NS record at the apex.
     #[error("the zone has no NS record at its apex")]
     NoNameServer,
+    /// Several DNAME records with one name (RFC 6672 section 2.4).
+    #[error("{0} has several DNAME records")]
+    Dname(String),
+    /// The owner of an NSEC3 record is not a hash in the zone's name (RFC 5155 section 3).
+    #[error("{0} has an NSEC3 record, and its first label is not a SHA-1 hash in base32")]
+    Hash(String),
+    /// More iterations of a hash than 150 (RFC 9276 section 3.2).
+    #[error("NSEC3 with {0} iterations: at most 150, and better 0 (RFC 9276); sign the zone again")]
+    Iterations(u16),
     /// An alias with other records (RFC 1034 section 3.6.2).
     #[error("{0} has a CNAME record and other records")]
     CnameAndOther(String),
@@ -87,6 +98,35 @@ impl Node {
     pub fn set(&self, rtype: Rtype) -> Option<&RrSet> {
         self.sets.iter().find(|set| set.rtype == rtype)
     }
+
+    /// Adds a record, or the signature of records, with this type. `None`: there are [`MAX_SET_LEN`]; `false`: it is there.
+    fn add(&mut self, rtype: Rtype, is_signature: bool, ttl: Ttl, data: Data) -> Option<bool> {
+        let at = self.sets.iter().position(|set| set.rtype == rtype);
+        let at = at.unwrap_or_else(|| {
+            self.sets.push(RrSet {
+                rtype,
+                ttl,
+                data: Vec::new(),
+                signatures: Vec::new(),
+            });
+            self.sets.len() - 1
+        });
+        let set = &mut self.sets[at];
+        // One TTL for all (RFC 2181 section 5.2).
+        set.ttl = set.ttl.min(ttl);
+        let list = match is_signature {
+            true => &mut set.signatures,
+            false => &mut set.data,
+        };
+        if list.len() >= MAX_SET_LEN {
+            return None;
+        }
+        let is_new = !list.contains(&data);
+        if is_new {
+            list.push(data);
+        }
+        Some(is_new)
+    }
 }
 
 /// A zone.
@@ -95,6 +135,9 @@ pub struct Zone {
     apex: Key,
     /// By key.
     nodes: BTreeMap<Box<[u8]>, Node>,
+    /// Nodes of NSEC3 records, which are outside the tree of names (RFC 5155 section 7.2.8).
+    hashed: BTreeMap<nsec3::Hash, Node>,
+    chain: Option<nsec3::Chain>,
     records: usize,
 }
 
@@ -121,6 +164,8 @@ impl Zone {
         let mut zone = Zone {
             apex: Key::of(name.for_slice()),
             nodes: BTreeMap::new(),
+            hashed: BTreeMap::new(),
+            chain: None,
             records: 0,
         };
         let bad_text = |error: domain::zonefile::inplace::Error| ZoneError::Text(error.to_string());
@@ -147,6 +192,19 @@ impl Zone {
         let too_long = ZoneError::TooLong(name());
         let ttl = record.ttl();
         let (owner, data) = record.into_owner_and_data();
+        let (rtype, is_signature) = match &data {
+            ZoneRecordData::Rrsig(signature) => (signature.type_covered(), true),
+            data => (domain::base::RecordData::rtype(data), false),
+        };
+        if rtype == Rtype::NSEC3 {
+            let hash = nsec3::owner_hash(owner.for_slice())?;
+            let node = self.hashed.entry(hash).or_insert_with(|| Node {
+                owner,
+                sets: Vec::new(),
+            });
+            let added = node.add(rtype, is_signature, ttl, data);
+            return added.map(|_| ()).ok_or(too_long);
+        }
         // The ancestors, too, up to the apex: they exist without records.
         let labels = (self.apex.labels()..=key.labels()).rev();
         for (labels, name) in labels.zip(owner.iter_suffixes()) {
@@ -160,34 +218,8 @@ impl Zone {
             };
         }
         let node = self.nodes.get_mut(key.as_slice()).expect("just inserted");
-        let (rtype, is_signature) = match &data {
-            ZoneRecordData::Rrsig(signature) => (signature.type_covered(), true),
-            data => (domain::base::RecordData::rtype(data), false),
-        };
-        let at = node.sets.iter().position(|set| set.rtype == rtype);
-        let at = at.unwrap_or_else(|| {
-            node.sets.push(RrSet {
-                rtype,
-                ttl,
-                data: Vec::new(),
-                signatures: Vec::new(),
-            });
-            node.sets.len() - 1
-        });
-        let set = &mut node.sets[at];
-        // One TTL for all (RFC 2181 section 5.2).
-        set.ttl = set.ttl.min(ttl);
-        let list = match is_signature {
-            true => &mut set.signatures,
-            false => &mut set.data,
-        };
-        if list.len() >= MAX_SET_LEN {
-            return Err(too_long);
-        }
-        if !list.contains(&data) {
-            list.push(data);
-            self.records += usize::from(!is_signature);
-        }
+        let is_new = node.add(rtype, is_signature, ttl, data).ok_or(too_long)?;
+        self.records += usize::from(is_new && !is_signature);
         Ok(())
     }
 
@@ -212,6 +244,13 @@ impl Zone {
             if alias.is_some_and(|alias| alias.data.len() > 1 || node.sets.iter().any(is_other)) {
                 return Err(ZoneError::CnameAndOther(node.owner.to_string()));
             }
+            if node.set(Rtype::DNAME).is_some_and(|set| set.data.len() > 1) {
+                return Err(ZoneError::Dname(node.owner.to_string()));
+            }
+        }
+        let hashed = core::mem::take(&mut self.hashed);
+        if let Some((_, set)) = self.at_apex(Rtype::NSEC3PARAM) {
+            self.chain = nsec3::Chain::new(&set.data[0], hashed)?;
         }
         Ok(())
     }
@@ -237,6 +276,11 @@ impl Zone {
         let mut before = self.nodes.range::<[u8], _>(range).rev();
         // Names without an NSEC record are glue and empty non-terminals.
         before.find_map(|(_, node)| node.set(Rtype::NSEC).map(|_| node))
+    }
+
+    /// The NSEC3 records, if the zone is signed with them.
+    pub(crate) fn chain(&self) -> Option<&nsec3::Chain> {
+        self.chain.as_ref()
     }
 
     /// The records of a type at the apex.

@@ -3,6 +3,7 @@
 use crate::forwarder::{client, query};
 use dns::forwarder::{Config, Forwarder};
 use dns::front::Output;
+use dns::message::Transport;
 use dns::policy::PermitAll;
 use dns::recursive::Recursive;
 use dns::server::{Limits, Server};
@@ -40,18 +41,30 @@ fn steady_responses_do_not_allocate() {
     for query in &queries[..3] {
         let mut sent = None;
         forwarder.handle_query(Time::ZERO, who, query, &mut |output| {
-            if let Output::Query { port, message, .. } = output {
-                sent = Some((port, message.to_vec()));
+            if let Output::Query { via, message, .. } = output {
+                sent = Some((via, message.to_vec()));
             }
         });
-        let (port, message) = sent.expect("a query");
-        assert!(server.handle_query(Time::ZERO, [10, 0, 0, 1].into(), &message, &mut response));
-        forwarder.handle_response(Time::ZERO, server_address, port, &response, &mut |_| {});
+        let (via, message) = sent.expect("a query");
+        assert!(server.handle_query(
+            Time::ZERO,
+            [10, 0, 0, 1].into(),
+            Transport::Udp,
+            &message,
+            &mut response
+        ));
+        forwarder.handle_response(Time::ZERO, server_address, via, &response, &mut |_| {});
     }
     let mut responses = 0;
     let mut round = || {
         for (number, query) in queries.iter().enumerate() {
-            server.handle_query(Time::ZERO, [10, 0, 0, 1].into(), query, &mut response);
+            server.handle_query(
+                Time::ZERO,
+                [10, 0, 0, 1].into(),
+                Transport::Udp,
+                query,
+                &mut response,
+            );
             black_box(&response);
             if number < 3 {
                 forwarder.handle_query(Time::ZERO, who, query, &mut |output| {

@@ -2,7 +2,7 @@
 
 use crate::forwarder::{client, query};
 use dns::front::Output;
-use dns::message::{Question, addresses};
+use dns::message::{Question, Transport, addresses};
 use dns::policy::PermitAll;
 use dns::recursive::Recursive;
 use dns::resolver::{Config, Resolver};
@@ -41,15 +41,15 @@ fn ask(
             Output::Response { message, .. } => answer = Some(message.to_vec()),
             Output::Query {
                 server,
-                port,
+                via,
                 message,
-            } => sent.push((server, port, message.to_vec())),
+            } => sent.push((server, via, message.to_vec())),
         };
         if core::mem::take(&mut first) {
             resolver.handle_query(*now, client(2, 1_000), &bytes, &mut send);
             continue;
         }
-        let Some((server, port, message)) = next else {
+        let Some((server, via, message)) = next else {
             let due = resolver.next_wake();
             *now = due.expect("a question that waits has a timeout").max(*now);
             resolver.wake(*now, &mut send);
@@ -58,7 +58,7 @@ fn ask(
         queries += 1;
         let response = respond(server.ip(), &message).filter(|_| !random.chance(loss));
         if let Some(response) = response {
-            assert!(resolver.handle_response(*now, server, port, &response, &mut send));
+            assert!(resolver.handle_response(*now, server, via, &response, &mut send));
         }
     }
     assert_eq!((resolver.waiting(), resolver.searches()), (0, 0));
@@ -166,7 +166,13 @@ impl Internet {
     fn respond(&mut self, server: IpAddr, query: &[u8]) -> Option<Vec<u8>> {
         let mut response = Vec::new();
         let server = self.servers.get_mut(&server)?;
-        server.handle_query(Time::ZERO, [10, 0, 0, 1].into(), query, &mut response);
+        server.handle_query(
+            Time::ZERO,
+            [10, 0, 0, 1].into(),
+            Transport::Udp,
+            query,
+            &mut response,
+        );
         Some(response)
     }
 }

@@ -167,6 +167,11 @@ impl Stack {
         }
     }
 
+    /// Changes the maximum length of packets, for endpoints that are made from now on.
+    pub fn set_mtu(&mut self, mtu: usize) {
+        self.mtu = mtu;
+    }
+
     /// Answers a segment for which there is no connection, unless it is a reset.
     pub(crate) fn refuse(
         &mut self,

@@ -14,6 +14,7 @@
 //! | [`discovery`] | messages of ARP and neighbour discovery |
 //! | [`routers`] | autoconfiguration from router advertisements |
 //! | [`icmp`] | echo and errors |
+//! | [`embedding`] | IPv4 addresses in IPv6 addresses |
 //! | [`extended`] | extensions of ICMP errors |
 //! | [`reset`] | the answer of a closed TCP port |
 //! | [`limit`] | the rate limit of errors |
@@ -53,6 +54,7 @@ extern crate std;
 pub mod address;
 pub mod addresses;
 pub mod discovery;
+pub mod embedding;
 pub mod extended;
 pub mod extensions;
 pub mod fragments;

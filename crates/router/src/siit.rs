@@ -2,7 +2,7 @@
 //! NAT64 and of a CLAT (RFC 6877).
 //!
 //! A [`Siit`] has no table of connections. An IPv4 address and its IPv6 address are either a pair
-//! of `pairs`, or one is embedded in the other by `prefix`. It rewrites headers, ICMP messages with
+//! of `pairs`, or one is embedded in the other by [`ip::embedding`]. It rewrites headers, ICMP messages with
 //! the packet that an error quotes, and checksums. Hop limits are the router's: it counts a hop
 //! before or after.
 //!
@@ -27,11 +27,10 @@
 mod extensions;
 mod messages;
 mod pairs;
-mod prefix;
 mod translate;
 
+pub use ip::embedding::{BadPrefix, Prefix};
 pub use pairs::{BadPair, MAX_PREFIXES, Pair};
-pub use prefix::{BadPrefix, Prefix};
 
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr};

@@ -6,14 +6,14 @@
 use super::delegation::{Delegation, MAX_ADDRESSES, MAX_SERVERS, NameServer, is_usable};
 use super::task::Task;
 use crate::message::{self, OwnedRecord, Place, name_at, record_at};
-use crate::name::{Key, OwnedName};
+use crate::name::{Key, OwnedName, substitute};
 use alloc::vec::Vec;
 use core::net::{IpAddr, SocketAddr};
-use domain::base::iana::{Rcode, Rtype};
+use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message::Section;
 use domain::base::name::FlattenInto;
-use domain::base::{Message, ParsedName};
-use domain::rdata::ZoneRecordData;
+use domain::base::{Message, ParsedName, Record};
+use domain::rdata::{Cname, ZoneRecordData};
 
 /// The port of servers.
 const PORT: u16 = 53;
@@ -31,7 +31,7 @@ pub enum Meaning {
     Alias(Vec<OwnedRecord>, OwnedName),
     /// The servers of a zone closer to the name, and the TTL of the delegation.
     Referral(Delegation, u32),
-    /// It is truncated, and there is no TCP.
+    /// It is truncated.
     Truncated,
     /// The query has to have its whole name, or a longer one: it exists, or a server is confused.
     Longer { whole: bool },
@@ -151,7 +151,7 @@ impl Response<'_> {
             }
         };
         for _ in 0..MAX_ALIASES {
-            let mut alias = None;
+            let (mut alias, mut made) = (None, None);
             let mut is_found = false;
             for (place, owner) in self.section(Section::Answer) {
                 let covered = match place.rtype {
@@ -178,8 +178,20 @@ impl Response<'_> {
                 if let (ZoneRecordData::Cname(target), true) = (record.data(), is_alias) {
                     alias = Some(target.cname().clone());
                 }
+                if let (ZoneRecordData::Dname(target), true) = (record.data(), is_dname) {
+                    let owner = record.owner().for_slice();
+                    let target = target.dname().for_slice();
+                    let ttl = record.ttl();
+                    made = substitute(name.for_slice(), owner, target).map(|made| (made, ttl));
+                }
                 is_found |= is_wanted && *owner == key;
                 answer.push(record);
+            }
+            if let (None, Some((target, ttl))) = (&alias, made) {
+                // Of a server that leaves it to us (RFC 6672 section 3.4).
+                let data = Cname::new(target.clone()).into();
+                answer.push(Record::new(name.clone(), Class::IN, ttl, data));
+                alias = Some(target);
             }
             let Some(target) = alias.filter(|_| !is_found) else {
                 break;

@@ -1,7 +1,7 @@
 //! A search for one name and type, from a zone's servers to the next (RFC 1034 section 5.3.3).
 
 use super::delegation::{Delegation, NameServer};
-use crate::message::OwnedRecord;
+use crate::message::{OwnedRecord, Transport};
 use crate::name::{Key, OwnedName};
 use alloc::vec::Vec;
 use core::net::SocketAddr;
@@ -60,12 +60,14 @@ pub struct Task {
     doubtful: Option<SocketAddr>,
     /// Whether the response of such a server counts, as no other one has responded.
     pub accepts_doubtful: bool,
+    /// The server whose response was truncated just now.
+    truncated: Option<SocketAddr>,
 }
 
 /// The next step of a search.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    Ask(SocketAddr),
+    Ask(SocketAddr, Transport),
     /// The addresses of a server are not known.
     Search(OwnedName),
     /// All servers have failed.
@@ -107,6 +109,7 @@ impl Task {
             max_zone_labels,
             doubtful: None,
             accepts_doubtful: false,
+            truncated: None,
         }
     }
 
@@ -192,6 +195,11 @@ impl Task {
         self.tries.retain(|(other, _)| *other != server);
     }
 
+    /// Asks a server whose response was truncated once more, over TCP.
+    pub fn ask_by_tcp(&mut self, server: SocketAddr) {
+        self.truncated = Some(server);
+    }
+
     /// Adds the result of the search for a server's address.
     pub fn add_addresses(&mut self, server: &OwnedName, addresses: &[SocketAddr]) {
         let mut servers = self.zone.servers.iter_mut();
@@ -207,6 +215,9 @@ impl Task {
         max_searches: usize,
         is_slow: impl Fn(SocketAddr) -> bool,
     ) -> Step {
+        if let Some(server) = self.truncated.take() {
+            return Step::Ask(server, Transport::Tcp);
+        }
         let addresses = self
             .zone
             .servers
@@ -240,12 +251,15 @@ impl Task {
         }
         let Some((_, server)) = best else {
             self.accepts_doubtful = true;
-            return self.doubtful.take().map_or(Step::Fail, Step::Ask);
+            return self
+                .doubtful
+                .take()
+                .map_or(Step::Fail, |server| Step::Ask(server, Transport::Udp));
         };
         match self.tries.iter_mut().find(|(other, _)| *other == server) {
             Some((_, tries)) => *tries += 1,
             None => self.tries.push((server, 1)),
         }
-        Step::Ask(server)
+        Step::Ask(server, Transport::Udp)
     }
 }

@@ -2,32 +2,42 @@
 
 use super::Target;
 use crate::message::Query;
-use crate::name::{Key, MAX_KEY_LEN};
+use crate::name::{self, Key, MAX_KEY_LEN, OwnedName};
 use crate::zone::{Node, RrSet, Zone};
 use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
+use core::cell::OnceCell;
 use domain::base::iana::{Class, Rcode, Rtype};
 use domain::base::message_builder::{
     AdditionalBuilder, AnswerBuilder, AuthorityBuilder, PushError,
 };
 use domain::base::{Name, Ttl};
-use domain::rdata::ZoneRecordData;
+use domain::rdata::{Cname, ZoneRecordData};
 
 /// Maximum number of aliases that a response follows.
-const MAX_ALIASES: usize = 8;
+pub(super) const MAX_ALIASES: usize = 8;
+/// Maximum number of records that prove what does not exist: one for each wildcard, and three for the end.
+const MAX_PROOFS: usize = MAX_ALIASES + 3;
 
 /// A wildcard that was expanded: the name that it replaced does not exist (RFC 4035 section 3.1.3.3).
 #[derive(Clone, Copy)]
 struct Expansion<'a> {
     zone: &'a Zone,
     name: &'a Name<[u8]>,
+    /// Number of labels of the wildcard's parent.
+    encloser: usize,
 }
 
 /// How a name was found.
 #[derive(Clone, Copy)]
 enum Found<'a> {
-    /// At its own node, or at that of a wildcard.
-    Node { node: &'a Node, is_wildcard: bool },
+    /// At its own node, or at that of a wildcard below the ancestor with this number of labels.
+    Node {
+        node: &'a Node,
+        wildcard: Option<usize>,
+    },
+    /// Below a DNAME record (RFC 6672).
+    Substituted(&'a Node),
     /// At or below a delegation.
     Cut(&'a Node),
     /// Not at all: it has an ancestor with this number of labels.
@@ -43,7 +53,11 @@ enum End<'a> {
     NoData {
         zone: &'a Zone,
         node: &'a Node,
+        /// Of a wildcard the name that it has replaced.
+        expansion: Option<Expansion<'a>>,
     },
+    /// The name that a DNAME record makes is too long.
+    TooLong,
     NoName {
         zone: &'a Zone,
         name: &'a Name<[u8]>,
@@ -60,6 +74,8 @@ pub(super) struct Lookup<'a> {
     zones: &'a BTreeMap<Box<[u8]>, Zone>,
     query: &'a Query<'a>,
     key: &'a mut Key,
+    /// Names that DNAME records have made.
+    names: &'a [OnceCell<OwnedName>; MAX_ALIASES],
     expansions: [Option<Expansion<'a>>; MAX_ALIASES],
     with_signatures: bool,
 }
@@ -69,11 +85,13 @@ impl<'a> Lookup<'a> {
         zones: &'a BTreeMap<Box<[u8]>, Zone>,
         query: &'a Query<'a>,
         key: &'a mut Key,
+        names: &'a [OnceCell<OwnedName>; MAX_ALIASES],
     ) -> Lookup<'a> {
         Lookup {
             zones,
             query,
             key,
+            names,
             expansions: [None; MAX_ALIASES],
             with_signatures: query.dnssec_ok(),
         }
@@ -90,6 +108,7 @@ impl<'a> Lookup<'a> {
         };
         let code = match end {
             End::NoName { .. } => Rcode::NXDOMAIN,
+            End::TooLong => Rcode::YXDOMAIN,
             End::Refused => Rcode::REFUSED,
             _ => Rcode::NOERROR,
         };
@@ -130,7 +149,7 @@ impl<'a> Lookup<'a> {
                 return match zone.node(self.key.wildcard(encloser, &mut buffer)) {
                     Some(node) => Found::Node {
                         node,
-                        is_wildcard: true,
+                        wildcard: Some(encloser),
                     },
                     None => Found::Nothing { encloser },
                 };
@@ -145,10 +164,13 @@ impl<'a> Lookup<'a> {
             if is_cut && !is_at_parent {
                 return Found::Cut(node);
             }
+            if labels < all && node.set(Rtype::DNAME).is_some() {
+                return Found::Substituted(node);
+            }
             if labels == all {
                 return Found::Node {
                     node,
-                    is_wildcard: false,
+                    wildcard: None,
                 };
             }
         }
@@ -169,8 +191,17 @@ impl<'a> Lookup<'a> {
                     End::Answer
                 });
             };
-            let (node, is_wildcard) = match self.find(zone) {
-                Found::Node { node, is_wildcard } => (node, is_wildcard),
+            let with_signatures = self.with_signatures;
+            let (node, wildcard) = match self.find(zone) {
+                Found::Node { node, wildcard } => (node, wildcard),
+                Found::Substituted(node) => {
+                    builder.header_mut().set_aa(true);
+                    match self.substitute(name, node, alias, builder)? {
+                        Ok(target) => name = target,
+                        Err(end) => return Ok(end),
+                    }
+                    continue;
+                }
                 Found::Cut(cut) => {
                     builder.header_mut().set_aa(alias > 0);
                     return Ok(End::Referral { zone, cut });
@@ -185,10 +216,14 @@ impl<'a> Lookup<'a> {
                 }
             };
             builder.header_mut().set_aa(true);
-            if is_wildcard && alias < MAX_ALIASES {
-                self.expansions[alias] = Some(Expansion { zone, name });
+            let expansion = wildcard.map(|encloser| Expansion {
+                zone,
+                name,
+                encloser,
+            });
+            if alias < MAX_ALIASES {
+                self.expansions[alias] = expansion;
             }
-            let with_signatures = self.with_signatures;
             let mut push = |set: &RrSet| {
                 push_set(name, set, set.ttl, with_signatures, |name, ttl, data| {
                     builder.push((name, Class::IN, ttl, data))
@@ -199,22 +234,34 @@ impl<'a> Lookup<'a> {
                 let mut sets = node.sets.iter().filter(|set| set.rtype != Rtype::NSEC);
                 return Ok(match sets.next() {
                     Some(set) => push(set).map(|()| End::Answer)?,
-                    None => End::NoData { zone, node },
+                    None => End::NoData {
+                        zone,
+                        node,
+                        expansion,
+                    },
                 });
             }
             if let Some(set) = node.set(question.rtype) {
                 push(set)?;
                 return Ok(End::Answer);
             }
-            let Some(set) = node.set(Rtype::CNAME).filter(|_| alias < MAX_ALIASES) else {
-                return Ok(match node.set(Rtype::CNAME) {
+            // An alias may have NSEC records of its own (RFC 4034 section 4): without them there are none.
+            let own = node
+                .set(Rtype::CNAME)
+                .filter(|_| question.rtype != Rtype::NSEC);
+            let Some(set) = own.filter(|_| alias < MAX_ALIASES) else {
+                return Ok(match own {
                     Some(_) => End::Answer,
-                    None => End::NoData { zone, node },
+                    None => End::NoData {
+                        zone,
+                        node,
+                        expansion,
+                    },
                 });
             };
             // A loop ends here, each record once.
             let mut before = aliases.iter().flatten();
-            if !is_wildcard && before.any(|before| core::ptr::eq(*before, node)) {
+            if wildcard.is_none() && before.any(|before| core::ptr::eq(*before, node)) {
                 return Ok(End::Answer);
             }
             aliases[alias] = Some(node);
@@ -227,16 +274,50 @@ impl<'a> Lookup<'a> {
         Ok(End::Answer)
     }
 
+    /// Writes the DNAME record that a name is below, and the alias of the name that it makes: without a signature, as the DNAME
+    /// record's covers it (RFC 6672 sections 3.1 and 5.3.1). Gives the target, or the end of the chain.
+    fn substitute(
+        &self,
+        name: &'a Name<[u8]>,
+        node: &'a Node,
+        alias: usize,
+        builder: &mut AnswerBuilder<Target>,
+    ) -> Result<Result<&'a Name<[u8]>, End<'a>>, PushError> {
+        let set = node.set(Rtype::DNAME).expect("the caller found it");
+        let Some((ZoneRecordData::Dname(dname), place)) =
+            set.data.first().zip(self.names.get(alias))
+        else {
+            return Ok(Err(End::Answer));
+        };
+        let owner = node.owner.for_slice();
+        push_set(
+            owner,
+            set,
+            set.ttl,
+            self.with_signatures,
+            |name, ttl, data| builder.push((name, Class::IN, ttl, data)),
+        )?;
+        let Some(target) = name::substitute(name, owner, dname.dname().for_slice()) else {
+            return Ok(Err(End::TooLong));
+        };
+        let target = place.get_or_init(|| target).for_slice();
+        builder.push((name, Class::IN, set.ttl, Cname::new(target)))?;
+        Ok(match self.query.question.rtype {
+            Rtype::CNAME | Rtype::ANY => Err(End::Answer),
+            _ => Ok(target),
+        })
+    }
+
     fn write_authority(
         &mut self,
         end: End<'a>,
         builder: &mut AuthorityBuilder<Target>,
     ) -> Result<(), PushError> {
         let with_signatures = self.with_signatures;
-        // An NSEC record proves two things at times, and is sent once.
-        let mut proofs: [Option<*const Node>; MAX_ALIASES + 3] = [None; MAX_ALIASES + 3];
+        // A record proves two things at times, and is sent once.
+        let mut proofs: [Option<*const Node>; MAX_PROOFS] = [None; MAX_PROOFS];
         let mut push = |node: &Node, set: &RrSet, ttl: Ttl| {
-            let is_proof = set.rtype == Rtype::NSEC;
+            let is_proof = matches!(set.rtype, Rtype::NSEC | Rtype::NSEC3);
             if is_proof && proofs.contains(&Some(core::ptr::from_ref(node))) {
                 return Ok(());
             }
@@ -248,25 +329,45 @@ impl<'a> Lookup<'a> {
                 builder.push((name, Class::IN, ttl, data))
             })
         };
-        let proof = |node: &'a Node| node.set(Rtype::NSEC).map(|set| (node, set));
-        for Expansion { zone, name } in self.expansions.iter().flatten() {
-            self.key.set(name);
-            let covering = zone.covering(self.key.as_slice()).and_then(proof);
-            if let Some((node, set)) = covering.filter(|_| with_signatures) {
+        let proof = |node: &'a Node| {
+            let set = node.set(Rtype::NSEC).or(node.set(Rtype::NSEC3));
+            set.map(|set| (node, set))
+        };
+        for expansion in self.expansions.iter().flatten().filter(|_| with_signatures) {
+            let Expansion {
+                zone,
+                name,
+                encloser,
+            } = *expansion;
+            let covering = match zone.chain() {
+                Some(chain) => chain.expanded(name, encloser),
+                None => {
+                    self.key.set(name);
+                    zone.covering(self.key.as_slice())
+                }
+            };
+            if let Some((node, set)) = covering.and_then(proof) {
                 push(node, set, set.ttl)?;
             }
         }
         let zone = match end {
-            End::Answer | End::Refused => return Ok(()),
-            End::Referral { cut, .. } => {
+            End::Answer | End::Refused | End::TooLong => return Ok(()),
+            End::Referral { zone, cut } => {
                 let sets = [Rtype::NS, Rtype::DS].map(|rtype| cut.set(rtype));
                 for set in sets.into_iter().flatten() {
                     if set.rtype == Rtype::NS || with_signatures {
                         push(cut, set, set.ttl)?;
                     }
                 }
-                let unsigned = proof(cut).filter(|_| sets[1].is_none() && with_signatures);
-                return unsigned.map_or(Ok(()), |(node, set)| push(node, set, set.ttl));
+                if sets[1].is_some() || !with_signatures {
+                    return Ok(());
+                }
+                let unsigned = match zone.chain() {
+                    Some(chain) => chain.no_data(cut.owner.for_slice()),
+                    None => [Some(cut), None],
+                };
+                let mut unsigned = unsigned.into_iter().flatten().filter_map(proof);
+                return unsigned.try_for_each(|(node, set)| push(node, set, set.ttl));
             }
             End::NoData { zone, .. } | End::NoName { zone, .. } => zone,
         };
@@ -280,19 +381,33 @@ impl<'a> Lookup<'a> {
         if !with_signatures {
             return Ok(());
         }
-        let proofs = match end {
-            End::NoName { name, encloser, .. } => {
+        let proofs = match (end, zone.chain()) {
+            (End::NoName { name, encloser, .. }, Some(chain)) => chain.no_name(name, encloser),
+            (
+                End::NoData {
+                    node, expansion, ..
+                },
+                Some(chain),
+            ) => {
+                let [own, next] = chain.no_data(node.owner.for_slice());
+                // A wildcard's parent, too (RFC 5155 section 7.2.5).
+                let encloser = expansion
+                    .and_then(|expansion| chain.ancestor(expansion.name, expansion.encloser));
+                [encloser, own, next]
+            }
+            (End::NoName { name, encloser, .. }, None) => {
                 self.key.set(name);
                 let mut buffer = [0; MAX_KEY_LEN];
                 let wildcard = self.key.wildcard(encloser, &mut buffer);
-                [zone.covering(self.key.as_slice()), zone.covering(wildcard)]
+                let name = zone.covering(self.key.as_slice());
+                [name, zone.covering(wildcard), None]
             }
-            End::NoData { node, .. } => {
+            (End::NoData { node, .. }, None) => {
                 self.key.set(node.owner.for_slice());
                 // Of an empty non-terminal the record before it.
-                [zone.covering(self.key.as_slice()), None]
+                [zone.covering(self.key.as_slice()), None, None]
             }
-            _ => [None, None],
+            _ => [None; 3],
         };
         for (node, set) in proofs.into_iter().flatten().filter_map(proof) {
             push(node, set, set.ttl)?;

@@ -4,11 +4,15 @@
 //! `clients`, prefixes of the networks that are answered, default those of the link by which a query comes; `timeout`,
 //! 800 ms: after it the next server is asked; `tries`, 5: maximum number of queries for a question; `mix_case`, false:
 //! whether questions get letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be
-//! given out when all servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
+//! given out when all servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
+//! limits of TCP connections, see [`stream::Config`]; `dns64`, none: AAAA records for a NAT64, see [`dns64::Config`].
 //!
-//! Counters: those of [`Forwarder::count`], each after `dns_forwarder_`, and `refused_clients`.
+//! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_forwarder_`, those of connections
+//! (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`, `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
 use super::recursive::{RecursiveService, limits};
+use super::stream;
+use crate::dns64;
 use crate::forwarder::{self, Forwarder};
 use crate::policy::{PermitAll, Policy};
 use crate::service::server::ServerAddress;
@@ -44,6 +48,10 @@ pub struct Config {
     pub max_questions: usize,
     /// Maximum number of queries of a client that wait. Default: 128.
     pub max_per_client: usize,
+    /// Limits of TCP connections.
+    pub tcp: stream::Config,
+    /// AAAA records for a NAT64. Default: none.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -59,6 +67,8 @@ impl Default for Config {
             stale: core.cache.stale,
             max_questions: core.limits.questions,
             max_per_client: core.limits.per_client,
+            tcp: stream::Config::default(),
+            dns64: None,
         }
     }
 }
@@ -66,7 +76,7 @@ impl Default for Config {
 /// Makes the service.
 ///
 /// # Errors
-/// When there is no server, or `timeout` or `tries` is zero.
+/// When there is no server, `timeout` or `tries` is zero, or `tcp` is out of range.
 pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
     with_policy(config, PermitAll, seed)
 }
@@ -86,6 +96,7 @@ pub fn with_policy(
     if config.tries == 0 {
         return Err(ConfigError::new("tries", "a question needs a query"));
     }
+    config.tcp.check()?;
     let (cache, limits) = limits(
         config.timeout,
         [
@@ -102,10 +113,13 @@ pub fn with_policy(
         mix_case: config.mix_case,
         cache,
         limits,
+        dns64: config.dns64.clone(),
     };
     let forwarder = Forwarder::new(core, policy, seed);
     Ok(Box::new(RecursiveService::new(
         forwarder,
         config.clients.clone(),
+        config.tcp,
+        seed,
     )))
 }

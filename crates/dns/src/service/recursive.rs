@@ -1,12 +1,16 @@
 //! A forwarder or resolver behind the node's links.
 
+use super::stream::{self, Arrival, CLIENT_NOT_ALLOWED, Ends, Streams};
 use super::{Clients, PORT, count, query, read, respond, unspecified, write};
 use crate::cache;
+use crate::exchange::Via;
 use crate::front::{self, Output};
+use crate::message::Transport;
 use crate::recursive::Recursive;
+use crate::reply::Client;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use core::net::SocketAddr;
+use core::net::{IpAddr, SocketAddr};
 use ip::address::InterfaceAddress;
 use ip::service::{Link, ROUTED, Service};
 use node::{ConfigError, Frame, Out, Statistics, Time};
@@ -17,16 +21,25 @@ pub(super) struct RecursiveService<R> {
     clients: Clients,
     /// MAC address of each link that has brought a query.
     macs: BTreeMap<u16, [u8; 6]>,
+    streams: Streams,
     refused: u64,
+    message: Vec<u8>,
 }
 
 impl<R: Recursive> RecursiveService<R> {
-    pub fn new(core: R, clients: Vec<InterfaceAddress>) -> RecursiveService<R> {
+    pub fn new(
+        core: R,
+        clients: Vec<InterfaceAddress>,
+        tcp: stream::Config,
+        seed: u64,
+    ) -> RecursiveService<R> {
         RecursiveService {
             core,
             clients: Clients(clients),
             macs: BTreeMap::new(),
+            streams: Streams::new(tcp, seed),
             refused: 0,
+            message: Vec::new(),
         }
     }
 }
@@ -57,25 +70,122 @@ pub(super) fn limits(
     Ok((cache, limits))
 }
 
-fn send(macs: &BTreeMap<u16, [u8; 6]>, output: Output<'_>, out: &mut Out) {
-    match output {
-        Output::Response { client, message } => {
-            respond(&client, macs.get(&client.link).copied(), message, out);
-        }
-        Output::Query {
-            server,
-            port,
-            message,
-        } => {
-            let own = SocketAddr::new(unspecified(server.ip()), port);
-            let frame = write(out, own, server, message);
-            out.send(ROUTED, frame);
+/// Where messages of a core go.
+struct Outbound<'a> {
+    now: Time,
+    /// The own address at which a server's response has arrived.
+    own: Option<IpAddr>,
+    macs: &'a BTreeMap<u16, [u8; 6]>,
+    streams: &'a mut Streams,
+    out: &'a mut Out,
+}
+
+impl Outbound<'_> {
+    fn send(&mut self, output: Output<'_>) {
+        match output {
+            Output::Response { client, message } => match client.transport {
+                Transport::Udp => {
+                    let mac = self.macs.get(&client.link).copied();
+                    respond(&client, mac, message, self.out);
+                }
+                Transport::Tcp => {
+                    let ends = Ends {
+                        own: SocketAddr::new(client.own, PORT),
+                        remote: client.address,
+                    };
+                    self.streams.respond(self.now, ends, message);
+                }
+            },
+            Output::Query {
+                server,
+                via: Via::Udp(port),
+                message,
+            } => {
+                let own = SocketAddr::new(unspecified(server.ip()), port);
+                let frame = write(self.out, own, server, message);
+                self.out.send(ROUTED, frame);
+            }
+            Output::Query {
+                server,
+                via: Via::Tcp,
+                message,
+            } => {
+                // A query over TCP follows a truncated response of the same server, which came to an own address.
+                let own = self.own.expect("a server has responded");
+                self.streams.query(self.now, own, server, message);
+            }
         }
     }
 }
 
-impl<R: Recursive> Service for RecursiveService<R> {
-    fn handle_frame(
+impl<R: Recursive> RecursiveService<R> {
+    /// Calls the core; `own` is the address at which a server's response has arrived.
+    fn call(
+        &mut self,
+        now: Time,
+        own: Option<IpAddr>,
+        out: &mut Out,
+        act: impl FnOnce(&mut R, &mut front::Send<'_>) -> bool,
+    ) -> bool {
+        let mut outbound = Outbound {
+            now,
+            own,
+            macs: &self.macs,
+            streams: &mut self.streams,
+            out,
+        };
+        act(&mut self.core, &mut |output| outbound.send(output))
+    }
+
+    /// Takes the messages that have come on connections, and sends on them.
+    fn serve_streams(&mut self, now: Time, out: &mut Out) {
+        while let Some(ends) = self.streams.poll_due(now) {
+            loop {
+                let mut has_read = false;
+                let mut message = core::mem::take(&mut self.message);
+                while self.streams.read(now, ends, &mut message) {
+                    has_read = true;
+                    self.handle_message(now, ends, &message, out);
+                }
+                self.message = message;
+                self.streams.drive(now, ends, out);
+                if !has_read {
+                    break;
+                }
+            }
+            while let Some(server) = self.streams.poll_lost() {
+                self.core.handle_lost(now, server);
+                self.call(now, None, out, |core, send| {
+                    core.wake(now, send);
+                    true
+                });
+            }
+        }
+    }
+
+    fn handle_message(&mut self, now: Time, ends: Ends, message: &[u8], out: &mut Out) {
+        let own = ends.own.ip();
+        if ends.own.port() != PORT {
+            self.call(now, Some(own), out, |core, send| {
+                core.handle_response(now, ends.remote, Via::Tcp, message, send)
+            });
+            return;
+        }
+        let (link, mac) = self.streams.origin(ends);
+        let client = Client {
+            address: ends.remote,
+            own,
+            link,
+            mac,
+            transport: Transport::Tcp,
+        };
+        self.call(now, None, out, |core, send| {
+            core.handle_query(now, client, message, send);
+            true
+        });
+    }
+
+    fn handle_datagram(
         &mut self,
         now: Time,
         link: &Link<'_>,
@@ -91,11 +201,11 @@ impl<R: Recursive> Service for RecursiveService<R> {
             if frame[0] & 1 == 1 || !self.core.has_port(port) {
                 return Some(frame);
             }
-            let macs = &self.macs;
-            let (core, from) = (&mut self.core, datagram.source);
-            match core.handle_response(now, from, port, &frame[message], &mut |output| {
-                send(macs, output, out);
-            }) {
+            let (from, own) = (datagram.source, datagram.destination.ip());
+            let is_taken = self.call(now, Some(own), out, |core, send| {
+                core.handle_response(now, from, Via::Udp(port), &frame[message], send)
+            });
+            match is_taken {
                 true => out.done(frame),
                 false => out.drop(frame, "DNS response refused"),
             }
@@ -106,31 +216,59 @@ impl<R: Recursive> Service for RecursiveService<R> {
         };
         if !self.clients.contain(client.address.ip(), link) {
             self.refused += 1;
-            out.drop(frame, "client not allowed");
+            out.drop(frame, CLIENT_NOT_ALLOWED);
             return None;
         }
         self.macs.insert(link.port.0, link.interface.mac());
-        let macs = &self.macs;
-        let core = &mut self.core;
-        core.handle_query(now, client, &frame[message], &mut |output| {
-            send(macs, output, out);
+        self.call(now, None, out, |core, send| {
+            core.handle_query(now, client, &frame[message], send);
+            true
         });
         out.done(frame);
         None
     }
+}
+
+impl<R: Recursive> Service for RecursiveService<R> {
+    fn handle_frame(
+        &mut self,
+        now: Time,
+        link: &Link<'_>,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let clients = &self.clients;
+        let allows = |client| clients.contain(client, link);
+        let rest = match self.streams.handle_frame(now, link, frame, allows, out) {
+            Arrival::Other(frame) => self.handle_datagram(now, link, frame, out),
+            Arrival::Refused(frame, reason) => {
+                self.refused += u64::from(reason == CLIENT_NOT_ALLOWED);
+                out.drop(frame, reason);
+                None
+            }
+            Arrival::Taken => None,
+        };
+        self.serve_streams(now, out);
+        rest
+    }
 
     fn wake(&mut self, now: Time, _: &[Link<'_>], out: &mut Out) {
-        let macs = &self.macs;
-        self.core.wake(now, &mut |output| send(macs, output, out));
+        self.call(now, None, out, |core, send| {
+            core.wake(now, send);
+            true
+        });
+        self.serve_streams(now, out);
     }
 
     fn next_wake(&self) -> Option<Time> {
-        self.core.next_wake()
+        let streams = self.streams.next_wake();
+        self.core.next_wake().into_iter().chain(streams).min()
     }
 
     fn count(&self, all: &mut Statistics) {
         count(R::NAME, all, |all| {
             self.core.count(all);
+            self.streams.count(all);
             all.counter("refused_clients", self.refused);
         });
     }

@@ -5,11 +5,15 @@
 //! they need; `ipv6`, false: whether servers are asked by IPv6, too; `timeout`, 800 ms: after it another server is asked;
 //! `max_time`, 12 s: after it a question fails; `max_queries`, 50: for a question; `mix_case`, false: whether questions get
 //! letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be given out when all
-//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait.
+//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
+//! limits of TCP connections, see [`stream::Config`]; `dns64`, none: AAAA records for a NAT64, see [`dns64::Config`].
 //!
-//! Counters: those of [`Resolver::count`], each after `dns_resolver_`, and `refused_clients`.
+//! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_resolver_`, those of connections
+//! (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`, `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
 use super::recursive::{RecursiveService, limits};
+use super::stream;
+use crate::dns64;
 use crate::policy::{PermitAll, Policy};
 use crate::resolver::{self, Resolver};
 use crate::service::server::ServerAddress;
@@ -51,6 +55,10 @@ pub struct Config {
     pub max_questions: usize,
     /// Maximum number of queries of a client that wait. Default: 128.
     pub max_per_client: usize,
+    /// Limits of TCP connections.
+    pub tcp: stream::Config,
+    /// AAAA records for a NAT64. Default: none.
+    pub dns64: Option<dns64::Config>,
 }
 
 impl Default for Config {
@@ -69,6 +77,8 @@ impl Default for Config {
             stale: core.cache.stale,
             max_questions: core.limits.questions,
             max_per_client: core.limits.per_client,
+            tcp: stream::Config::default(),
+            dns64: None,
         }
     }
 }
@@ -76,7 +86,7 @@ impl Default for Config {
 /// Makes the service.
 ///
 /// # Errors
-/// When there is no root server, or `timeout` or `max_queries` is zero.
+/// When there is no root server, `timeout` or `max_queries` is zero, or `tcp` is out of range.
 pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
     with_policy(config, PermitAll, seed)
 }
@@ -99,6 +109,7 @@ pub fn with_policy(
     if config.max_queries == 0 {
         return Err(ConfigError::new("max_queries", "a question needs a query"));
     }
+    config.tcp.check()?;
     let (cache, limits) = limits(
         config.timeout,
         [
@@ -118,11 +129,14 @@ pub fn with_policy(
         mix_case: config.mix_case,
         cache,
         limits,
+        dns64: config.dns64.clone(),
         ..resolver::Config::default()
     };
     let resolver = Resolver::new(core, policy, seed);
     Ok(Box::new(RecursiveService::new(
         resolver,
         config.clients.clone(),
+        config.tcp,
+        seed,
     )))
 }

@@ -2,17 +2,22 @@
 //!
 //! Keys: `zone`, a list with `name` and `text`, the master file; `clients`, prefixes of the networks that are answered,
 //! default all; `max_size`, 1232: maximum length of a response, bytes; `rate`, 200: responses a second to each network of
-//! clients (/24, of IPv6 /56), 0 for no limit; `slip`, 2: every `slip`th response beyond the rate is sent truncated.
+//! clients (/24, of IPv6 /56), 0 for no limit; `slip`, 2: every `slip`th response beyond the rate is sent truncated;
+//! `tcp`: limits of TCP connections, see [`stream::Config`].
 //!
-//! Counters: those of [`Server::count`], each after `dns_zone_`, and `refused_clients`.
+//! Counters: those of [`Server::count`], each after `dns_zone_`, those of connections (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`,
+//! `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
+use super::stream::{self, Arrival, CLIENT_NOT_ALLOWED, Streams};
 use super::{Clients, query, read, respond};
+use crate::message::Transport;
 use crate::server::{Limits, Server};
 use crate::zone::Zone;
 use alloc::boxed::Box;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::net::IpAddr;
 use ip::address::InterfaceAddress;
 use ip::service::{Link, Service};
 use node::{ConfigError, Frame, Out, Statistics, Time};
@@ -49,6 +54,8 @@ pub struct Config {
     pub rate: u32,
     /// Every `slip`th response beyond the rate is sent truncated. Default: 2.
     pub slip: u32,
+    /// Limits of TCP connections.
+    pub tcp: stream::Config,
 }
 
 impl Default for Config {
@@ -64,6 +71,7 @@ impl Default for Config {
             max_size,
             rate,
             slip,
+            tcp: stream::Config::default(),
         }
     }
 }
@@ -72,15 +80,17 @@ impl Default for Config {
 struct ZoneService {
     server: Server,
     clients: Clients,
+    streams: Streams,
     refused: u64,
+    message: Vec<u8>,
     response: Vec<u8>,
 }
 
 /// Makes the service.
 ///
 /// # Errors
-/// When there is no zone, a text is not a zone, or `max_size` is out of range.
-pub fn make(config: &Config) -> Result<Box<dyn Service>, ConfigError> {
+/// When there is no zone, a text is not a zone, or `max_size` or `tcp` is out of range.
+pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError> {
     if config.zone.is_empty() {
         return Err(ConfigError::new(
             "zone",
@@ -93,6 +103,7 @@ pub fn make(config: &Config) -> Result<Box<dyn Service>, ConfigError> {
             "a response has 512 to 4096 bytes",
         ));
     }
+    config.tcp.check()?;
     let parse = |zone: &ZoneConfig| {
         let bad = |error| ConfigError::new("zone", format!("{}: {error}", zone.name));
         Zone::parse(&zone.name, &zone.text).map_err(bad)
@@ -106,13 +117,15 @@ pub fn make(config: &Config) -> Result<Box<dyn Service>, ConfigError> {
     Ok(Box::new(ZoneService {
         server: Server::new(zones, limits),
         clients: Clients(config.clients.clone()),
+        streams: Streams::new(config.tcp, seed),
         refused: 0,
+        message: Vec::new(),
         response: Vec::new(),
     }))
 }
 
-impl Service for ZoneService {
-    fn handle_frame(
+impl ZoneService {
+    fn handle_datagram(
         &mut self,
         now: Time,
         link: &Link<'_>,
@@ -124,19 +137,16 @@ impl Service for ZoneService {
         let Some((client, datagram)) = found else {
             return Some(frame);
         };
-        let all = self.clients.0.is_empty();
-        if !all && !self.clients.contain(client.address.ip(), link) {
+        let address = client.address.ip();
+        if !allows(&self.clients, address, link) {
             self.refused += 1;
-            out.drop(frame, "client not allowed");
+            out.drop(frame, CLIENT_NOT_ALLOWED);
             return None;
         }
         let message = &frame[datagram.payload];
-        let address = client.address.ip();
-        if self
-            .server
-            .handle_query(now, address, message, &mut self.response)
-        {
-            respond(&client, Some(link.interface.mac()), &self.response, out);
+        let (server, response) = (&mut self.server, &mut self.response);
+        if server.handle_query(now, address, Transport::Udp, message, response) {
+            respond(&client, Some(link.interface.mac()), response, out);
             out.done(frame);
         } else {
             out.drop(frame, "no DNS response");
@@ -144,15 +154,73 @@ impl Service for ZoneService {
         None
     }
 
-    fn wake(&mut self, _: Time, _: &[Link<'_>], _: &mut Out) {}
+    /// Answers the queries that have come on connections, and sends on them.
+    fn serve_streams(&mut self, now: Time, out: &mut Out) {
+        let (server, streams) = (&mut self.server, &mut self.streams);
+        while let Some(ends) = streams.poll_due(now) {
+            loop {
+                let mut has_read = false;
+                while streams.read(now, ends, &mut self.message) {
+                    has_read = true;
+                    let client = ends.remote.ip();
+                    let (message, response) = (&self.message, &mut self.response);
+                    if server.handle_query(now, client, Transport::Tcp, message, response) {
+                        streams.respond(now, ends, response);
+                    }
+                }
+                streams.drive(now, ends, out);
+                if !has_read {
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Whether a client is answered: without networks all are.
+fn allows(clients: &Clients, client: IpAddr, link: &Link<'_>) -> bool {
+    clients.0.is_empty() || clients.contain(client, link)
+}
+
+impl Service for ZoneService {
+    fn handle_frame(
+        &mut self,
+        now: Time,
+        link: &Link<'_>,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let clients = &self.clients;
+        let allows = |client| allows(clients, client, link);
+        let rest = match self.streams.handle_frame(now, link, frame, allows, out) {
+            Arrival::Other(frame) => self.handle_datagram(now, link, frame, out),
+            Arrival::Refused(frame, reason) => {
+                self.refused += u64::from(reason == CLIENT_NOT_ALLOWED);
+                out.drop(frame, reason);
+                None
+            }
+            Arrival::Taken => None,
+        };
+        self.serve_streams(now, out);
+        rest
+    }
+
+    fn wakes_at_start(&self) -> bool {
+        false
+    }
+
+    fn wake(&mut self, now: Time, _: &[Link<'_>], out: &mut Out) {
+        self.serve_streams(now, out);
+    }
 
     fn next_wake(&self) -> Option<Time> {
-        None
+        self.streams.next_wake()
     }
 
     fn count(&self, all: &mut Statistics) {
         super::count("dns-zone", all, |all| {
             self.server.count(all);
+            self.streams.count(all);
             all.counter("refused_clients", self.refused);
         });
     }

@@ -26,11 +26,19 @@ $TTL 300
 @ NS ns.example.
 example NS ns.example.
 ns.example A 10.1.0.2
+; Nothing has this address.
+slow NS ns.slow
+ns.slow A 10.1.0.98
 ";
+
+/// Records of `large.example`; `named` takes at most 100.
+pub const LARGE: usize = 90;
 
 /// Starts `named` with signed zones `.` and `example`; gives the file with the root's key for `delv`.
 pub fn start_named(net: &mut Net) -> String {
-    sign(net, "example", EXAMPLE);
+    let large = (0..LARGE).map(|number| format!("large TXT \"{number:03}{:0>200}\"\n", ""));
+    let example: String = [EXAMPLE.to_owned()].into_iter().chain(large).collect();
+    sign(net, "example", &example);
     let keys = fs::read_to_string(net.folder.join("dsset-example.")).unwrap();
     sign(net, "root", &[ROOT, &keys].concat());
     let folder = net.folder.to_str().unwrap();

@@ -11,6 +11,8 @@ mod authority;
 mod discovery;
 mod forwarding;
 mod resolving;
+mod streams;
+mod translating;
 
 use ip::service::Service;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

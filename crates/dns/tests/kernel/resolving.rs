@@ -65,10 +65,10 @@ fn named(net: &mut Net, address: &str, zones: &[&str]) {
     net.start("named", &["-f", "-g", "-c", &config]);
 }
 
-fn nsd(net: &mut Net, address: &str, zone: &str) {
+pub fn nsd(net: &mut Net, address: &str, zone: &str) {
     let folder = net.folder.to_str().unwrap();
     let text = format!(
-        "server:\n username: \"\"\n ip-address: {address}\n zonesdir: \"{folder}\"\n pidfile: \"\"\n xfrdfile: \"\"\n \
+        "server:\n username: \"\"\n minimal-responses: yes\n rrl-ratelimit: 0\n ipv4-edns-size: 4096\n ip-address: {address}\n zonesdir: \"{folder}\"\n pidfile: \"\"\n xfrdfile: \"\"\n \
          zonelistfile: \"{folder}/nsd.list\"\n database: \"\"\nremote-control:\n control-enable: no\n\
          zone:\n name: {zone}\n zonefile: {zone}.signed\n"
     );
@@ -124,7 +124,9 @@ fn a_resolver_finds_names_on_a_small_internet() {
 }
 
 fn resolve(net: &mut Net) {
-    for (name, text) in [("site.test", SITE), ("other.test", OTHER)] {
+    let long = (0..30).map(|number| format!("long TXT \"{number:03}{:0>200}\"\n", ""));
+    let other: String = [OTHER.to_owned()].into_iter().chain(long).collect();
+    for (name, text) in [("site.test", SITE), ("other.test", &other)] {
         sign(net, name, text);
     }
     let test = with_keys(net, TEST, &["site.test", "other.test"]);
@@ -154,6 +156,9 @@ fn resolve(net: &mut Net) {
     );
     let said = ask("a.b.c.d.e.f.g.h.i.j.k.l.m.site.test", "A");
     assert!(said.contains("192.0.2.2"), "{said}");
+    // Truncated by the server: once more, over TCP.
+    let said = ask("long.other.test", "TXT");
+    assert!(said.contains("ANSWER: 30,"), "{said}");
     let said = ask("odd.other.test", "TYPE65280");
     assert!(said.contains("01020304"), "{said}");
     for name in [
@@ -183,6 +188,7 @@ fn resolve(net: &mut Net) {
         ("www.site.test", "A"),
         ("direct.site.test", "A"),
         ("web.other.test", "AAAA"),
+        ("long.other.test", "TXT"),
     ] {
         let said = net.run(
             "delv",

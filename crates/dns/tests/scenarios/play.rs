@@ -2,6 +2,7 @@
 
 use super::file::{Entry, Scenario};
 use crate::forwarder::client;
+use dns::exchange::Via;
 use dns::forwarder::{self, Forwarder};
 use dns::front::Output;
 use dns::message::{OwnedRecord, Query, Question, record_at, records};
@@ -174,7 +175,7 @@ struct Player<'a> {
     now: Time,
     step: u32,
     /// Queries to servers without a response.
-    pending: Vec<(SocketAddr, u16, Vec<u8>)>,
+    pending: Vec<(SocketAddr, Via, Vec<u8>)>,
     responses: Vec<Vec<u8>>,
 }
 
@@ -185,9 +186,9 @@ impl Player<'_> {
             Output::Response { message, .. } => responses.push(message.to_vec()),
             Output::Query {
                 server,
-                port,
+                via,
                 message,
-            } => queries.push((server, port, message.to_vec())),
+            } => queries.push((server, via, message.to_vec())),
         });
         self.responses.extend(responses);
         self.pending.extend(queries);
@@ -215,17 +216,17 @@ impl Player<'_> {
                     Some((index, entry))
                 });
             let Some((index, entry)) = found else { return };
-            let (server, port, query) = self.pending.remove(index);
-            self.reply(entry, server, port, &query);
+            let (server, via, query) = self.pending.remove(index);
+            self.reply(entry, server, via, &query);
         }
     }
 
-    fn reply(&mut self, entry: &Entry, server: SocketAddr, port: u16, query: &[u8]) {
+    fn reply(&mut self, entry: &Entry, server: SocketAddr, via: Via, query: &[u8]) {
         let response = response(entry, query);
         self.call(|core, now, send| {
             match core {
-                Core::Forwarder(core) => core.handle_response(now, server, port, &response, send),
-                Core::Resolver(core) => core.handle_response(now, server, port, &response, send),
+                Core::Forwarder(core) => core.handle_response(now, server, via, &response, send),
+                Core::Resolver(core) => core.handle_response(now, server, via, &response, send),
             };
         });
     }
@@ -248,9 +249,10 @@ impl Player<'_> {
             Core::Resolver(core) => core.wake(now, send),
         });
         let core = &self.core;
-        self.pending.retain(|(_, port, _)| match core {
-            Core::Forwarder(core) => core.has_port(*port),
-            Core::Resolver(core) => core.has_port(*port),
+        self.pending.retain(|(_, via, _)| match (core, *via) {
+            (_, Via::Tcp) => true,
+            (Core::Forwarder(core), Via::Udp(port)) => core.has_port(port),
+            (Core::Resolver(core), Via::Udp(port)) => core.has_port(port),
         });
         self.settle();
         true

@@ -45,8 +45,8 @@ const SERVICES: &[Known] = &[
     ("dns-resolver", |section, seed| {
         read(section, |config| dns_service::resolver::make(config, seed))
     }),
-    ("dns-zone", |section, _| {
-        read(section, dns_service::zone::make)
+    ("dns-zone", |section, seed| {
+        read(section, |config| dns_service::zone::make(config, seed))
     }),
     ("igmp-member", |section, seed| {
         read(section, |config| multicast::member::make(config, seed))

@@ -1,4 +1,4 @@
-//! The response that a resolver makes of its findings.
+//! A response that is made of records.
 
 use crate::message::{OwnedRecord, Question};
 use alloc::vec::Vec;

@@ -260,8 +260,9 @@ impl Inner {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         if let Some(undecided) = self.undecided.get(&mac) {
+            // One that the plan had no slot for may be there: the decision begins it again.
             transaction.execute(
-                "INSERT INTO devices (mac, slot, host_name) VALUES (?1, ?2, ?3)",
+                "INSERT OR REPLACE INTO devices (mac, slot, host_name) VALUES (?1, ?2, ?3)",
                 params![mac.to_string(), undecided.slot, undecided.host_name],
             )?;
         }

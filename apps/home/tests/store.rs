@@ -293,17 +293,27 @@ fn devices_whose_slot_is_not_of_the_plan_get_another() {
         (restored.devices, restored.moved, restored.left_out),
         (20, 0, 5)
     );
-    make(&mut home, (mac(1), Change::Forgotten));
-    make(&mut home, (mac(2), Change::Forgotten));
+    for each in 1..=3 {
+        make(&mut home, (mac(each), Change::Forgotten));
+    }
+    // One that was left out comes, and is decided about again.
+    let come = mac(20);
+    assert!(home.device(come).is_none());
+    make(&mut home, (come, Change::Admission(Admission::Denied)));
     drop((store, home));
     let store = Store::open(&folder.file(), clock()).expect("a store");
     let mut home = Home::new(small, store.journal());
     let restored = store.restore(&mut home).expect("devices");
     assert_eq!(
         (restored.devices, restored.moved, restored.left_out),
-        (18, 2, 3)
+        (17, 2, 2)
     );
-    assert!(home.devices().all(home::Device::is_admitted));
+    let denied: Vec<Mac> = home
+        .devices()
+        .filter(|device| !device.is_admitted())
+        .map(|device| device.mac)
+        .collect();
+    assert_eq!(denied, [come]);
 }
 
 #[test]

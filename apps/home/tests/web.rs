@@ -4,6 +4,8 @@
 mod api;
 #[path = "web/attacks.rs"]
 mod attacks;
+#[path = "web/board.rs"]
+mod board;
 #[path = "web/events.rs"]
 mod events;
 #[path = "web/server.rs"]

@@ -1,0 +1,137 @@
+// The details of a device: names, decisions, domains, traffic, history.
+
+import { $, bytes, call, element, rate } from "./page.js";
+
+const dialog = $("#details");
+let mac = null;
+let act = null;
+
+/// The device that is shown.
+export const showing = () => (dialog.open ? mac : null);
+
+const when = (seconds) => (seconds === null ? "not since the start" : new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
+
+/// News or a change in words; nothing for what concerns no one.
+export function describe(news) {
+  if (typeof news === "string") return { lease_ended: "has left: its lease ended" }[news] ?? "";
+  const [[kind, value]] = Object.entries(news);
+  switch (kind) {
+    case "changed": return value === "forgotten" ? "is forgotten" : describe(value);
+    case "domain_denied": return `asked for ${value}, which is denied`;
+    case "refuge": return `opened ${value} connections at a time: one rule stands for them now`;
+    case "spoofed": return `used ${value}, which is not its address`;
+    case "admission": return { waiting: "waits again", permitted: "is permitted", denied: "is denied" }[value];
+    case "blacklisted": return value ? "is blocked from connecting" : "may connect";
+    case "paused": return value ? "is paused" : "is no longer paused";
+    case "domain": return `${value[0]} ${value[1] === null ? "has no rule" : value[1] ? "is permitted" : "is denied"}`;
+    case "others_denied": return value ? "reaches only permitted domains" : "reaches all domains that are not denied";
+    case "name": return value === null ? "has no name" : `is called ${value}`;
+    case "person": return value === null ? "belongs to no one" : `belongs to ${value}`;
+    case "host_name": return `calls itself ${value}`;
+    default: return ""; // Found, and leases.
+  }
+}
+
+/// The share of traffic about which the names of a device say nothing.
+function unseen(device) {
+  const all = device.sent + device.received;
+  if (!all) return "No traffic since the start.";
+  const share = Math.round((device.not_looked_up / all) * 100);
+  return `${share} % of its bytes went to addresses whose names it never looked up here. Rules for domains do not see these: encrypted DNS, relays, fixed addresses.`;
+}
+
+export function refresh(device) {
+  $("#details-title").textContent = device.label;
+  const facts = [
+    ["Traffic", `${bytes(device.sent)} sent, ${bytes(device.received)} received, ${rate(device.rate)}`],
+    ["Not looked up", unseen(device)],
+    ["Refused", device.refused ? `${device.refused} connections` : null],
+    ["Signal", device.signal === null ? null : `${device.signal} dBm, ${Math.round(device.retransmitted * 100)} % of frames sent again`],
+    ["Address", device.address],
+    ["MAC address", device.mac],
+    ["Calls itself", device.host_name],
+    ["Last seen", when(device.last_seen)],
+    ["Lease until", device.lease_end === null ? "no lease" : when(device.lease_end)],
+  ];
+  $("#facts").replaceChildren(...facts.filter(([, text]) => text).flatMap(([title, text]) => {
+    const fact = element("dd", "", text);
+    fact.dir = "auto";
+    return [element("dt", "", title), fact];
+  }));
+  const button = (name) => $(`[data-act=${name}]`);
+  button("permit").hidden = device.admission === "permitted";
+  button("deny").hidden = device.admission === "denied";
+  button("pause").hidden = device.admission !== "permitted";
+  button("pause").textContent = device.paused ? "Resume" : "Pause";
+  button("block").textContent = device.blacklisted ? "Unblock connection" : "Block connection";
+  $("#others").checked = device.others_denied;
+  if (!device.domains) return;
+  $("#domains").replaceChildren(...device.domains.map(({ domain, permitted }) => {
+    const state = permitted ? "permitted" : "denied";
+    const [line, remove] = [element("li", state), element("button", "", "Remove")];
+    remove.type = "button";
+    remove.setAttribute("aria-label", `Remove the rule for ${domain}`);
+    remove.addEventListener("click", () => attempt(() => act("DELETE", `devices/${mac}/domains/${domain}`)));
+    line.append(element("span", "", `${domain}: ${state}`), remove);
+    return line;
+  }));
+}
+
+/// Does something, and shows the history with it or the reason why it failed.
+async function attempt(work) {
+  const problem = $(".problem", dialog);
+  problem.textContent = "";
+  try {
+    await work();
+    if (!dialog.open) return;
+    const entries = await call("GET", `devices/${mac}/history`);
+    $("#history").replaceChildren(...entries.map(({ at, change }) => {
+      const line = element("li");
+      line.append(element("time", "", when(at)), element("bdi", "", describe(change)));
+      return line;
+    }));
+  } catch (error) {
+    problem.textContent = error.message;
+  }
+}
+
+export function show(device, doing) {
+  [mac, act] = [device.mac, doing];
+  for (const name of ["name", "person"]) $(`#names [name=${name}]`).value = device[name] ?? "";
+  $("#domains").replaceChildren();
+  $("#history").replaceChildren();
+  $("[data-act=forget]").textContent = "Forget";
+  refresh({ ...device, domains: undefined });
+  dialog.showModal();
+  attempt(() => act("GET", `devices/${mac}`));
+}
+
+for (const button of document.querySelectorAll("[data-act]")) {
+  button.addEventListener("click", () => {
+    const kind = button.dataset.act;
+    const change = (body) => act("POST", `devices/${mac}`, body);
+    if (kind === "forget" && button.textContent === "Forget") {
+      button.textContent = "Forget for good?";
+      return;
+    }
+    attempt(() => ({
+      permit: () => act("POST", `permit/${mac}`),
+      deny: () => act("POST", `deny/${mac}`),
+      pause: () => change({ paused: button.textContent === "Pause" }),
+      block: () => act("POST", `${button.textContent === "Block connection" ? "blacklist" : "whitelist"}/${mac}`),
+      forget: () => act("DELETE", `devices/${mac}`).then(() => dialog.close()),
+    })[kind]());
+  });
+}
+$("#names").addEventListener("submit", (event) => {
+  event.preventDefault();
+  attempt(() => act("POST", `devices/${mac}`, Object.fromEntries(new FormData(event.target))));
+});
+$("#rule").addEventListener("submit", (event) => {
+  event.preventDefault();
+  const domain = encodeURIComponent(event.target.elements.domain.value.trim());
+  attempt(() => act("POST", `${event.submitter.value}/${mac}/${domain}`).then(() => event.target.reset()));
+});
+$("#others").addEventListener("change", (event) => {
+  attempt(() => act("POST", `devices/${mac}`, { others_denied: event.target.checked }));
+});

@@ -17,8 +17,8 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Maximum number of readers at a time.
 pub const MAX_READERS: usize = 24;
-/// Minimum time between two batches of a reader.
-const BATCH_INTERVAL: Duration = Duration::from_millis(20);
+/// Minimum time between two batches of a reader: the first news after a pause comes at once, a flood ten times a second.
+const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two sets of figures.
 pub const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 /// Time after which a comment keeps an idle connection open.

@@ -1,7 +1,7 @@
 //! The files of the board, in the program itself.
 
 /// Path, media type and content.
-pub const FILES: [(&str, &str, &[u8]); 7] = [
+pub const FILES: [(&str, &str, &[u8]); 8] = [
     (
         "/",
         "text/html; charset=utf-8",
@@ -26,6 +26,11 @@ pub const FILES: [(&str, &str, &[u8]); 7] = [
         "/feed.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/feed.js"),
+    ),
+    (
+        "/page.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/page.js"),
     ),
     (
         "/icon.svg",

@@ -162,12 +162,11 @@ impl Sessions {
         let Some(wanted) = self.setup_code() else {
             return Err(SignInError::AlreadySet);
         };
-        self.count(address, false)?;
-        // Digests are compared, so that the time says nothing about the code.
+        // Digests are compared, so that the time says nothing about the code. It has 96 random bits: guesses need no limit, by which
+        // others could keep the household from its first password.
         if digest(&code) != digest(&wanted) {
             return Err(SignInError::Code);
         }
-        self.limiter.lock().take_back(address, false);
         let hash = self.compute(move || hash(&password)).await??;
         let mut setup = self.setup.lock();
         if setup.is_none() {

@@ -1,0 +1,167 @@
+"""Drives the board in Chromium for board.rs: says on stdout what it has done, and goes on after a line on stdin."""
+
+import pathlib
+import sys
+
+from playwright.sync_api import expect, sync_playwright
+
+URL, PASSWORD, FOLDER = sys.argv[1:4]
+GUEST, SECOND = "02:00:00:00:01:01", "02:00:00:00:01:02"
+problems = []
+
+
+def said(text):
+    print(text, flush=True)
+    if sys.stdin.readline().strip() != "go on":
+        sys.exit("the test has ended")
+
+
+def open_page(browser, width, height, **options):
+    context = browser.new_context(viewport={"width": width, "height": height}, ignore_https_errors=True, **options)
+    page = context.new_page()
+    # A script of a device's name, or a violation of the policy, shows here.
+    page.on("console", lambda message: message.type == "error" and problems.append(message.text))
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
+    page.goto(URL)
+    page.get_by_label("Password of the household").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    expect(page.locator("#state")).to_have_text("Live")
+    return page
+
+
+def label(page, panel, mac):
+    return page.locator(f'#{panel} .device[data-mac="{mac}"]')
+
+
+def centre(locator):
+    box = locator.bounding_box()
+    return box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+
+
+def picture(page, name):
+    if FOLDER:
+        page.screenshot(path=pathlib.Path(FOLDER) / f"{name}.png", full_page=not name.endswith("details"))
+
+
+with sync_playwright() as playwright:
+    browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+    expect.set_options(timeout=15_000)
+    board = open_page(browser, 1280, 800)
+    second = open_page(browser, 1280, 800)
+    said("signed in")
+
+    # A guest appears on both boards, with a hostile name.
+    for page in (board, second):
+        expect(label(page, "asking", GUEST)).to_be_visible()
+        expect(label(page, "asking", GUEST).locator(".name")).to_have_text("<script>alert(1)</script>")
+    assert board.evaluate("document.scripts.length") == 1
+    assert board.title().startswith("(")
+    expect(board.locator("#live")).to_contain_text("asks to join")
+    said("guests seen")
+
+    # Dragging by mouse permits it; the other board sees it without a reload.
+    second.evaluate("window.kept = true")
+    text = label(board, "asking", GUEST).locator(".text")
+    board.mouse.move(*centre(text))
+    board.mouse.down()
+    board.mouse.move(*centre(board.locator("#asking")), steps=4)
+    board.mouse.move(*centre(board.locator("#permitted")), steps=8)
+    expect(board.locator("#permitted")).to_have_class("panel target")
+    board.mouse.up()
+    for page in (board, second):
+        expect(label(page, "permitted", GUEST)).to_be_visible()
+    assert second.evaluate("window.kept")
+    said("dragged")
+
+    # Escape ends a drag, and a drop on the panel of its own does nothing.
+    text = label(board, "permitted", GUEST).locator(".text")
+    board.mouse.move(*centre(text))
+    board.mouse.down()
+    board.mouse.move(*centre(board.locator("#out")), steps=8)
+    board.keyboard.press("Escape")
+    board.mouse.up()
+    expect(label(board, "permitted", GUEST)).to_be_visible()
+    said("drag ended")
+
+    # By keyboard: the arrows decide, and the focus stays with the label.
+    label(board, "permitted", GUEST).focus()
+    board.keyboard.press("ArrowLeft")
+    expect(label(board, "out", GUEST)).to_be_focused()
+    said("denied by key")
+    board.keyboard.press("ArrowRight")
+    expect(label(second, "permitted", GUEST)).to_be_visible()
+    board.keyboard.press("Enter")
+    details = board.locator("#details")
+    expect(details).to_be_visible()
+    said("permitted by key")
+
+    # The details: names, a rule, a pause.
+    details.get_by_label("Name").fill('Steve\'s <b>laptop</b>')
+    details.get_by_label("Person").fill("Steve")
+    details.locator("#names").get_by_role("button", name="Save").click()
+    expect(board.locator("#details-title")).to_have_text("Steve's <b>laptop</b>")
+    details.get_by_label("Domain", exact=True).fill("ads.example")
+    details.locator("#rule").get_by_role("button", name="Deny").click()
+    expect(details.locator("#domains")).to_contain_text("ads.example: denied")
+    details.get_by_label("Domain", exact=True).fill("no domain")
+    details.locator("#rule").get_by_role("button", name="Permit").click()
+    expect(details.get_by_role("alert")).to_contain_text("a domain is labels")
+    details.get_by_role("button", name="Pause").click()
+    expect(details.get_by_role("button", name="Resume")).to_be_visible()
+    expect(details.locator("#history li").first).to_contain_text("is paused")
+    expect(details.locator("#facts")).to_contain_text("25 % of its bytes")
+    picture(board, "1280-light-details")
+    said("details set")
+    board.keyboard.press("Escape")
+    expect(label(second, "permitted", GUEST).locator(".note")).to_contain_text("paused")
+
+    # By finger, on a telephone: the grip drags, to a bar at the edge.
+    phone = open_page(browser, 390, 844, has_touch=True, is_mobile=True, color_scheme="dark")
+    assert phone.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is wider than the page"
+    touch = phone.context.new_cdp_session(phone)
+
+    def finger(kind, points):
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": [{"x": x, "y": y} for x, y in points]})
+
+    label(phone, "asking", SECOND).scroll_into_view_if_needed()
+    x, y = centre(label(phone, "asking", SECOND).locator(".grip"))
+    finger("touchStart", [(x, y)])
+    for step in range(1, 9):
+        finger("touchMove", [(x + step * 5, y + (40 - y) * step / 8)])
+    expect(phone.locator(".zone[data-drop=permit]")).to_be_visible()
+    picture(phone, "390-dark-details")
+    finger("touchEnd", [])
+    expect(label(phone, "permitted", SECOND)).to_be_visible()
+    said("dragged by finger")
+
+    if FOLDER:
+        for width, height in ((390, 844), (1280, 800)):
+            for scheme in ("light", "dark"):
+                page = open_page(browser, width, height, color_scheme=scheme)
+                page.wait_for_timeout(2500)
+                picture(page, f"{width}-{scheme}")
+                page.context.close()
+        page = browser.new_context(viewport={"width": 390, "height": 844}, ignore_https_errors=True).new_page()
+        page.goto(URL)
+        page.get_by_label("Password of the household").wait_for()
+        picture(page, "390-sign-in")
+
+    # Signing out on one board leaves the other one signed in; a new password does not.
+    second.get_by_role("button", name="Sign out").click()
+    expect(second.get_by_label("Password of the household")).to_be_visible()
+    assert second.locator(".device").count() == 0
+    expect(phone.locator("#state")).to_have_text("Live")
+    phone.get_by_role("button", name="Password").click()
+    phone.get_by_label("Present password").fill(PASSWORD)
+    phone.get_by_label("New password, 10 characters or more").last.fill("another long password")
+    phone.get_by_role("button", name="Change").click()
+    expect(board.get_by_label("Password of the household")).to_be_visible()
+    assert board.locator(".device").count() == 0
+    expect(phone.locator("#state")).to_have_text("Live")
+    browser.close()
+    # An answer that is an error is in the console too: the domain that is none.
+    expected = "the server responded with a status of 400"
+    problems = [text for text in problems if expected not in text]
+    assert not problems, problems
+    said("end")

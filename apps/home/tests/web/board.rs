@@ -1,0 +1,195 @@
+//! The board in Chromium, driven by Playwright (`board.py`), against a home of ten devices.
+//!
+//! `BOARD_PICTURES=FOLDER` keeps pictures of it at 390 and 1,280 pixels, light and dark.
+
+use super::server::{PASSWORD, Server};
+use home::Change;
+use home::device::{Admission, Wifi};
+use node::Time;
+use packet::ethernet::Mac;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const GUEST: &str = "02:00:00:00:01:01";
+const SECOND: &str = "02:00:00:00:01:02";
+
+/// Host name, person, admission, bytes a second, signal and share of retransmissions.
+type Demo = (
+    &'static str,
+    &'static str,
+    Admission,
+    u64,
+    Option<(i8, f32)>,
+);
+
+const DEMO: [Demo; 8] = [
+    (
+        "Tom's Laptop",
+        "Tom",
+        Admission::Permitted,
+        2_300_000,
+        Some((-48, 0.01)),
+    ),
+    (
+        "Anna's phone",
+        "Anna",
+        Admission::Permitted,
+        90_000,
+        Some((-67, 0.02)),
+    ),
+    (
+        "Living room TV",
+        "",
+        Admission::Permitted,
+        900_000,
+        Some((-58, 0.18)),
+    ),
+    ("Printer", "", Admission::Permitted, 0, None),
+    (
+        "Roberto's tablet",
+        "Roberto",
+        Admission::Permitted,
+        12_000,
+        Some((-86, 0.31)),
+    ),
+    (
+        "thermostat-kitchen-3f29a1",
+        "",
+        Admission::Permitted,
+        300,
+        Some((-79, 0.05)),
+    ),
+    ("Old camera", "", Admission::Denied, 0, Some((-71, 0.0))),
+    ("ESP_4F2A9C", "", Admission::Denied, 0, Some((-89, 0.0))),
+];
+
+fn furnish(server: &Server) {
+    let mut home = server.home.lock();
+    let now = Time::from_secs(1000);
+    for (number, (name, person, admission, _, wifi)) in (1..).zip(DEMO) {
+        let mac = Mac([2, 0, 0, 0, 0, number]);
+        home.seen(now, mac).expect("a slot");
+        let mut change = |change| home.change(now, mac, change).expect("kept");
+        change(Change::HostName(name.into()));
+        change(Change::Admission(admission));
+        if !person.is_empty() {
+            change(Change::Person(Some(person.into())));
+        }
+        let device = home.device_mut(mac).expect("there");
+        device.wifi = wifi.map(|(signal, retransmitted)| Wifi {
+            signal,
+            retransmitted,
+        });
+    }
+}
+
+/// A second of traffic.
+fn pass(server: &Server) {
+    let mut home = server.home.lock();
+    for (number, (_, _, _, rate, _)) in (1..).zip(DEMO) {
+        if let Some(device) = home.device_mut(Mac([2, 0, 0, 0, 0, number])) {
+            device.traffic.received.1 += rate;
+            device.traffic.not_looked_up += rate / 4;
+        }
+    }
+    drop(home);
+    server.seconds.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn people_permit_and_deny_devices_on_the_board() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let python = root.join("../../target/board-venv/bin/python");
+    if !python.exists() || !Path::new("/usr/bin/chromium").exists() {
+        println!("skipped: no chromium, or no Playwright in target/board-venv (.ci/setup test)");
+        return;
+    }
+    let server = Server::new();
+    furnish(&server);
+    let url = format!("https://{}/", server.https);
+    let pictures = std::env::var("BOARD_PICTURES").unwrap_or_default();
+    let mut driver = Command::new("timeout")
+        .arg("240")
+        .arg(python)
+        .arg(root.join("tests/web/board.py"))
+        .args([&url, PASSWORD, &pictures])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("timeout and Python");
+    let mut input = driver.stdin.take().expect("piped");
+    let mut steps = Vec::new();
+    let running = AtomicBool::new(true);
+    let (server, is_running) = (&server, &running);
+    std::thread::scope(|scope| {
+        if !pictures.is_empty() {
+            // Rates for the pictures.
+            scope.spawn(move || {
+                while is_running.load(Ordering::Relaxed) {
+                    pass(server);
+                    #[expect(clippy::disallowed_methods, reason = "traffic of a second")]
+                    std::thread::sleep(std::time::Duration::from_secs(1));
+                }
+            });
+        }
+        for line in BufReader::new(driver.stdout.take().expect("piped")).lines() {
+            let step = line.expect("a step");
+            let checked =
+                std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| check(server, &step)));
+            if let Err(failed) = checked {
+                is_running.store(false, Ordering::Relaxed);
+                drop(input);
+                std::panic::resume_unwind(failed);
+            }
+            steps.push(step);
+            input.write_all(b"go on\n").expect("it waits");
+        }
+        is_running.store(false, Ordering::Relaxed);
+    });
+    let status = driver.wait().expect("it ends");
+    assert!(status.success(), "after {steps:?}: {status}");
+    assert_eq!(steps.last().map(String::as_str), Some("end"));
+}
+
+/// The state of the home after a step of the browser.
+fn check(server: &Server, step: &str) {
+    let admission = |mac| server.device(mac).admission;
+    match step {
+        "signed in" => {
+            for (mac, name) in [
+                (GUEST, "<script>alert(1)</script>"),
+                (SECOND, "<img src=x onerror=alert(2)>"),
+            ] {
+                server.seen(mac);
+                let mac = mac.parse().expect("a MAC");
+                let mut home = server.home.lock();
+                home.change(Time::from_secs(1000), mac, Change::HostName(name.into()))
+                    .expect("kept");
+                home.device_mut(mac).expect("there").traffic.sent = (4, 4000);
+                home.device_mut(mac).expect("there").traffic.not_looked_up = 1000;
+            }
+        }
+        "guests seen" => assert_eq!(admission(GUEST), Admission::Waiting),
+        "dragged" | "drag ended" | "permitted by key" => {
+            assert_eq!(admission(GUEST), Admission::Permitted, "{step}");
+        }
+        "denied by key" => assert_eq!(admission(GUEST), Admission::Denied),
+        "details set" => {
+            let device = server.device(GUEST);
+            assert_eq!(device.name.as_deref(), Some("Steve's <b>laptop</b>"));
+            assert_eq!(device.person.as_deref(), Some("Steve"));
+            assert!(!device.domains.permits("a.ads.example"));
+            assert!(device.paused && !device.is_admitted());
+            assert_eq!(admission(SECOND), Admission::Waiting);
+        }
+        "dragged by finger" => {
+            assert_eq!(admission(SECOND), Admission::Permitted);
+            // One that asks while the pictures are taken.
+            server.seen("02:00:00:00:01:03");
+        }
+        "end" => {}
+        other => panic!("{other}"),
+    }
+}

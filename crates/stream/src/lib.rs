@@ -38,6 +38,7 @@
 extern crate alloc;
 
 mod answer;
+pub mod call;
 mod condition;
 mod database;
 mod exact;
@@ -47,11 +48,15 @@ mod ring;
 mod schema;
 mod select;
 #[cfg(feature = "sql")]
+pub mod service;
+#[cfg(feature = "sql")]
 #[expect(unsafe_code, reason = "virtual tables of SQLite are C structures")]
 mod sql;
 mod standing;
 mod store;
 mod syntax;
+#[cfg(feature = "sql")]
+pub mod udp;
 mod value;
 mod watch;
 

@@ -163,7 +163,9 @@ unsafe impl VTab<'_> for RingTable {
             }
             _ => {}
         }
-        let used = info.col_used();
+        // A column of an order may be used for nothing else.
+        let ordered = terms.iter().filter(|term| (0..63).contains(&term.0));
+        let used = ordered.fold(info.col_used(), |used, term| used | 1 << term.0);
         let mask = (1 << plan::COLUMN_BITS) - 1;
         let used = if used > mask { mask } else { used };
         bits |= (used as i32) << plan::COLUMNS;

@@ -43,6 +43,8 @@ mod condition;
 mod database;
 mod exact;
 mod extent;
+#[cfg(feature = "http")]
+pub mod http;
 mod pattern;
 mod ring;
 mod schema;

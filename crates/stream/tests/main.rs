@@ -1,6 +1,8 @@
 //! Behaviour of the database, next to models and SQLite's own tables.
 
 mod calls;
+#[cfg(feature = "http")]
+mod http;
 #[cfg(feature = "sql")]
 mod questions;
 #[cfg(feature = "sql")]

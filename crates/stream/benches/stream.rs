@@ -119,7 +119,7 @@ fn answers() {
         time(&name, "1,000 us", 20, |_| {
             black_box(over.answer());
         });
-        let mut question = |name: &str, sql: &str| {
+        let question = |name: &str, sql: &str| {
             time(&format!("{name}, {devices} groups"), "50,000 us", 3, |_| {
                 black_box(database.query(sql).expect("an answer"));
             });

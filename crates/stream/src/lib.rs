@@ -13,6 +13,7 @@
 //! | [`Database::query`] | a question in SQL with `[RANGE 10 SECONDS]`, `[ROWS 50]`, `[SINCE t]`, `[NOW]` |
 //! | [`Database::stand`] | a standing window: groups and sums kept up to date as rows arrive |
 //! | [`Database::subscribe`] | events of a pattern: threshold, absence, sequence |
+//! | `http`, [`call`], `udp` | the same for other programs |
 //! | [`Store`] | all of this without locks, for a program with one thread |
 //!
 //! ```
@@ -66,7 +67,10 @@ pub use answer::Answer;
 pub use database::{Database, Limits, StandingWindow, Subscription, Table};
 pub use extent::{Extent, Unit};
 pub use ring::Ring;
-pub use schema::{Column, Kind, Schema, SchemaError, TableId};
+pub use schema::{
+    Column, Kind, MAX_COLUMNS, MAX_NAME_LEN, MAX_ROWS, MAX_TEXT_BYTES, MAX_TEXT_LEN, Schema,
+    SchemaError, TableId,
+};
 #[cfg(feature = "sql")]
 pub use sql::{QueryError, QueryLimits};
 pub use store::{Counts, InsertError, Store, WatchId};

@@ -316,7 +316,7 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks, and waits for the reply up to `timeout`; see [`service`](crate::service) for requests.
+    /// Asks, and waits for the reply up to `timeout`; see [`service`] for requests.
     ///
     /// # Errors
     /// When the socket fails, the server is gone, or the time is over; the connection is closed then.

@@ -32,6 +32,9 @@ fn events(subscription: &mut Subscription) -> Vec<(i64, String)> {
         .collect()
 }
 
+/// Whether HAVING is true of the values of a group.
+type Holds = fn(&[i64]) -> bool;
+
 /// A threshold, from all rows of the window at each time at which it changes.
 struct Threshold {
     rows: Vec<(i64, String, i64)>,
@@ -39,7 +42,7 @@ struct Threshold {
     capacity: usize,
     extent: Extent,
     over: BTreeMap<String, bool>,
-    holds: fn(&[i64]) -> bool,
+    holds: Holds,
     found: Vec<(i64, String)>,
 }
 
@@ -104,7 +107,7 @@ impl Threshold {
 #[test]
 fn thresholds_are_crossed_when_a_model_crosses_them() {
     let mut random = Random::new(21);
-    let conditions: [(&str, fn(&[i64]) -> bool); 5] = [
+    let conditions: [(&str, Holds); 5] = [
         ("sum(n) > 20", |v| v.iter().sum::<i64>() > 20),
         ("count(*) < 3", |v| v.len() < 3),
         ("min(n) >= 4 AND count(*) >= 2", |v| {

@@ -62,6 +62,7 @@ mod router;
 mod siit;
 mod snmp;
 mod stf;
+mod stream;
 mod switch;
 mod udpstp_messages;
 mod word;
@@ -135,6 +136,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("siit", siit::target),
     ("snmp", snmp::target),
     ("stf", stf::target),
+    ("stream_calls", stream::calls),
+    ("stream_texts", stream::texts),
     ("switch", switch::target),
     ("udpstp", udpstp_messages::target),
     ("word", word::target),

@@ -11,7 +11,8 @@ pub struct Answer {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<Owned>>,
-    /// Rows that were overwritten between the start of the question and their turn.
+    /// Rows of the windows that are not in the answer: they were overwritten between the start of the
+    /// question and their turn, or a standing window has too many groups.
     pub missing: u64,
     /// Whether a window reaches beyond the oldest row of its ring, so that rows that were overwritten
     /// may belong to it. A larger ring holds them.

@@ -1,18 +1,29 @@
-//! The handle by which threads share a database.
+//! The handles by which threads share a database.
 
+use crate::answer::Answer;
 use crate::extent::Unit;
-use crate::schema::{Schema, SchemaError};
-use crate::store::{Counts, InsertError, Store, TableId};
-use crate::value::Value;
-use alloc::string::ToString;
-use alloc::sync::Arc;
-use parking_lot::Mutex;
-
+use crate::schema::{Schema, SchemaError, TableId};
 #[cfg(feature = "sql")]
-use crate::{
-    answer::Answer,
-    sql::{QueryError, QueryLimits, Sessions},
-};
+use crate::sql::{QueryError, QueryLimits, Sessions};
+use crate::store::{Counts, InsertError, Store, WatchId};
+use crate::value::Value;
+use crate::watch::{Event, SubscriptionCounts, WatchError, WatchLimits};
+use parking_lot::Mutex;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+/// Limits of a database, beyond those of its tables.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// Limits of questions.
+    #[cfg(feature = "sql")]
+    pub query: QueryLimits,
+    /// Limits of standing windows and subscriptions.
+    pub watch: WatchLimits,
+}
 
 /// A database; clones share it.
 ///
@@ -32,23 +43,23 @@ pub struct Table {
 }
 
 impl Database {
-    /// An empty database whose times have this unit.
+    /// An empty database whose times have this unit, with default limits.
     #[must_use]
     pub fn new(unit: Unit) -> Database {
-        let store = Arc::new(Mutex::new(Store::new(unit)));
-        Database {
-            #[cfg(feature = "sql")]
-            sessions: Arc::new(Sessions::new(Arc::clone(&store), QueryLimits::default())),
-            store,
-        }
+        Database::with_limits(unit, Limits::default())
     }
 
-    /// Sets the limits of questions. Call it before the handle is cloned.
-    #[cfg(feature = "sql")]
+    /// An empty database with limits.
     #[must_use]
-    pub fn with_limits(mut self, limits: QueryLimits) -> Database {
-        self.sessions = Arc::new(Sessions::new(Arc::clone(&self.store), limits));
-        self
+    pub fn with_limits(unit: Unit, limits: Limits) -> Database {
+        let random = RandomState::new();
+        let seed = [random.hash_one(0), random.hash_one(1)];
+        let store = Arc::new(Mutex::new(Store::new(unit, seed, limits.watch)));
+        Database {
+            #[cfg(feature = "sql")]
+            sessions: Arc::new(Sessions::new(Arc::clone(&store), limits.query)),
+            store,
+        }
     }
 
     /// Adds a table and allocates its memory.
@@ -76,8 +87,8 @@ impl Database {
 
     /// All tables in order of creation.
     #[must_use]
-    pub fn tables(&self) -> alloc::vec::Vec<Table> {
-        let ids: alloc::vec::Vec<TableId> = self.store.lock().tables().collect();
+    pub fn tables(&self) -> Vec<Table> {
+        let ids: Vec<TableId> = self.store.lock().tables().collect();
         ids.into_iter().map(|id| self.handle(id)).collect()
     }
 
@@ -123,6 +134,29 @@ impl Database {
     pub fn query_with(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Answer, QueryError> {
         self.sessions.query(sql, parameters)
     }
+
+    /// Makes a standing window: SELECT with count, sum, avg, min and max of one table, with WHERE,
+    /// GROUP BY and HAVING. It is summed as rows arrive.
+    ///
+    /// # Errors
+    /// When the text cannot be read or a limit is reached.
+    pub fn stand(&self, text: &str) -> Result<StandingWindow, WatchError> {
+        let id = self.store.lock().stand(text)?;
+        let store = Arc::clone(&self.store);
+        Ok(StandingWindow { store, id })
+    }
+
+    /// Subscribes to a pattern: SELECT with HAVING (a threshold), `ABSENCE OF table [WHERE ...] [BY
+    /// columns] FOR 30 SECONDS`, or `SEQUENCE table [WHERE ...] THEN table [WHERE ...] [BY columns]
+    /// WITHIN 10 SECONDS`.
+    ///
+    /// # Errors
+    /// When the text cannot be read or a limit is reached.
+    pub fn subscribe(&self, text: &str) -> Result<Subscription, WatchError> {
+        let id = self.store.lock().subscribe(text)?;
+        let store = Arc::clone(&self.store);
+        Ok(Subscription { store, id })
+    }
 }
 
 impl Table {
@@ -153,9 +187,91 @@ impl Table {
     }
 }
 
-impl core::fmt::Debug for Table {
-    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-        let name = self.store.lock().schema(self.id).name().to_string();
-        f.debug_tuple("Table").field(&name).finish()
+/// A standing window of a [`Database`]. Dropping it ends it.
+pub struct StandingWindow {
+    store: Arc<Mutex<Store>>,
+    id: WatchId,
+}
+
+impl StandingWindow {
+    /// The answer at the time of the database; rows are in the order of their group.
+    #[must_use]
+    pub fn answer(&self) -> Answer {
+        // The window is there as long as its handle.
+        self.store.lock().answer(self.id).unwrap_or_default()
+    }
+}
+
+impl Drop for StandingWindow {
+    fn drop(&mut self) {
+        self.store.lock().remove(self.id);
+    }
+}
+
+/// A subscription to a pattern. Dropping it ends it.
+pub struct Subscription {
+    store: Arc<Mutex<Store>>,
+    id: WatchId,
+}
+
+impl Subscription {
+    /// The oldest event that waits.
+    pub fn take(&mut self) -> Option<Event> {
+        self.store.lock().take(self.id, None)
+    }
+
+    /// The oldest event that waits, or else the next one.
+    pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Event> {
+        match self.store.lock().take(self.id, Some(context.waker())) {
+            Some(event) => Poll::Ready(event),
+            None => Poll::Pending,
+        }
+    }
+
+    /// The oldest event that waits, or else the next one within `timeout`.
+    #[expect(clippy::disallowed_methods, reason = "the caller waits on a clock")]
+    pub fn wait(&mut self, timeout: Duration) -> Option<Event> {
+        let end = Instant::now() + timeout;
+        let waker = Waker::from(Arc::new(Unpark(thread::current())));
+        let mut context = Context::from_waker(&waker);
+        loop {
+            if let Poll::Ready(event) = self.poll_next(&mut context) {
+                return Some(event);
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return None;
+            }
+            thread::park_timeout(left);
+        }
+    }
+
+    /// Names of the values of events.
+    #[must_use]
+    pub fn columns(&self) -> Vec<String> {
+        let mut store = self.store.lock();
+        store.columns(self.id).unwrap_or_default().to_vec()
+    }
+
+    /// The subscription's counters.
+    #[must_use]
+    pub fn counts(&self) -> SubscriptionCounts {
+        let counts = self.store.lock().subscription_counts(self.id);
+        counts.unwrap_or_default()
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        self.store.lock().remove(self.id);
+    }
+}
+
+/// Wakes a thread that waits.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
     }
 }

@@ -160,6 +160,7 @@ impl Extent {
     }
 
     /// As two numbers, for arguments in SQL.
+    #[cfg(feature = "sql")]
     pub(crate) fn encode(self) -> (i64, i64) {
         match self {
             Extent::All => (0, 0),
@@ -171,6 +172,7 @@ impl Extent {
     }
 
     /// Reads [`encode`](Extent::encode)'s numbers.
+    #[cfg(feature = "sql")]
     pub(crate) fn decode(kind: i64, amount: i64) -> Option<Extent> {
         Some(match kind {
             0 => Extent::All,

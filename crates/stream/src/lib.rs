@@ -11,6 +11,9 @@
 //! | [`Schema`], [`Database::create`] | a table and the size of its ring |
 //! | [`Table::insert`] | a row: its time, then its values; allocates nothing |
 //! | [`Database::query`] | a question in SQL with `[RANGE 10 SECONDS]`, `[ROWS 50]`, `[SINCE t]`, `[NOW]` |
+//! | [`Database::stand`] | a standing window: groups and sums kept up to date as rows arrive |
+//! | [`Database::subscribe`] | events of a pattern: threshold, absence, sequence |
+//! | `http`, [`call`], `udp` | the same for other programs |
 //! | [`Store`] | all of this without locks, for a program with one thread |
 //!
 //! ```
@@ -36,24 +39,41 @@
 extern crate alloc;
 
 mod answer;
+pub mod call;
+mod condition;
 mod database;
+mod exact;
 mod extent;
+#[cfg(feature = "http")]
+pub mod http;
+mod pattern;
 mod ring;
 mod schema;
+mod select;
+#[cfg(feature = "sql")]
+pub mod service;
 #[cfg(feature = "sql")]
 #[expect(unsafe_code, reason = "virtual tables of SQLite are C structures")]
 mod sql;
+mod standing;
 mod store;
 mod syntax;
+#[cfg(feature = "sql")]
+pub mod udp;
 mod value;
+mod watch;
 
 pub use answer::Answer;
-pub use database::{Database, Table};
+pub use database::{Database, Limits, StandingWindow, Subscription, Table};
 pub use extent::{Extent, Unit};
 pub use ring::Ring;
-pub use schema::{Column, Kind, Schema, SchemaError};
+pub use schema::{
+    Column, Kind, MAX_COLUMNS, MAX_NAME_LEN, MAX_ROWS, MAX_TEXT_BYTES, MAX_TEXT_LEN, Schema,
+    SchemaError, TableId,
+};
 #[cfg(feature = "sql")]
 pub use sql::{QueryError, QueryLimits};
-pub use store::{Counts, InsertError, Store, TableId};
+pub use store::{Counts, InsertError, Store, WatchId};
 pub use syntax::SyntaxError;
 pub use value::{Owned, Value};
+pub use watch::{Event, SubscriptionCounts, WatchError, WatchLimits};

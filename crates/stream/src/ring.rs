@@ -85,13 +85,11 @@ impl Ring {
         }
     }
 
-    /// Slot of the row that the next [`push`](Ring::push) writes.
-    pub(crate) fn next_slot(&self) -> usize {
-        self.head
+    fn row(&self, row: u64) -> &[u64] {
+        self.cells_of(self.slot(row))
     }
 
-    fn row(&self, row: u64) -> &[u64] {
-        let slot = self.slot(row);
+    fn cells_of(&self, slot: usize) -> &[u64] {
         &self.cells[slot * self.width..][..self.width]
     }
 
@@ -110,7 +108,12 @@ impl Ring {
     /// A cell of a row that the ring holds. Column 0 is `at`.
     #[must_use]
     pub fn value(&self, row: u64, column: usize) -> Value<'_> {
-        let cells = self.row(row);
+        self.value_in(self.slot(row), column)
+    }
+
+    /// A cell of the row in a slot.
+    pub(crate) fn value_in(&self, slot: usize, column: usize) -> Value<'_> {
+        let cells = self.cells_of(slot);
         let Some(column) = column.checked_sub(1) else {
             return Value::Integer(cells[TIME].cast_signed());
         };

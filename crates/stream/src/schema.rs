@@ -16,6 +16,10 @@ pub const MAX_NAME_LEN: usize = 64;
 /// Maximum rows of a table.
 pub const MAX_ROWS: usize = 1 << 30;
 
+/// Number of a table in its database.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct TableId(pub(crate) usize);
+
 /// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
@@ -197,7 +201,7 @@ impl Schema {
     }
 
     /// Maximum bytes of texts and blobs in a row.
-    fn row_bytes(&self) -> u64 {
+    pub(crate) fn row_bytes(&self) -> u64 {
         let lengths = self.columns.iter().map(|column| column.kind.max_len());
         lengths.map(u64::from).sum()
     }

@@ -34,7 +34,7 @@ pub struct QueryLimits {
     pub bytes: usize,
     /// Memory of SQLite while it answers, bytes. Default 64 MiB. All of the process's SQLite is
     /// counted, since SQLite counts no other way; it is checked every 100 steps, each of which adds
-    /// at most 64 KiB.
+    /// at most 64 KiB. A table that is read in groups takes up to 64 MiB more.
     pub memory: usize,
     /// Questions that are answered at the same time. Default 4.
     pub questions: usize,
@@ -254,11 +254,7 @@ impl Session {
             bound.map_err(|error| fault(&error))?;
         }
         let mut answer = Answer {
-            columns: statement
-                .column_names()
-                .into_iter()
-                .map(Into::into)
-                .collect(),
+            columns: statement.column_names().map(ToString::to_string).collect(),
             ..Answer::default()
         };
         let (width, mut bytes) = (answer.columns.len(), 0);

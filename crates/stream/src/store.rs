@@ -1,29 +1,42 @@
 //! All tables of a database, without locks, I/O or a clock.
 
+use crate::answer::Answer;
 use crate::extent::Unit;
 use crate::ring::Ring;
-use crate::schema::{Schema, SchemaError};
+use crate::schema::{Schema, SchemaError, TableId};
+use crate::select::Catalog;
 use crate::value::Value;
+use crate::watch::{Event, Plan, SubscriptionCounts, Watch, WatchError, WatchLimits};
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::task::Waker;
 
-/// Number of a table in its database.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct TableId(pub(crate) usize);
-
-/// Tables and their time.
+/// Tables, standing windows and subscriptions, and their time.
 pub struct Store {
     unit: Unit,
     now: i64,
+    seed: [u64; 2],
+    limits: WatchLimits,
+    schemas: Vec<Schema>,
     tables: Vec<Entry>,
+    watches: Vec<Option<Watch>>,
+    serial: u64,
 }
 
-/// A table with its counters.
-pub(crate) struct Entry {
-    pub schema: Schema,
-    pub ring: Ring,
-    pub counts: Counts,
+/// A table without its schema.
+struct Entry {
+    ring: Ring,
+    counts: Counts,
+    /// Standing windows and subscriptions that take its rows.
+    listeners: Vec<usize>,
+}
+
+/// Identifier of a standing window or subscription in its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct WatchId {
+    slot: usize,
+    serial: u64,
 }
 
 /// Counters of a table.
@@ -50,14 +63,20 @@ pub struct InsertError {
 }
 
 impl Store {
-    /// Without tables. Its time is the least possible until a row is inserted or [`advance`](Store::advance)
-    /// is called.
+    /// Without tables. Its time is the least possible until a row is inserted or
+    /// [`advance`](Store::advance) is called. `seed` keys the hashes of groups, so that those who
+    /// choose keys cannot make them collide; it has no other effect.
     #[must_use]
-    pub fn new(unit: Unit) -> Store {
+    pub fn new(unit: Unit, seed: [u64; 2], limits: WatchLimits) -> Store {
         Store {
             unit,
             now: i64::MIN,
+            seed,
+            limits,
+            schemas: Vec::new(),
             tables: Vec::new(),
+            watches: Vec::new(),
+            serial: 0,
         }
     }
 
@@ -85,12 +104,12 @@ impl Store {
                 message: "there is a table of this name".into(),
             });
         }
-        let ring = Ring::new(&schema);
         self.tables.push(Entry {
-            schema,
-            ring,
+            ring: Ring::new(&schema),
             counts: Counts::default(),
+            listeners: Vec::new(),
         });
+        self.schemas.push(schema);
         Ok(TableId(self.tables.len() - 1))
     }
 
@@ -98,9 +117,9 @@ impl Store {
     #[must_use]
     pub fn find(&self, name: &str) -> Option<TableId> {
         let found = self
-            .tables
+            .schemas
             .iter()
-            .position(|table| table.schema.name.eq_ignore_ascii_case(name));
+            .position(|schema| schema.name.eq_ignore_ascii_case(name));
         found.map(TableId)
     }
 
@@ -109,29 +128,32 @@ impl Store {
         (0..self.tables.len()).map(TableId)
     }
 
-    pub(crate) fn entry(&self, table: TableId) -> &Entry {
-        &self.tables[table.0]
-    }
-
     /// A table's schema.
     #[must_use]
     pub fn schema(&self, table: TableId) -> &Schema {
-        &self.entry(table).schema
+        &self.schemas[table.0]
     }
     /// A table's rows.
     #[must_use]
     pub fn ring(&self, table: TableId) -> &Ring {
-        &self.entry(table).ring
+        &self.tables[table.0].ring
     }
     /// A table's counters.
     #[must_use]
     pub fn counts(&self, table: TableId) -> Counts {
-        self.entry(table).counts
+        self.tables[table.0].counts
     }
 
-    /// Moves the time on. A time in the past has no effect.
+    /// Moves the time on: rows leave windows, and absences are noticed. A time in the past has no
+    /// effect.
     pub fn advance(&mut self, now: i64) {
-        self.now = self.now.max(now);
+        if now <= self.now {
+            return;
+        }
+        self.now = now;
+        for watch in self.watches.iter_mut().flatten() {
+            watch.advance(&self.tables[watch.tables[0].0].ring, now);
+        }
     }
 
     /// Appends a row to a table; `values` are those of the columns after `at`.
@@ -147,23 +169,130 @@ impl Store {
         at: i64,
         values: &[Value<'_>],
     ) -> Result<(), InsertError> {
+        let schema = &self.schemas[table.0];
         let entry = &mut self.tables[table.0];
-        let length = match length(&entry.schema, values) {
-            Some(length) => length,
-            None => {
-                entry.counts.refused += 1;
-                return Err(misfit(&entry.schema, values));
-            }
+        let Some(length) = length(schema, values) else {
+            entry.counts.refused += 1;
+            return Err(misfit(schema, values));
         };
         let newest = entry.ring.newest().unwrap_or(i64::MIN);
         entry.counts.late += u64::from(at < newest);
         let at = at.max(newest);
+        self.now = self.now.max(at);
         let first = entry.ring.first_after(length);
+        for listener in &entry.listeners {
+            if let Some(watch) = &mut self.watches[*listener] {
+                watch.before(&entry.ring, at, first);
+            }
+        }
         entry.counts.overwritten += first - entry.ring.first();
-        entry.ring.push(at, values, length, first);
         entry.counts.inserted += 1;
-        self.advance(at);
+        let row = entry.ring.next();
+        entry.ring.push(at, values, length, first);
+        for listener in &entry.listeners {
+            if let Some(watch) = &mut self.watches[*listener] {
+                watch.row(table, &entry.ring, row, self.now);
+            }
+        }
         Ok(())
+    }
+
+    /// Makes a standing window, such as
+    /// `SELECT device, sum(bytes) FROM Flows [RANGE 10 SECONDS] GROUP BY device`.
+    ///
+    /// # Errors
+    /// When the text cannot be read or a limit is reached.
+    pub fn stand(&mut self, text: &str) -> Result<WatchId, WatchError> {
+        let plan = Plan::standing(text, &self.catalog(), &self.limits)?;
+        self.watch(plan)
+    }
+
+    /// Subscribes to a pattern: a threshold, an absence or a sequence.
+    ///
+    /// # Errors
+    /// When the text cannot be read or a limit is reached.
+    pub fn subscribe(&mut self, text: &str) -> Result<WatchId, WatchError> {
+        let plan = Plan::subscription(text, &self.catalog(), &self.limits)?;
+        self.watch(plan)
+    }
+
+    fn catalog(&self) -> Catalog<'_> {
+        Catalog {
+            unit: self.unit,
+            schemas: &self.schemas,
+        }
+    }
+
+    fn watch(&mut self, plan: Plan) -> Result<WatchId, WatchError> {
+        let watches = self.watches.iter().flatten();
+        let (count, used) = watches.fold((0, 0), |(n, used), watch| (n + 1, used + watch.cost));
+        if count >= self.limits.count {
+            return Err(WatchError::Count(count));
+        }
+        let free = self.limits.memory.saturating_sub(used);
+        if plan.cost > free {
+            let needed = plan.cost;
+            return Err(WatchError::Memory { needed, free });
+        }
+        self.serial += 1;
+        let ring = &self.tables[plan.tables[0].0].ring;
+        let watch = plan.make((self.serial, self.seed), ring, self.now, &self.limits);
+        let free = self.watches.iter().position(Option::is_none);
+        let slot = free.unwrap_or(self.watches.len());
+        for table in &watch.tables {
+            self.tables[table.0].listeners.push(slot);
+        }
+        match free {
+            Some(slot) => self.watches[slot] = Some(watch),
+            None => self.watches.push(Some(watch)),
+        }
+        Ok(WatchId {
+            slot,
+            serial: self.serial,
+        })
+    }
+
+    fn find_watch(&mut self, id: WatchId) -> Option<&mut Watch> {
+        let watch = self.watches.get_mut(id.slot)?.as_mut();
+        watch.filter(|watch| watch.serial == id.serial)
+    }
+
+    /// Ends a standing window or subscription and frees its memory.
+    pub fn remove(&mut self, id: WatchId) {
+        if self.find_watch(id).is_some() {
+            self.watches[id.slot] = None;
+            for table in &mut self.tables {
+                table.listeners.retain(|slot| *slot != id.slot);
+            }
+        }
+    }
+
+    /// The answer of a standing window; `None` if it was removed or is a subscription.
+    pub fn answer(&mut self, id: WatchId) -> Option<Answer> {
+        let now = self.now;
+        let watch = self.watches.get_mut(id.slot)?.as_mut()?;
+        let ring = &self.tables[watch.tables[0].0].ring;
+        match watch.serial == id.serial {
+            true => Some(watch.standing()?.answer(ring, now)),
+            false => None,
+        }
+    }
+
+    /// Takes the oldest event of a subscription. If there is none, `waker` is woken at the next.
+    pub fn take(&mut self, id: WatchId, waker: Option<&Waker>) -> Option<Event> {
+        self.find_watch(id)?.take(waker)
+    }
+
+    /// Names of the values of a subscription's events.
+    #[must_use]
+    pub fn columns(&mut self, id: WatchId) -> Option<&[String]> {
+        self.find_watch(id).map(|watch| &watch.columns[..])
+    }
+
+    /// Counters of a subscription.
+    #[must_use]
+    pub fn subscription_counts(&mut self, id: WatchId) -> Option<SubscriptionCounts> {
+        self.find_watch(id).map(|watch| watch.counts())
     }
 }
 
@@ -188,31 +317,32 @@ fn length(schema: &Schema, values: &[Value<'_>]) -> Option<usize> {
 
 #[cold]
 fn misfit(schema: &Schema, values: &[Value<'_>]) -> InsertError {
-    let table = schema.name.clone();
     let (wanted, given) = (schema.columns.len(), values.len());
-    let misfit = schema
-        .columns
-        .iter()
-        .zip(values)
-        .find(|(column, value)| !column.kind.admits(**value));
+    let mut pairs = schema.columns.iter().zip(values);
+    let misfit = pairs.find(|(column, value)| !column.kind.admits(**value));
     let message = match misfit {
-        _ if wanted != given => format!("{given} values for {wanted} columns after at"),
-        Some((column, value)) => {
-            let (name, kind) = (&column.name, column.kind.name());
-            let length = match value {
-                Value::Text(text) => Some(text.len()),
-                Value::Blob(bytes) => Some(bytes.len()),
-                _ => None,
-            };
-            match length {
-                Some(length) if column.kind.max_len() > 0 => format!(
-                    "column {name} is {kind} of at most {} bytes; the value has {length}",
-                    column.kind.max_len()
-                ),
+        Some((column, value)) if wanted == given => {
+            let (name, kind, most) = (&column.name, column.kind.name(), column.kind.max_len());
+            match value {
+                Value::Text(text) if kind == "TEXT" => {
+                    format!(
+                        "column {name} has at most {most} bytes, the text {}",
+                        text.len()
+                    )
+                }
+                Value::Blob(blob) if kind == "BLOB" => {
+                    format!(
+                        "column {name} has at most {most} bytes, the blob {}",
+                        blob.len()
+                    )
+                }
                 _ => format!("column {name} is {kind}; the value has another type"),
             }
         }
-        None => "the row does not fit".into(),
+        _ => format!("{given} values for {wanted} columns after at"),
     };
-    InsertError { table, message }
+    InsertError {
+        table: schema.name.clone(),
+        message,
+    }
 }

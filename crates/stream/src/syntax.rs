@@ -200,6 +200,25 @@ impl<'a> Reader<'a> {
         word
     }
 
+    /// Number of the next word, for [`seek`](Reader::seek).
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Makes an earlier or later word the next one.
+    pub fn seek(&mut self, position: usize) {
+        self.at = position;
+    }
+
+    /// End of the last word that was taken.
+    pub fn last_end(&self) -> usize {
+        let last = self
+            .at
+            .checked_sub(1)
+            .and_then(|last| self.tokens.get(last));
+        last.map_or(0, |token| token.end)
+    }
+
     /// Place of the next word.
     pub fn offset(&self) -> usize {
         let token = self.tokens.get(self.at);

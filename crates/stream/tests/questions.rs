@@ -2,10 +2,18 @@
 
 use node::random::Random;
 use std::time::Duration;
-use stream::{Database, Owned, QueryError, QueryLimits, Schema, Unit, Value};
+use stream::{Database, Limits, Owned, QueryError, QueryLimits, Schema, Unit, Value};
 
 fn flows(rows: usize) -> (Database, stream::Table) {
-    let database = Database::new(Unit::Nanoseconds);
+    limited(rows, QueryLimits::default())
+}
+
+fn limited(rows: usize, query: QueryLimits) -> (Database, stream::Table) {
+    let limits = Limits {
+        query,
+        ..Limits::default()
+    };
+    let database = Database::with_limits(Unit::Nanoseconds, limits);
     let schema = Schema::new("Flows", rows)
         .text("device", 20)
         .integer("port")
@@ -122,6 +130,14 @@ fn questions_match_a_plain_table_of_sqlite() {
             format!("SELECT at, port FROM Flows WHERE at >= {low} AND at < {high} ORDER BY at LIMIT 300"),
             format!("SELECT port FROM Flows WHERE at = {bound} ORDER BY port"),
             "SELECT at FROM Flows ORDER BY at DESC LIMIT 700".into(),
+            "SELECT device, port, count(*), max(at) FROM Flows GROUP BY device, port ORDER BY device DESC, port".into(),
+            "SELECT count(*) AS n, device FROM Flows GROUP BY device HAVING n > 20 ORDER BY n DESC, device".into(),
+            format!("SELECT DISTINCT port FROM Flows WHERE at < {bound} ORDER BY port DESC"),
+            "SELECT count(DISTINCT bytes), count(DISTINCT device) FROM Flows".into(),
+            "SELECT port, device, bytes, at FROM Flows ORDER BY port DESC, device, bytes, at LIMIT 200".into(),
+            format!("SELECT a.port, count(*) FROM Flows a JOIN Flows b ON a.at = b.at WHERE b.at > {low} GROUP BY a.port ORDER BY a.port"),
+            "SELECT x, y FROM (SELECT device AS x, sum(bytes) AS y FROM Flows GROUP BY 1) ORDER BY y, x".into(),
+            "SELECT device, rank() OVER (PARTITION BY device ORDER BY port, bytes, at) AS r FROM Flows ORDER BY device, r LIMIT 100".into(),
             format!("SELECT count(*) FROM Flows a JOIN Flows b ON a.at = b.at AND a.port < b.port WHERE a.at > {low}"),
             format!("SELECT at FROM Flows WHERE at > {bound}.5 ORDER BY at"),
         ] {
@@ -260,10 +276,6 @@ fn parameters_are_bound() {
 
 #[test]
 fn expensive_questions_end_at_their_limits() {
-    let (database, table) = flows(2000);
-    for at in 0..2000 {
-        put(&table, at, "abcdefgh", at, at);
-    }
     let limits = QueryLimits {
         time: Duration::from_secs(60),
         steps: 1_000_000,
@@ -272,8 +284,13 @@ fn expensive_questions_end_at_their_limits() {
         memory: 8 << 20,
         questions: 4,
     };
-    let limited = database.clone().with_limits(limits);
-    let refused = |sql: &str| limited.query(sql).expect_err(sql);
+    let full = |limits| {
+        let (database, table) = limited(2000, limits);
+        (0..2000).for_each(|at| put(&table, at, "abcdefgh", at, at));
+        database
+    };
+    let database = full(limits);
+    let refused = |sql: &str| database.query(sql).expect_err(sql);
     let cross =
         "SELECT count(*) FROM Flows a, Flows b, Flows c WHERE a.bytes + b.bytes + c.bytes = 7";
     assert_eq!(refused(cross), QueryError::Steps(1_000_000));
@@ -288,7 +305,7 @@ fn expensive_questions_end_at_their_limits() {
     let sort =
         "SELECT max(x) FROM (SELECT randomblob(30000) AS x FROM Flows ORDER BY x LIMIT 1500)";
     assert_eq!(refused(sort), QueryError::Memory(8 << 20));
-    let slow = database.with_limits(QueryLimits {
+    let slow = full(QueryLimits {
         time: Duration::from_millis(50),
         ..QueryLimits::default()
     });

@@ -2,19 +2,22 @@
 //!
 //! Columns: `at`, those of the schema, and two hidden ones that take a window as arguments. The
 //! row's number is `rowid`. Bounds of `at`, and an order by `at` or `rowid` in either direction, are
-//! used to read only a part of the ring.
+//! used to read only a part of the ring. For GROUP BY and ORDER BY of columns, the rows of a window
+//! that is not too large are brought into groups by a hash table, which SQLite does by sorting.
+
+mod groups;
 
 use super::Moment;
 use crate::extent::Extent;
-use crate::schema::Schema;
-use crate::store::{Store, TableId};
+use crate::schema::{Schema, TableId};
+use crate::store::Store;
 use crate::value::Value;
 use parking_lot::Mutex;
 use rusqlite::ffi;
 use rusqlite::types::ValueRef;
 use rusqlite::vtab::{
-    Context, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig, VTabConnection,
-    VTabCursor,
+    Context, DistinctMode, Filters, IndexConstraintOp, IndexInfo, Module, VTab, VTabConfig,
+    VTabConnection, VTabCursor,
 };
 use rusqlite::{Error, Result};
 use std::borrow::Cow;
@@ -68,7 +71,10 @@ pub(super) struct RingTable {
     source: Source,
 }
 
-/// Bits of a plan: which arguments a filter has, in this order.
+/// Maximum memory of a window whose rows are brought into groups, bytes.
+const MAX_GROUPED_BYTES: u64 = 64 << 20;
+
+/// Bits of a plan: which arguments a filter has, in this order. Its text has the columns of groups.
 mod plan {
     pub const KIND: i32 = 1;
     pub const AMOUNT: i32 = 2;
@@ -138,18 +144,28 @@ unsafe impl VTab<'_> for RingTable {
             // SQLite checks bounds again: they are taken as inclusive here.
             usage.set_omit(place < 2);
         }
-        let ordered = {
-            let mut terms = info.order_bys();
-            match (terms.next(), terms.next()) {
-                (Some(term), None) if term.column() <= 0 => Some(term.is_order_by_desc()),
-                _ => None,
+        let terms: Vec<(c_int, bool)> = info
+            .order_bys()
+            .map(|term| (term.column(), term.is_order_by_desc()))
+            .collect();
+        match terms[..] {
+            [] => {}
+            [(..=0, descending)] => {
+                info.set_order_by_consumed(true);
+                bits |= if descending { plan::DESCENDING } else { 0 };
             }
-        };
-        if let Some(descending) = ordered {
-            info.set_order_by_consumed(true);
-            bits |= if descending { plan::DESCENDING } else { 0 };
+            // A row's number is none of its cells.
+            _ if terms.iter().all(|term| term.0 >= 0) && self.is_small(info.col_used()) => {
+                info.set_order_by_consumed(true);
+                let distinct = info.distinct();
+                let in_order = !matches!(distinct, DistinctMode::Grouped | DistinctMode::Distinct);
+                info.set_idx_str(&groups::Order::encode(&terms, in_order));
+            }
+            _ => {}
         }
-        let used = info.col_used();
+        // A column of an order may be used for nothing else.
+        let ordered = terms.iter().filter(|term| (0..63).contains(&term.0));
+        let used = ordered.fold(info.col_used(), |used, term| used | 1 << term.0);
         let mask = (1 << plan::COLUMN_BITS) - 1;
         let used = if used > mask { mask } else { used };
         bits |= (used as i32) << plan::COLUMNS;
@@ -168,17 +184,28 @@ unsafe impl VTab<'_> for RingTable {
     fn open(&mut self) -> Result<RingCursor> {
         Ok(RingCursor {
             base: ffi::sqlite3_vtab_cursor::default(),
+            width: self.source.columns,
             source: self.source.clone(),
             rows: 0..0,
             descending: false,
             read: Vec::new(),
-            all: true,
+            places: vec![0; self.source.columns],
             cells: Vec::new(),
             bytes: Vec::new(),
-            width: self.source.columns,
+            numbers: Vec::new(),
+            order: None,
             at: 0,
-            batch: 0..0,
         })
+    }
+}
+
+impl RingTable {
+    /// Whether the columns of all rows fit into the memory of groups.
+    fn is_small(&self, used: u64) -> bool {
+        let store = self.source.store.lock();
+        let rows = store.ring(self.source.id).len() as u64;
+        let row = u64::from(used.count_ones() + 2) * size_of::<Cell>() as u64;
+        rows * row + store.schema(self.source.id).arena() <= MAX_GROUPED_BYTES
     }
 }
 
@@ -200,27 +227,34 @@ enum Cell {
 pub(super) struct RingCursor {
     base: ffi::sqlite3_vtab_cursor,
     source: Source,
+    width: usize,
     /// Rows that have not been copied yet.
     rows: Range<u64>,
     descending: bool,
-    /// Columns that are read, unless `all` are.
+    /// Columns that are read, and the place of each among them.
     read: Vec<usize>,
-    all: bool,
-    /// The batch.
+    places: Vec<usize>,
+    /// The rows that have been copied, one batch or, for groups, all.
     cells: Vec<Cell>,
     bytes: Vec<u8>,
-    width: usize,
-    /// Place in the batch of the row at hand.
+    numbers: Vec<u64>,
+    /// For groups, the order of these rows.
+    order: Option<Vec<u32>>,
     at: usize,
-    batch: Range<u64>,
 }
 
 impl RingCursor {
-    /// Copies the next rows.
+    /// Copies the next rows in place of the last ones.
     fn fill(&mut self) {
         self.at = 0;
         self.cells.clear();
         self.bytes.clear();
+        self.numbers.clear();
+        self.copy();
+    }
+
+    /// Copies the next rows.
+    fn copy(&mut self) {
         let store = self.source.store.lock();
         let ring = store.ring(self.source.id);
         let missing = ring
@@ -232,24 +266,32 @@ impl RingCursor {
             self.source.moment.lock().missing += missing;
         }
         let count = BATCH.min(self.rows.end - self.rows.start);
-        self.batch = match self.descending {
-            true => self.rows.end - count..self.rows.end,
-            false => self.rows.start..self.rows.start + count,
-        };
-        match self.descending {
-            true => self.rows.end -= count,
-            false => self.rows.start += count,
+        let from = self.numbers.len();
+        if self.descending {
+            self.rows.end -= count;
+            self.numbers
+                .extend((self.rows.end..self.rows.end + count).rev());
+        } else {
+            self.numbers
+                .extend(self.rows.start..self.rows.start + count);
+            self.rows.start += count;
         }
-        self.cells.resize(count as usize * self.width, Cell::Null);
+        let width = self.read.len();
+        if width == 0 {
+            return;
+        }
+        self.cells.resize(self.numbers.len() * width, Cell::Null);
         let bytes = &mut self.bytes;
         let mut keep = |stored: &[u8]| {
             let start = bytes.len() as u32;
             bytes.extend_from_slice(stored);
             (start, stored.len() as u32)
         };
-        for (row, cells) in self.batch.clone().zip(self.cells.chunks_mut(self.width)) {
-            let mut copy = |column: usize| {
-                cells[column] = match ring.value(row, column) {
+        let cells = self.cells[from * width..].chunks_mut(width);
+        for (row, cells) in self.numbers[from..].iter().zip(cells) {
+            let slot = ring.slot(*row);
+            for (cell, column) in cells.iter_mut().zip(&self.read) {
+                *cell = match ring.value_in(slot, *column) {
                     Value::Null => Cell::Null,
                     Value::Integer(value) => Cell::Integer(value),
                     Value::Real(value) => Cell::Real(value),
@@ -262,10 +304,6 @@ impl RingCursor {
                         Cell::Blob(start, length)
                     }
                 };
-            };
-            match self.all {
-                true => (0..self.width).for_each(&mut copy),
-                false => self.read.iter().copied().for_each(&mut copy),
             }
         }
     }
@@ -274,19 +312,29 @@ impl RingCursor {
         &self.bytes[start as usize..][..length as usize]
     }
 
-    /// Place of the row at hand among those of the batch.
+    /// Place of the row at hand among those that have been copied.
     fn index(&self) -> usize {
-        let count = (self.batch.end - self.batch.start) as usize;
-        match self.descending {
-            true => count - 1 - self.at,
-            false => self.at,
+        match &self.order {
+            Some(order) => order[self.at] as usize,
+            None => self.at,
+        }
+    }
+
+    /// A cell of a row that has been copied.
+    fn cell(&self, row: usize, column: usize) -> ValueRef<'_> {
+        match self.cells[row * self.read.len() + self.places[column]] {
+            Cell::Null => ValueRef::Null,
+            Cell::Integer(value) => ValueRef::Integer(value),
+            Cell::Real(value) => ValueRef::Real(value),
+            Cell::Text(start, length) => ValueRef::Text(self.stored(start, length)),
+            Cell::Blob(start, length) => ValueRef::Blob(self.stored(start, length)),
         }
     }
 }
 
 // SAFETY: `base` is the first field, and the layout is C's.
 unsafe impl VTabCursor for RingCursor {
-    fn filter(&mut self, bits: c_int, _: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
+    fn filter(&mut self, bits: c_int, order: Option<&str>, arguments: &Filters<'_>) -> Result<()> {
         let mut given = arguments.iter();
         let mut next = |bit: i32| match bits & bit {
             0 => None,
@@ -302,10 +350,13 @@ unsafe impl VTabCursor for RingCursor {
             _ => return Err(no_window()),
         };
         let mask = bits >> plan::COLUMNS;
-        self.all = mask == (1 << plan::COLUMN_BITS) - 1;
+        let all = mask == (1 << plan::COLUMN_BITS) - 1;
         self.read.clear();
-        let read = (0..self.width).filter(|column| *column < 24 && mask >> column & 1 == 1);
+        let read = (0..self.width).filter(|column| all || mask >> column & 1 == 1);
         self.read.extend(read);
+        for (place, column) in self.read.iter().enumerate() {
+            self.places[*column] = place;
+        }
         self.descending = bits & plan::DESCENDING != 0;
         {
             let store = self.source.store.lock();
@@ -326,39 +377,42 @@ unsafe impl VTabCursor for RingCursor {
                 self.rows.end = self.rows.end.min(end);
             }
         }
+        self.order = None;
         self.fill();
+        if let Some(order) = order.and_then(groups::Order::decode) {
+            while !self.rows.is_empty() {
+                self.copy();
+            }
+            let cell = |row, column| self.cell(row, column);
+            self.order = Some(order.rows(self.numbers.len(), cell));
+        }
         Ok(())
     }
 
     fn next(&mut self) -> Result<()> {
         self.at += 1;
-        if self.at as u64 >= self.batch.end - self.batch.start {
+        if self.at >= self.numbers.len() && self.order.is_none() {
             self.fill();
         }
         Ok(())
     }
 
     fn eof(&self) -> bool {
-        self.batch.is_empty()
+        self.at >= self.numbers.len()
     }
 
     fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
         let column = column as usize;
-        if column >= self.width {
+        // The hidden columns, and those that were said not to be used, are null.
+        if column >= self.width || self.read.get(self.places[column]) != Some(&column) {
             return Ok(());
         }
-        let value = match self.cells[self.index() * self.width + column] {
-            Cell::Null => ValueRef::Null,
-            Cell::Integer(value) => ValueRef::Integer(value),
-            Cell::Real(value) => ValueRef::Real(value),
-            Cell::Text(start, length) => ValueRef::Text(self.stored(start, length)),
-            Cell::Blob(start, length) => ValueRef::Blob(self.stored(start, length)),
-        };
+        let value = self.cell(self.index(), column);
         context.set_result(rusqlite::types::ToSqlOutput::Borrowed(value))
     }
 
     fn rowid(&self) -> Result<i64> {
-        Ok(self.batch.start.cast_signed() + self.index() as i64)
+        Ok(self.numbers[self.index()].cast_signed())
     }
 }
 

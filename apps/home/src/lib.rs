@@ -19,6 +19,7 @@
 //! | [`dhcp`] | addresses for devices |
 //! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
 //! | [`forward`], [`flows`] | flows and their entries in the switch |
+//! | [`accounts`] | traffic of devices, flows and ports |
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
 //! | [`record`] | rows about flows, links and leases for a database |
@@ -27,6 +28,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod accounts;
 pub mod device;
 pub mod dhcp;
 pub mod dns;

@@ -71,7 +71,7 @@ impl Gateway {
         let key = key_of(headers, data)?;
         let to = key.destination;
         if to == self.plan.gateway(0) {
-            return self.outward(now, sender, in_port, key, true, data, datapath);
+            return self.outward(now, sender, in_port, (key, true), data, datapath);
         }
         if self.plan.holds(to) {
             return self.across(now, sender, in_port, key, data, datapath);
@@ -87,7 +87,7 @@ impl Gateway {
             return Err("dns by tcp");
         }
         let is_named = self.judge(now, sender, to, (in_port, data), key, datapath)?;
-        self.outward(now, sender, in_port, key, is_named, data, datapath)
+        self.outward(now, sender, in_port, (key, is_named), data, datapath)
     }
 
     /// Whether a device may reach an address, and whether it has looked it up. A packet waits while only a reverse lookup can
@@ -250,7 +250,7 @@ impl Gateway {
         // An error of ICMP belongs to another flow.
         let is_error = ways[0].key.protocol == protocol::ICMP
             && !matches!(ways[0].key.ports, Some((0 | 8, _)) | None);
-        if !is_settling && !(is_error && kind == Kind::Flow) {
+        if !(is_settling || is_error && kind == Kind::Flow) {
             for (index, way) in ways.into_iter().enumerate() {
                 let cookie = Cookie {
                     kind,
@@ -309,8 +309,7 @@ impl Gateway {
         now: Time,
         sender: &Sender,
         in_port: PortNo,
-        key: FlowKey,
-        is_named: bool,
+        (key, is_named): (FlowKey, bool),
         data: &[u8],
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {

@@ -380,8 +380,8 @@ impl Gateway {
         datapath: &mut Datapath<'_, '_>,
     ) {
         let result = match in_port.0 == self.settings.uplink {
-            true => self.from_router(now, data, datapath),
-            false => self.from_device(now, in_port, data, datapath),
+            true => self.handle_router_frame(now, data, datapath),
+            false => self.handle_device_frame(now, in_port, data, datapath),
         };
         if let Err(reason) = result {
             self.drop(reason);

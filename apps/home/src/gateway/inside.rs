@@ -16,7 +16,7 @@ use packet::ipv4::protocol;
 
 impl Gateway {
     /// Takes a frame from a device.
-    pub(super) fn from_device(
+    pub(super) fn handle_device_frame(
         &mut self,
         now: Time,
         in_port: PortNo,
@@ -252,7 +252,6 @@ impl Gateway {
                 (destination, ports),
                 data,
                 &receivers,
-                &mut self.frames,
                 datapath,
             );
             return Ok(());
@@ -266,7 +265,7 @@ impl Gateway {
             return self.query(now, sender, in_port, data, datapath);
         }
         if destination == gateway || destination == self.plan.device(0) {
-            return self.to_gateway(now, sender, in_port, headers, data, datapath);
+            return self.handle_own(now, sender, in_port, headers, data, datapath);
         }
         self.forward(now, sender, in_port, headers, data, datapath)
     }
@@ -289,7 +288,7 @@ impl Gateway {
     }
 
     /// Takes a packet to the gateway itself: pings, and responses to searches of SSDP.
-    fn to_gateway(
+    fn handle_own(
         &mut self,
         now: Time,
         sender: &Sender,

@@ -97,7 +97,7 @@ impl Gateway {
     }
 
     /// Takes a frame from the router.
-    pub(super) fn from_router(
+    pub(super) fn handle_router_frame(
         &mut self,
         now: Time,
         data: &[u8],

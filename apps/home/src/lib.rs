@@ -24,7 +24,7 @@
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
 //! | [`record`] | rows about flows, links and leases for a database |
 //! | [`node`] | the control program as a node |
-//! | [`lab`] | the kind `home` for lab files |
+//! | `lab` | with the feature of this name: the kind `home` for lab files |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 

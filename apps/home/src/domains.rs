@@ -65,7 +65,7 @@ impl Domains {
             .map(|(domain, permitted)| (domain.as_str(), *permitted))
     }
 
-    /// Sets the rule of a [domain]; `None` removes it. `false`: there is no room for it.
+    /// Sets the rule of a [domain()]; `None` removes it. `false`: there is no room for it.
     pub fn set(&mut self, domain: &str, permitted: Option<bool>) -> bool {
         match permitted {
             None => {

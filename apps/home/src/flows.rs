@@ -162,17 +162,24 @@ impl Flows {
 
     /// Takes all entries out.
     pub fn clear(&mut self) {
-        let serial = self.serial;
+        let (serial, poll) = (self.serial, self.poll);
         *self = Flows {
             serial,
+            poll,
             ..Flows::default()
         };
     }
 
-    /// Begins a poll of all entries.
-    pub fn begin_poll(&mut self, now: Time) {
+    /// Begins a poll of all entries; gives its number, from 1.
+    pub fn begin_poll(&mut self, now: Time) -> u64 {
         self.poll += 1;
         self.poll_began = now;
+        self.poll
+    }
+
+    /// Number of the last poll.
+    pub fn poll_number(&self) -> u64 {
+        self.poll
     }
 
     /// Ends a poll: entries from before it that it has not shown are gone from the switch.

@@ -7,25 +7,26 @@
 //!   domains gets no more flows instead, as one entry for all would let denied ones through.
 //! - A flow of a device with denied domains is judged by the [names](crate::names) of the other end.
 
+mod ways;
+
 use crate::flows::FlowKey;
 use crate::frame;
 use crate::gateway::{Gateway, MAX_WAITING_ADDRESSES, Result, Sender, Waiting};
 use crate::groups::out_of;
 use crate::home::News;
 use crate::names::Judgement;
-use crate::record::{FlowRow, LinkRow};
-use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority, set_mac, wide};
+use crate::rules::{Cookie, Datapath, Kind, Rule, priority, set_mac};
 use core::net::Ipv4Addr;
 use node::Time;
 use openflow::action::Action;
-use openflow::controller::{Headers, Token};
-use openflow::message::{Answer, FlowQuery, MultipartReply, PortStats, Query};
-use openflow::oxm::{Field, Oxm};
+use openflow::controller::Headers;
+use openflow::oxm::Field;
 use openflow::port::PortNo;
 use packet::arp::Arp;
-use packet::ethernet::{Mac, ethertype};
+use packet::ethernet::Mac;
 use packet::ipv4::protocol;
 use std::sync::Arc;
+use ways::{Way, Ways, fields, host_key};
 
 /// Time for which a flow waits for the name of an address.
 const NAME_TIMEOUT: Time = Time::from_secs(3);
@@ -33,53 +34,6 @@ const NAME_TIMEOUT: Time = Time::from_secs(3);
 const MAX_WAITING_FRAMES: usize = 4;
 /// Packets of a flow that come within this time after its entry were on their way before it.
 const SETTLING: Time = Time::from_secs(1);
-/// Token of questions about entries, and about ports.
-const ENTRIES: Token = 1;
-const PORTS: Token = 2;
-
-/// One direction of a flow: where its packets come in and leave.
-struct Way<'a> {
-    key: FlowKey,
-    in_port: PortNo,
-    source: Option<Mac>,
-    from: u16,
-    to: u16,
-    actions: &'a [Action<'a>],
-}
-
-/// The fields of an entry for a flow.
-fn fields(way: &Way<'_>, gateway: Mac) -> Vec<Oxm> {
-    let key = &way.key;
-    let mut fields = vec![
-        Oxm::new(Field::InPort, way.in_port.0.into()),
-        Oxm::new(Field::EthDst, wide(gateway)),
-    ];
-    fields.extend(way.source.map(|mac| Oxm::new(Field::EthSrc, wide(mac))));
-    fields.push(Oxm::new(Field::EthType, ethertype::IPV4.into()));
-    fields.push(Oxm::new(Field::VlanVid, 0));
-    if key.protocol != 0 {
-        fields.push(Oxm::new(Field::IpProto, key.protocol.into()));
-    }
-    for (field, end) in [
-        (Field::Ipv4Src, key.source),
-        (Field::Ipv4Dst, key.destination),
-    ] {
-        if !end.is_unspecified() {
-            fields.push(address(field, end));
-        }
-    }
-    let names = match key.protocol {
-        protocol::TCP => (Field::TcpSrc, Field::TcpDst),
-        protocol::UDP => (Field::UdpSrc, Field::UdpDst),
-        protocol::ICMP => (Field::Icmpv4Type, Field::Icmpv4Code),
-        _ => return fields,
-    };
-    if let Some((source, destination)) = key.ports {
-        fields.push(Oxm::new(names.0, source.into()));
-        fields.push(Oxm::new(names.1, destination.into()));
-    }
-    fields
-}
 
 /// The flow of a packet. Without ports: a later fragment, or a protocol that has none.
 fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
@@ -117,7 +71,7 @@ impl Gateway {
         let key = key_of(headers, data)?;
         let to = key.destination;
         if to == self.plan.gateway(0) {
-            return self.outward(now, sender, in_port, key, true, data, datapath);
+            return self.outward(now, sender, in_port, (key, true), data, datapath);
         }
         if self.plan.holds(to) {
             return self.across(now, sender, in_port, key, data, datapath);
@@ -133,7 +87,7 @@ impl Gateway {
             return Err("dns by tcp");
         }
         let is_named = self.judge(now, sender, to, (in_port, data), key, datapath)?;
-        self.outward(now, sender, in_port, key, is_named, data, datapath)
+        self.outward(now, sender, in_port, (key, is_named), data, datapath)
     }
 
     /// Whether a device may reach an address, and whether it has looked it up. A packet waits while only a reverse lookup can
@@ -246,7 +200,7 @@ impl Gateway {
     }
 
     fn add(
-        &self,
+        &mut self,
         way: &Way<'_>,
         kind: Kind,
         is_named: bool,
@@ -260,6 +214,7 @@ impl Gateway {
             (_, _, None) => priority::FRAGMENT,
             _ => priority::FLOW,
         };
+        self.used.extend([way.from, way.to]);
         let fields = fields(way, self.settings.mac);
         datapath.add(&Rule {
             fields: &fields,
@@ -295,7 +250,7 @@ impl Gateway {
         // An error of ICMP belongs to another flow.
         let is_error = ways[0].key.protocol == protocol::ICMP
             && !matches!(ways[0].key.ports, Some((0 | 8, _)) | None);
-        if !is_settling && !(is_error && kind == Kind::Flow) {
+        if !(is_settling || is_error && kind == Kind::Flow) {
             for (index, way) in ways.into_iter().enumerate() {
                 let cookie = Cookie {
                     kind,
@@ -354,8 +309,7 @@ impl Gateway {
         now: Time,
         sender: &Sender,
         in_port: PortNo,
-        key: FlowKey,
-        is_named: bool,
+        (key, is_named): (FlowKey, bool),
         data: &[u8],
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {
@@ -471,181 +425,5 @@ impl Gateway {
         // In the name of the uplink, so that it does not leave there.
         let actions = [Action::output(PortNo::ALL)];
         datapath.send_through(PortNo(self.settings.uplink), &request, &actions);
-    }
-
-    /// Asks for the counters of entries and ports, when it is time.
-    pub(crate) fn poll(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
-        if self.next_poll.is_none_or(|at| now < at) {
-            return;
-        }
-        self.next_poll = Some(now + self.settings.poll);
-        self.flows.begin_poll(now);
-        let query = FlowQuery::default();
-        for (query, token) in [
-            (Query::Flow(query), ENTRIES),
-            (Query::PortStats(PortNo::ANY), PORTS),
-        ] {
-            let sent = datapath.handle.ask(datapath.switch, query, token);
-            datapath.unsent += u64::from(sent.is_err());
-        }
-    }
-
-    /// Takes the counters of entries and ports.
-    pub(crate) fn take_counters(&mut self, now: Time, token: Token, answer: &MultipartReply<'_>) {
-        match answer.body {
-            Answer::Flow(entries) if token == ENTRIES => {
-                for entry in entries {
-                    if entry.priority == priority::PROTOCOL
-                        && Cookie::from_wire(entry.cookie)
-                            .is_some_and(|cookie| cookie.kind == Kind::Drop)
-                    {
-                        self.ipv6 = entry.packets;
-                    }
-                    self.account(now, entry.cookie, (entry.packets, entry.bytes));
-                }
-                if !answer.more {
-                    self.flows.end_poll();
-                }
-            }
-            Answer::PortStats(ports) if token == PORTS => {
-                ports.iter().for_each(|port| self.record_link(now, &port));
-            }
-            _ => {}
-        }
-    }
-
-    /// Adds the traffic of an entry since the last poll to its devices.
-    pub(crate) fn account(&mut self, now: Time, cookie: u64, (packets, bytes): (u64, u64)) {
-        let Some(delta) = self.flows.update(cookie, packets, bytes) else {
-            return;
-        };
-        if delta.packets == 0 {
-            return;
-        }
-        let cookie = delta.cookie;
-        let mut home = self.home.lock();
-        let [from, to] =
-            [cookie.from, cookie.to].map(|slot| home.of_slot(slot).map(|device| device.mac));
-        if let Some(device) = from.and_then(|mac| home.device_mut(mac)) {
-            device.traffic.sent.0 += delta.packets;
-            device.traffic.sent.1 += delta.bytes;
-        }
-        if let Some(device) = to.and_then(|mac| home.device_mut(mac)) {
-            device.traffic.received.0 += delta.packets;
-            device.traffic.received.1 += delta.bytes;
-        }
-        let own = from.or(to).filter(|_| from.is_none() || to.is_none());
-        if cookie.kind == Kind::Flow
-            && !cookie.is_named
-            && let Some(device) = own.and_then(|mac| home.device_mut(mac))
-        {
-            device.traffic.not_looked_up += delta.bytes;
-        }
-        drop(home);
-        self.record.flow(&FlowRow {
-            at: now,
-            from,
-            to,
-            protocol: delta.key.protocol,
-            source: delta.key.source,
-            destination: delta.key.destination,
-            ports: delta.key.ports,
-            packets: delta.packets,
-            bytes: delta.bytes,
-            is_named: cookie.is_named,
-        });
-    }
-
-    fn record_link(&mut self, at: Time, port: &PortStats) {
-        if !port.port.is_physical() {
-            return;
-        }
-        let now = [
-            port.rx_packets,
-            port.tx_packets,
-            port.rx_bytes,
-            port.tx_bytes,
-            port.rx_dropped,
-            port.tx_dropped,
-        ];
-        let old = self.ports.insert(port.port.0, now).unwrap_or_default();
-        let since = |index: usize| now[index].saturating_sub(old[index]);
-        if (0..now.len()).all(|index| since(index) == 0) {
-            return;
-        }
-        self.record.link(&LinkRow {
-            at,
-            port: port.port.0,
-            packets: (since(0), since(1)),
-            bytes: (since(2), since(3)),
-            dropped: (since(4), since(5)),
-        });
-    }
-}
-
-/// The key of the entry for all flows of a device to the Internet.
-fn host_key(device: Ipv4Addr) -> FlowKey {
-    FlowKey {
-        protocol: 0,
-        source: device,
-        destination: Ipv4Addr::UNSPECIFIED,
-        ports: None,
-    }
-}
-
-/// Both directions of a device's flow with the Internet.
-struct Ways {
-    slot: u16,
-    mac: Mac,
-    in_port: PortNo,
-    key: FlowKey,
-    outward: [Action<'static>; 3],
-    inward: [Action<'static>; 3],
-}
-
-impl Ways {
-    fn new(gateway: &Gateway, device: &Sender, in_port: PortNo, key: FlowKey) -> Result<Ways> {
-        let (mac, uplink) = (gateway.settings.mac, PortNo(gateway.settings.uplink));
-        let router = gateway.router.ok_or("no router")?;
-        let actions = |to: Mac, by: PortNo| {
-            [
-                set_mac(Field::EthSrc, mac),
-                set_mac(Field::EthDst, to),
-                Action::output(by),
-            ]
-        };
-        Ok(Ways {
-            slot: device.slot,
-            mac: device.mac,
-            in_port,
-            key,
-            outward: actions(router, uplink),
-            inward: actions(device.mac, in_port),
-        })
-    }
-
-    fn of(&self, kind: Kind, gateway: &Gateway) -> [Way<'_>; 2] {
-        let key = match kind {
-            Kind::Host => host_key(self.key.source),
-            _ => self.key,
-        };
-        [
-            Way {
-                key,
-                in_port: self.in_port,
-                source: Some(self.mac),
-                from: self.slot,
-                to: 0,
-                actions: &self.outward,
-            },
-            Way {
-                key: key.reverse(),
-                in_port: PortNo(gateway.settings.uplink),
-                source: None,
-                from: 0,
-                to: self.slot,
-                actions: &self.inward,
-            },
-        ]
     }
 }

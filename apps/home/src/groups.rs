@@ -65,6 +65,7 @@ pub struct Groups {
     /// For each slot the time at which its bucket of broadcasts was or will be empty.
     buckets: BTreeMap<u16, Time>,
     message: Vec<u8>,
+    frames: Frames,
     /// Its counters.
     pub counters: Counters,
 }
@@ -79,6 +80,7 @@ impl Groups {
             ssdp: ssdp::Relay::new(&[], RATE, seed).expect("all targets pass"),
             buckets: BTreeMap::new(),
             message: Vec::new(),
+            frames: Frames::default(),
             counters: Counters::default(),
         }
     }
@@ -91,7 +93,6 @@ impl Groups {
         (destination, ports): (Ipv4Addr, Option<(u16, u16)>),
         frame: &[u8],
         receivers: &[Receiver],
-        frames: &mut Frames,
         datapath: &mut Datapath<'_, '_>,
     ) {
         let is_relayed = match (destination, ports) {
@@ -100,10 +101,10 @@ impl Groups {
                 return;
             }
             (group, Some((_, mdns::PORT))) if group == MDNS.0 => {
-                self.relay_mdns(now, slot, frame, receivers, frames, datapath)
+                self.relay_mdns(now, slot, frame, receivers, datapath)
             }
             (ssdp::GROUP, Some((_, ssdp::PORT))) => {
-                self.relay_ssdp(now, slot, frame, receivers, frames, datapath)
+                self.relay_ssdp(now, slot, frame, receivers, datapath)
             }
             (group, _) if group.is_multicast() => false,
             (_, Some(_)) => self.broadcast(now, slot, in_port, frame, receivers, datapath),
@@ -151,7 +152,6 @@ impl Groups {
         slot: u16,
         frame: &[u8],
         receivers: &[Receiver],
-        frames: &mut Frames,
         datapath: &mut Datapath<'_, '_>,
     ) -> bool {
         let Some(datagram) = datagram::read(frame, mdns::PORT) else {
@@ -166,7 +166,7 @@ impl Groups {
             let group = SocketAddrV4::new(MDNS.0, mdns::PORT);
             for receiver in receivers {
                 let from = SocketAddrV4::new(self.plan.gateway(receiver.slot), mdns::PORT);
-                self.copy(receiver, (from, group, MDNS.1), &message, frames, datapath);
+                self.copy(receiver, (from, group, MDNS.1), &message, datapath);
             }
         }
         self.message = message;
@@ -179,7 +179,6 @@ impl Groups {
         slot: u16,
         frame: &[u8],
         receivers: &[Receiver],
-        frames: &mut Frames,
         datapath: &mut Datapath<'_, '_>,
     ) -> bool {
         let Some(datagram) = datagram::read(frame, ssdp::PORT) else {
@@ -193,13 +192,7 @@ impl Groups {
         let group = SocketAddrV4::new(ssdp::GROUP, ssdp::PORT);
         for receiver in receivers {
             let from = SocketAddrV4::new(self.plan.gateway(receiver.slot), port);
-            self.copy(
-                receiver,
-                (from, group, SSDP_HOPS),
-                payload,
-                frames,
-                datapath,
-            );
+            self.copy(receiver, (from, group, SSDP_HOPS), payload, datapath);
         }
         true
     }
@@ -222,17 +215,18 @@ impl Groups {
     }
 
     fn copy(
-        &self,
+        &mut self,
         receiver: &Receiver,
         (from, to, hops): (SocketAddrV4, SocketAddrV4, u8),
         payload: &[u8],
-        frames: &mut Frames,
         datapath: &mut Datapath<'_, '_>,
     ) {
-        let mut frame = frames.datagram((self.gateway, receiver.mac), from, to, payload);
+        let mut frame = self
+            .frames
+            .datagram((self.gateway, receiver.mac), from, to, payload);
         set_hops(&mut frame, hops);
         datapath.send(PortNo(receiver.port), &frame);
-        frames.done(frame);
+        self.frames.done(frame);
     }
 
     /// Forgets a slot.

@@ -30,6 +30,7 @@
 
 use crate::device::Admission;
 use crate::dns::Denied;
+use crate::domains;
 use crate::gateway::Settings;
 use crate::home::{Change, Home, NoJournal, Refused, Shared};
 use crate::node::HomeNode;
@@ -114,8 +115,14 @@ pub struct StoryConfig {
 }
 
 impl StoryConfig {
-    fn change(&self) -> Option<Change> {
-        let rule = |permitted| Some(Change::Domain(self.domain.clone()?, permitted));
+    fn change(&self) -> Result<Change, ConfigError> {
+        let misplaced = "`domain` belongs to permit-dns, deny-dns and default-dns, which need it";
+        let bad = |reason: String| ConfigError::new("story", reason);
+        let rule = |permitted| {
+            let text = self.domain.as_ref().ok_or_else(|| bad(misplaced.into()))?;
+            let domain = domains::domain(text).map_err(|error| bad(error.to_string()))?;
+            Ok(Change::Domain(domain, permitted))
+        };
         let plain = match self.step {
             Step::PermitDns => return rule(Some(true)),
             Step::DenyDns => return rule(Some(false)),
@@ -127,7 +134,10 @@ impl StoryConfig {
             Step::Whitelist => Change::Blacklisted(false),
             Step::Forget => Change::Forgotten,
         };
-        self.domain.is_none().then_some(plain)
+        match self.domain {
+            None => Ok(plain),
+            Some(_) => Err(bad(misplaced.into())),
+        }
     }
 }
 
@@ -293,14 +303,9 @@ impl Story {
     /// A program with these decisions.
     ///
     /// # Errors
-    /// When a domain is missing or too much.
+    /// When a domain is missing, misplaced or none.
     pub fn new(home: Shared, story: &[StoryConfig]) -> Result<Story, ConfigError> {
-        let read = |step: &StoryConfig| {
-            let change = step.change();
-            let reason = "`domain` belongs to permit-dns, deny-dns and default-dns, which need it";
-            let change = change.ok_or_else(|| ConfigError::new("story", reason))?;
-            Ok((step.at, step.mac, change))
-        };
+        let read = |step: &StoryConfig| Ok((step.at, step.mac, step.change()?));
         let mut left = story.iter().map(read).collect::<Result<Vec<_>, _>>()?;
         left.sort_by_key(|(at, ..)| core::cmp::Reverse(*at));
         Ok(Story {

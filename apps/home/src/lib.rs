@@ -23,14 +23,16 @@
 //! | [`dhcp`] | addresses for devices |
 //! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
 //! | [`forward`], [`flows`] | flows and their entries in the switch |
+//! | [`accounts`] | traffic of devices, flows and ports |
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
 //! | [`record`] | rows about flows, links and leases for a database |
 //! | [`node`] | the control program as a node |
-//! | [`lab`] | the kind `home` for lab files |
+//! | `lab` | with the feature of this name: the kind `home` for lab files |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod accounts;
 #[cfg(feature = "program")]
 pub mod clock;
 pub mod device;

@@ -214,6 +214,11 @@ impl Datapath<'_, '_> {
         for shift in [42, 28] {
             self.delete_marked(TAG | u64::from(slot) << shift, kinds | SLOT << shift);
         }
+        self.delete_source(mac);
+    }
+
+    /// Deletes all entries for frames of a MAC address.
+    pub fn delete_source(&mut self, mac: Mac) {
         let fields = [Oxm::new(Field::EthSrc, wide(mac))];
         self.flow_mod(&FlowMod {
             command: FlowCommand::Delete,

@@ -86,7 +86,8 @@ impl Run {
         let sent = self.stage.send(from_port, frame);
         let mut found = places(&sent, &text);
         let mut expected = expected;
-        (found.sort(), expected.sort());
+        found.sort();
+        expected.sort();
         assert_eq!(found, expected, "step {}: {:#?}", self.step, self.guests);
         match expected.is_empty() {
             true => self.refused += 1,

@@ -35,14 +35,6 @@ fn counter(report: &Report, name: &str) -> u64 {
 #[test]
 fn a_guest_waits_is_permitted_is_denied_a_domain_and_is_evicted() {
     let report = run(LAB);
-    for node in &report.outcome.nodes {
-        if node.name == "home" || node.name == "switch" {
-            println!("{} {:#?} {:?}", node.name, node.counters, node.drops);
-        }
-        for flow in &node.flows {
-            println!("{} {flow:?}", node.name);
-        }
-    }
     // Pings at 4 to 9 s and from 30 s on get no answer.
     assert_eq!(flow(&report, "phone", "ping", "203.0.113.80"), (35, 15));
     // The domain is denied from 20 s on.
@@ -52,4 +44,50 @@ fn a_guest_waits_is_permitted_is_denied_a_domain_and_is_evicted() {
     assert_eq!(flow(&report, "laptop", "ping", "10.2.0.6"), (10, 10));
     assert_eq!(counter(&report, "decisions"), 3);
     assert_eq!(counter(&report, "admitted"), 1);
+}
+
+#[test]
+fn the_report_is_that_of_the_example() {
+    let expected = include_str!("../../../examples/home/expected.txt");
+    let report = run(LAB).to_string();
+    if report.trim_end() != expected.trim_end() {
+        let path = concat!(env!("CARGO_TARGET_TMPDIR"), "/home.txt");
+        std::fs::write(path, &report).expect("a file");
+        panic!("the report is not that of the example: compare {path}");
+    }
+}
+
+#[test]
+fn keys_that_are_wrong_are_reported_at_their_place() {
+    let cases = [
+        (
+            "dns = [\"203.0.113.53\"]",
+            "dns = [\"ns.example\"]",
+            "an IPv4 address",
+        ),
+        (
+            "dns = [\"203.0.113.53\"]",
+            "network = \"10.0.0.0/8\"",
+            "/16 to /28",
+        ),
+        ("dns = [\"203.0.113.53\"]", "refuge = 0", "at least 1 flow"),
+        ("dns = [\"203.0.113.53\"]", "idle = 0", "at least 1 s"),
+        (
+            "do = \"deny-dns\"\n",
+            "do = \"deny\"\n",
+            "`domain` belongs to",
+        ),
+        (
+            "domain = \"ads.example\"",
+            "domain = \"a..b\"",
+            "a domain is labels",
+        ),
+        ("do = \"permit\"", "do = \"admit\"", "is not known here"),
+    ];
+    for (right, wrong, message) in cases {
+        assert!(LAB.contains(right), "{right}");
+        let faults = home::lab::registry().parse(&LAB.replace(right, wrong));
+        let faults = faults.expect_err(wrong).to_string();
+        assert!(faults.contains(message), "{wrong}: {faults}");
+    }
 }

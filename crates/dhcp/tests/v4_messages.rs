@@ -251,6 +251,35 @@ fn an_authoritative_server_refuses_strangers() {
 }
 
 #[test]
+fn an_authoritative_server_confirms_the_only_address_of_a_client_after_a_restart() {
+    let settings = Settings {
+        authoritative: true,
+        ..Settings::default()
+    };
+    let own: Ipv4Addr = [10, 0, 0, 10].into();
+    let mut world = World::new(&[subnet("10.0.0.0/24", "10.0.0.10")], settings);
+    let renewal = Request::new(Kind::Request, 1).ciaddr(own);
+    assert_eq!(world.send(&renewal).kind, Kind::Ack);
+    // It has a client now.
+    let other = Request::new(Kind::Request, 2).requested(own);
+    assert_eq!(world.send(&other).kind, Kind::Nak);
+}
+
+#[test]
+fn a_revoked_lease_makes_room_for_another_client() {
+    let mut world = World::new(&[subnet("10.0.0.0/24", "10.0.0.10")], Settings::default());
+    let address = world.lease(1);
+    assert!(
+        world
+            .server
+            .revoke(world.now, [10, 0, 0, 11].into())
+            .is_none()
+    );
+    assert!(world.server.revoke(world.now, address).is_some());
+    assert_eq!(world.lease(2), address);
+}
+
+#[test]
 fn an_offer_that_another_server_won_is_free_again() {
     let mut world = World::new(&[subnet("10.0.0.0/24", "10.0.0.10")], Settings::default());
     world.send(&Request::new(Kind::Discover, 1));

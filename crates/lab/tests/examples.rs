@@ -36,6 +36,8 @@ fn every_example_gives_what_it_promises() {
         .map(|entry| entry.unwrap().path())
         // One with a program of its own has kinds of nodes that are not known here.
         .filter(|folder| folder.join("lab.toml").exists() && !folder.join("Cargo.toml").exists())
+        // The kinds of an application are not known here, either: `apps/home/tests/story.rs` runs its lab.
+        .filter(|folder| !folder.ends_with("home"))
         .collect();
     assert!(!folders.is_empty());
     side_by_side(folders, |folder| gives_what_it_promises(&folder));

@@ -1,0 +1,322 @@
+//! Frames from devices.
+
+use super::{EAPOL, Gateway, Result, Sender};
+use crate::frame;
+use crate::groups::Receiver;
+use crate::home::News;
+use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority, wide};
+use core::net::{Ipv4Addr, SocketAddrV4};
+use node::Time;
+use openflow::controller::Headers;
+use openflow::oxm::{Field, Oxm};
+use openflow::port::PortNo;
+use packet::arp::{Arp, Operation};
+use packet::ethernet::{Mac, ethertype};
+use packet::ipv4::protocol;
+
+impl Gateway {
+    /// Takes a frame from a device.
+    pub(super) fn handle_device_frame(
+        &mut self,
+        now: Time,
+        in_port: PortNo,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let headers = Headers::read(data).ok_or("malformed")?;
+        let source = headers.source;
+        if source.is_group() || source == Mac::default() || source == self.settings.mac {
+            return Err("bad source");
+        }
+        if headers.payload != frame::IP {
+            return Err("tagged");
+        }
+        let is_ip = headers.ethertype == ethertype::IPV4;
+        let udp_port = headers
+            .transport
+            .filter(|_| headers.protocol == Some(protocol::UDP));
+        if is_ip && udp_port.is_some_and(|(_, to)| to == 67) {
+            self.answer_dhcp(now, in_port, source, data, datapath);
+            return Ok(());
+        }
+        if headers.ethertype == EAPOL {
+            return self.eapol(source, in_port, data, datapath);
+        }
+        let sender = self.device(source).filter(|sender| !sender.is_closed);
+        if let Some(sender) = sender
+            && headers.ethertype == ethertype::ARP
+        {
+            return self.arp(now, &sender, in_port, data, datapath);
+        }
+        let Some(sender) = sender.filter(|sender| sender.is_admitted) else {
+            if is_ip && self.may_drop(now, in_port) {
+                self.block(source, in_port, None, datapath);
+            }
+            return Err("not admitted");
+        };
+        match headers.ethertype {
+            ethertype::IPV4 => self.ipv4(now, &sender, in_port, &headers, data, datapath),
+            ethertype::IPV6 => Err("ipv6"),
+            _ => Err("not ip"),
+        }
+    }
+
+    /// Drops IPv4 from a MAC address at a port: all, or from this source address.
+    fn block(
+        &self,
+        mac: Mac,
+        port: PortNo,
+        source: Option<Ipv4Addr>,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        let all = [
+            Oxm::new(Field::InPort, port.0.into()),
+            Oxm::new(Field::EthSrc, wide(mac)),
+            Oxm::new(Field::EthType, ethertype::IPV4.into()),
+            address(Field::Ipv4Src, source.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        ];
+        datapath.add(&Rule {
+            fields: if source.is_some() { &all } else { &all[..3] },
+            priority: priority::DEVICE,
+            cookie: Cookie {
+                kind: Kind::Drop,
+                from: self.slots.get(&mac).copied().unwrap_or(0),
+                to: 0,
+                is_named: false,
+                serial: 0,
+            },
+            idle: self.settings.idle,
+            actions: &[],
+        });
+    }
+
+    /// Notes that a device used an address that is not its own, and drops what it sends from there.
+    fn spoofed(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        port: PortNo,
+        source: Ipv4Addr,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        if self.may_drop(now, port) {
+            self.home
+                .lock()
+                .notify(now, sender.mac, News::Spoofed(source));
+            self.block(sender.mac, port, Some(source), datapath);
+        }
+    }
+
+    fn answer_dhcp(
+        &mut self,
+        now: Time,
+        in_port: PortNo,
+        source: Mac,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        let before = self.device(source).and_then(|device| device.port);
+        let home = self.home.clone();
+        let answer = self
+            .dhcp
+            .handle(now, &mut home.lock(), in_port.0, source, data);
+        if before.is_some_and(|port| port != in_port.0) {
+            self.has_moved(source, datapath);
+        }
+        // New devices have their slots before their first entries.
+        self.obey(now, datapath);
+        if let Some(answer) = answer {
+            let macs = (self.settings.mac, answer.to);
+            let reply = &self.dhcp.reply;
+            let frame = self
+                .frames
+                .datagram(macs, answer.source, answer.destination, reply);
+            datapath.send(in_port, &frame);
+            self.frames.done(frame);
+        }
+    }
+
+    /// A device is at another port: its entries lead to the old one.
+    fn has_moved(&mut self, mac: Mac, datapath: &mut Datapath<'_, '_>) {
+        self.moved += 1;
+        if let Some(slot) = self.slots.get(&mac) {
+            datapath.delete_device(*slot, mac);
+        }
+    }
+
+    fn set_port(&mut self, sender: &Sender, port: PortNo, datapath: &mut Datapath<'_, '_>) {
+        if sender.port == Some(port.0) {
+            return;
+        }
+        if let Some(device) = self.home.lock().device_mut(sender.mac) {
+            device.port = Some(port.0);
+        }
+        if sender.port.is_some() {
+            self.has_moved(sender.mac, datapath);
+        }
+    }
+
+    /// Takes EAPOL of a device to the authenticator.
+    fn eapol(
+        &mut self,
+        source: Mac,
+        in_port: PortNo,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let is_blocked = self
+            .home
+            .lock()
+            .device(source)
+            .is_some_and(|device| device.blacklisted);
+        let port = self.settings.authenticator.ok_or("eapol")?;
+        if is_blocked {
+            return Err("blacklisted");
+        }
+        if in_port.0 == port {
+            let to = data.first_chunk().map(|octets| Mac(*octets));
+            let to = to.and_then(|mac| self.device(mac)?.port).ok_or("eapol")?;
+            datapath.send(PortNo(to), data);
+        } else {
+            datapath.send(PortNo(port), data);
+        }
+        Ok(())
+    }
+
+    /// Answers ARP of a device: all addresses but its own are at the gateway.
+    fn arp(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let arp = Arp::parse(&data[frame::IP..]).map_err(|_| "malformed")?;
+        let own = self.plan.device(sender.slot);
+        let is_probe = arp.sender.is_unspecified();
+        if arp.sender_mac != sender.mac || !(is_probe || arp.sender == own) {
+            if self.plan.holds(arp.sender) {
+                self.spoofed(now, sender, in_port, arp.sender, datapath);
+            }
+            return Err("spoofed");
+        }
+        if !is_probe {
+            self.set_port(sender, in_port, datapath);
+        }
+        let is_gateway = arp.target == self.plan.gateway(sender.slot);
+        let is_other = sender.is_admitted && self.plan.holds(arp.target) && arp.target != own;
+        if arp.operation == Operation::Request && (is_gateway || (is_other && !is_probe)) {
+            let mac = self.settings.mac;
+            let reply = frame::arp(sender.mac, mac, &arp.reply(mac));
+            datapath.send(in_port, &reply);
+        }
+        Ok(())
+    }
+
+    fn ipv4(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let (source, destination) = headers.ipv4.ok_or("malformed")?;
+        let (source, destination) = (Ipv4Addr::from(source), Ipv4Addr::from(destination));
+        if source.is_unspecified() {
+            return Err("no address");
+        }
+        if source != self.plan.device(sender.slot) {
+            self.spoofed(now, sender, in_port, source, datapath);
+            return Err("spoofed");
+        }
+        match sender.port {
+            None => self.set_port(sender, in_port, datapath),
+            Some(port) if port == in_port.0 => {}
+            // It moves by ARP or DHCP.
+            Some(_) => return Err("other port"),
+        }
+        let gateway = self.plan.gateway(sender.slot);
+        let is_group = destination.is_multicast()
+            || destination.is_broadcast()
+            || destination == frame::broadcast_of(gateway);
+        if is_group {
+            let receivers = self.receivers(sender.slot);
+            let is_udp = headers.protocol == Some(protocol::UDP);
+            let ports = headers.transport.filter(|_| is_udp);
+            self.groups.handle(
+                now,
+                (sender.slot, in_port),
+                (destination, ports),
+                data,
+                &receivers,
+                datapath,
+            );
+            return Ok(());
+        }
+        if headers.destination != self.settings.mac {
+            return Err("past the gateway");
+        }
+        if headers.protocol == Some(protocol::UDP)
+            && let Some((_, 53)) = headers.transport
+        {
+            return self.query(now, sender, in_port, data, datapath);
+        }
+        if destination == gateway || destination == self.plan.device(0) {
+            return self.handle_own(now, sender, in_port, headers, data, datapath);
+        }
+        self.forward(now, sender, in_port, headers, data, datapath)
+    }
+
+    /// The permitted devices whose ports are known, but for this slot.
+    fn receivers(&self, but: u16) -> Vec<Receiver> {
+        let home = self.home.lock();
+        let devices = home
+            .devices()
+            .filter(|device| device.is_admitted() && device.slot != but);
+        devices
+            .filter_map(|device| {
+                Some(Receiver {
+                    mac: device.mac,
+                    slot: device.slot,
+                    port: device.port?,
+                })
+            })
+            .collect()
+    }
+
+    /// Takes a packet to the gateway itself: pings, and responses to searches of SSDP.
+    fn handle_own(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if let Some(reply) = frame::pong(data, self.settings.mac) {
+            datapath.send(in_port, &reply);
+            return Ok(());
+        }
+        let port = headers
+            .transport
+            .filter(|_| headers.protocol == Some(protocol::UDP));
+        let (_, port) = port.ok_or("to the gateway")?;
+        let response = self.groups.search_response(now, port, data);
+        let (searcher, payload) = response.ok_or("to the gateway")?;
+        let receiver = self.home.lock().at(*searcher.ip()).map(Sender::of);
+        let receiver =
+            receiver.filter(|receiver| receiver.is_admitted && receiver.slot != sender.slot);
+        let receiver = receiver.ok_or("no receiver")?;
+        let port = receiver.port.ok_or("no receiver")?;
+        let from = SocketAddrV4::new(self.plan.gateway(receiver.slot), dns::ssdp::PORT);
+        let macs = (self.settings.mac, receiver.mac);
+        let frame = self.frames.datagram(macs, from, searcher, payload);
+        datapath.send(PortNo(port), &frame);
+        self.frames.done(frame);
+        Ok(())
+    }
+}

@@ -34,7 +34,6 @@ mod cache;
 mod check;
 mod config;
 mod datapath;
-mod disciplined;
 mod features;
 mod field_list;
 mod flow_mod;

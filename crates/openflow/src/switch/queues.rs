@@ -8,10 +8,12 @@
 //!
 //! A port with a queue discipline sends by that instead: the number of the queue chooses the class.
 
-use super::disciplined::Disciplined;
+mod disciplined;
+
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use disciplined::Disciplined;
 use node::{Frame, Rate, Time};
 
 /// Maximum number of frames that wait in a queue.
@@ -45,7 +47,7 @@ pub(super) struct Queue {
 }
 
 /// The wire time of a frame, in bits: with preamble, check sequence and gap.
-pub(super) fn bits(frame: &Frame) -> u64 {
+fn bits(frame: &Frame) -> u64 {
     (frame.len().max(60) as u64 + 24) * 8
 }
 

@@ -3,7 +3,7 @@
 //! The port sends one frame after the other at its own rate, as one with least rates does, so what waits is in the discipline and not
 //! in the link behind the port.
 
-use super::queues::{Queue, bits};
+use super::{Queue, bits};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use node::{Frame, Rate, Time};

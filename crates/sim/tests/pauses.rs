@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 #[derive(Default)]
 struct Talker {
     frames: VecDeque<(Time, Vec<u8>)>,
-    heard: Arc<Mutex<Vec<(Time, Vec<u8>)>>>,
+    heard: Heard,
 }
 
 impl Node for Talker {

@@ -57,13 +57,7 @@ fn an_incast_of_a_lossless_priority_waits_at_its_senders() {
 
 #[test]
 fn without_a_pause_the_same_frames_wait_in_the_switch() {
-    let report = run(
-        INCAST,
-        &[
-            ("default.link.pause", "off"),
-            ("default.link.queue", "fifo"),
-        ],
-    );
+    let report = run(&with("queue = 'fifo'"), &[]);
     assert!(lines(&report, "pause").is_empty());
     let queues = lines(&report, "queue");
     let last = queues.iter().find(|line| line["at"] == "tor.4").unwrap();

@@ -400,7 +400,7 @@ impl Egress {
     }
 
     /// A frame of this priority and length that arrived by the port waits at another port of its node: its first copy, or another one of the
-    /// frame in `slot`. Returns the slot.
+    /// frame in `slot`. Returns the slot. The owner calls [`forget`](Egress::forget) for each copy, and once when the node has sent all.
     pub fn keep(&mut self, now: Time, priority: u8, len: u32, slot: Option<u32>) -> Option<u32> {
         let own = self.pause.as_mut();
         let ingress = own.and_then(|own| own.port.ingress.as_mut())?;
@@ -410,7 +410,7 @@ impl Egress {
         Some(slot)
     }
 
-    /// A copy of the frame in `slot` has left another port of its node, or is dropped there.
+    /// A copy of the frame in `slot` has left another port of its node, or is dropped there; or the node has sent all copies.
     pub fn forget(&mut self, slot: u32) {
         let own = self.pause.as_mut();
         if let Some(ingress) = own.and_then(|own| own.port.ingress.as_mut()) {

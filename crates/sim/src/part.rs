@@ -345,7 +345,9 @@ impl Part {
         let mut lot = std::mem::take(&mut self.lot);
         self.call(member, |driver, now| driver.frames(now, port, &mut lot));
         self.lot = lot;
-        self.network.buffered = None;
+        if let Some(buffered) = self.network.buffered.take() {
+            self.network.all_sent(buffered);
+        }
     }
 
     /// Notes when the next link goes down or up.

@@ -372,6 +372,43 @@ fn a_pause_lasts_its_quanta_to_the_picosecond() {
     }
 }
 
+#[test]
+fn a_frame_that_is_flooded_counts_once_until_its_last_copy_has_left() {
+    let mut graph = Graph::default();
+    let hub = graph.add("hub", Box::new(crate::cast::Hub(4)));
+    let frames = (0..200).map(|_| (Time::ZERO, frame(&[], 3, 1000)));
+    let (source, _) = talker(&mut graph, "source".into(), frames.collect());
+    graph.connect(
+        (source, 0),
+        (hub, 0),
+        channel(gigabits(10), Time::from_us(1)),
+    );
+    let mut all_heard = Vec::new();
+    // The first copies leave at once, the last waits for the slowest line.
+    for (port, rate) in [(1, 10), (2, 5), (3, 2)] {
+        let (node, heard) = talker(&mut graph, format!("sink{port}"), VecDeque::new());
+        graph.connect(
+            (hub, port),
+            (node, 0),
+            channel(gigabits(rate), Time::from_us(1)),
+        );
+        all_heard.push(heard);
+    }
+    let config = Config {
+        xoff: Size::from_bytes(10_000),
+        ..Config::default()
+    };
+    let (_, all) = paused(graph, &config, &bands(), Options::default());
+    for heard in all_heard {
+        assert_eq!(heard.lock().unwrap().len(), 200);
+    }
+    let seen = &all[&(0, 1)];
+    assert!(seen.most > 10_000 && seen.overflows == 0, "{seen:?}");
+    // The last that was said is that the source may send.
+    let (_, last) = seen.asked.last().unwrap();
+    assert_eq!(*last, Pause::Link(0));
+}
+
 /// A ring of routers, each with a host whose frames go two routers on: PFC's circular buffer dependency.
 fn ring(config: &Config, options: Options) -> (usize, Outcome, BTreeMap<(usize, usize), Seen>) {
     const ROUTERS: usize = 3;

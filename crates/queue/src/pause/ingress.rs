@@ -102,7 +102,7 @@ impl Ingress {
     }
 
     /// The node has sent a copy of a frame of this priority and length on, which waits at a port: its first one, or another of the frame
-    /// in `slot`. Returns the slot.
+    /// in `slot`. Returns the slot, which [`remove`](Ingress::remove) frees once more than there are copies: at the end of the node's call.
     pub fn add(&mut self, priority: u8, len: u32, slot: Option<u32>) -> u32 {
         if let Some(slot) = slot {
             self.waiting[slot as usize].copies += 1;
@@ -117,7 +117,8 @@ impl Ingress {
         let frame = Waiting {
             priority,
             len,
-            copies: 1,
+            // The first copy, and the frame while its node sends more.
+            copies: 2,
         };
         match self.vacant.pop() {
             Some(slot) => {
@@ -136,7 +137,7 @@ impl Ingress {
         self.counts[self.index(priority)].bytes
     }
 
-    /// A copy of the frame in `slot` has left, or is dropped.
+    /// A copy of the frame in `slot` has left, or is dropped, or its node has sent all copies.
     pub fn remove(&mut self, slot: u32) {
         let frame = &mut self.waiting[slot as usize];
         frame.copies -= 1;

@@ -98,6 +98,18 @@ impl Network {
         Some(Origin { port, slot })
     }
 
+    /// A node has sent all copies of a frame. Some of them may have left already.
+    #[cold]
+    pub(super) fn all_sent(&mut self, Buffered { port, slot, .. }: Buffered) {
+        let (Some(slot), Some(sender)) = (slot, self.pausing_at(port)) else {
+            return;
+        };
+        if let Some(egress) = &mut self.senders[sender].egress {
+            egress.forget(slot);
+            self.plan_queue(sender);
+        }
+    }
+
     /// Returns the bytes that have left a sender's queue to the buffers that they were in.
     pub(super) fn free_buffers(&mut self, sender: usize) {
         if self.pausing.is_empty() {

@@ -47,9 +47,10 @@ rtl: ## the blocks in Verilog: lint by three tools, claims by a solver, tests ag
 bench: build ## ratios against named peers, each in one run
 	cargo bench --locked --workspace --bench '*'
 
-fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; every fault of tests/faults, every pair of tools; Miri where it is
+fuzz: ## every decoder for FUZZ_SECONDS each (default 60), coverage-guided; every fault of tests/faults, every pair of tools; 10,000 sequences against each model of a queue discipline; Miri where it is
 	FUZZ_SECONDS=$${FUZZ_SECONDS:-60} .ci/fuzz
 	.ci/faults
+	WIRE_QUEUE_SEQUENCES=10000 cargo test --locked --release -p wireline-queue --test behaviour models::
 	.ci/miri
 
 soak: ## live ports and links that flap for SOAK_SECONDS (default 600): what went in came out, or was counted

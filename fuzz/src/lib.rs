@@ -43,6 +43,7 @@ mod openflow_switch;
 mod p4_parse;
 mod p4_preprocess;
 mod p4runtime_messages;
+mod pause;
 mod paxos_messages;
 mod phy_decode;
 mod phy_file;
@@ -115,6 +116,7 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("p4_parse", p4_parse::target),
     ("p4_preprocess", p4_preprocess::target),
     ("p4runtime", p4runtime_messages::target),
+    ("pause", pause::target),
     ("paxos", paxos_messages::target),
     ("phy_decode", phy_decode::target),
     ("phy_file", phy_file::target),

@@ -15,6 +15,7 @@ use lab::{Command, Options, ReadError, Waves, World};
 use node::Time;
 use node::outcome::Finish;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Run a network that a lab file describes, and report what was measured
 ///
@@ -100,9 +101,9 @@ pub struct Lab {
         value_delimiter = ','
     )]
     measure: Vec<lab::sweep::Measure>,
-    /// Draw the means with their confidence intervals, .png or .svg
-    #[arg(long, value_name = "FILE", help_heading = "Many runs")]
-    plot: Option<PathBuf>,
+    /// Draw means; of one run rtt=, queue=, cwnd=, throughput=FILE
+    #[arg(long, value_name = "[KIND=]FILE", help_heading = "Many runs")]
+    plot: Vec<Plot>,
     /// In the world cosim: waveforms of a node's first port, box=20ms..20.1ms, to box.fst
     #[arg(long, value_name = "NODE=FROM..TO", value_parser = waves)]
     waves: Option<Waves>,
@@ -134,6 +135,28 @@ enum WorldName {
     Live,
     /// As sim, behind ports in Verilog: in the command `wire-rtl`, by `make rtl`
     Cosim,
+}
+
+/// A picture of one run or of many.
+#[derive(Clone, Debug)]
+enum Plot {
+    /// Of one run: a kind of `[[plot]]` as a key that stands for such a section, and its file.
+    Run(String, String),
+    /// Of many runs.
+    Means(PathBuf),
+}
+
+impl FromStr for Plot {
+    type Err = std::convert::Infallible;
+    fn from_str(text: &str) -> Result<Plot, Self::Err> {
+        let is_kind = |kind: &str| kind.chars().all(|letter| letter.is_ascii_lowercase());
+        Ok(
+            match text.split_once('=').filter(|(kind, _)| is_kind(kind)) {
+                Some((kind, file)) => Plot::Run(format!("plot.{kind}"), file.into()),
+                None => Plot::Means(text.into()),
+            },
+        )
+    }
 }
 
 /// A key, and a value.
@@ -214,8 +237,8 @@ impl Lab {
             return self.sweep(registry);
         }
         anyhow::ensure!(
-            self.plot.is_none() && self.measure.is_empty(),
-            "--plot and --measure are for many runs: add --seeds 20, or --sweep KEY=VALUES; [[plot]] in the lab file draws one run"
+            !self.plot.iter().any(|plot| matches!(plot, Plot::Means(_))) && self.measure.is_empty(),
+            "--plot FILE and --measure are for many runs: add --seeds 20, or --sweep KEY=VALUES; --plot rtt=FILE draws round trips of one run"
         );
         let commands = self.commands()?;
         if commands.is_some() {
@@ -428,7 +451,11 @@ impl Lab {
         let set = self.set.iter().map(|(key, value)| (&key[..], &value[..]));
         let seed = seed.iter().map(|seed| ("lab.seed", &seed[..]));
         let why = self.why.iter().map(|why| ("queues.why", &why[..]));
-        let settings: Vec<_> = set.chain(seed).chain(why).collect();
+        let plots = self.plot.iter().filter_map(|plot| match plot {
+            Plot::Run(kind, file) => Some((&kind[..], &file[..])),
+            Plot::Means(_) => None,
+        });
+        let settings: Vec<_> = set.chain(seed).chain(why).chain(plots).collect();
         let read = registry.read_with(self.file(), world, &settings);
         if let (Err(ReadError::Wrong(faults)), true, true) = (&read, self.check, self.json) {
             let mut stdout = Output::open(&Buffering::default())?;

@@ -109,6 +109,7 @@ fn run(
         see: Some(Box::new(move |event| {
             sees.lock().unwrap().see(begins, event)
         })),
+        pause: Default::default(),
     };
     let options = sim::Options {
         seed: 3,

@@ -1,5 +1,7 @@
 //! The keys that say what a link is like.
 
+pub(crate) mod pauses;
+
 use crate::fault::Fault;
 use crate::fields::Fields;
 use crate::tree::{Value, What};
@@ -17,6 +19,8 @@ pub(crate) struct Settings {
     pub channel: Channel,
     /// The queue discipline; `None` for a FIFO with the channel's limit.
     pub discipline: Option<queue::Config>,
+    /// Pauses that the receiver sends; `None` for none.
+    pub pause: Option<queue::pause::Config>,
 }
 
 /// Reads the keys of a channel, each of which may be left out, over what `base` says.
@@ -24,6 +28,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Settings, faults: &mut Vec<Fa
     let Settings {
         mut channel,
         mut discipline,
+        mut pause,
     } = base.clone();
     if let Some(RateLimit(rate)) = fields.optional("rate", faults) {
         channel.rate = rate;
@@ -37,6 +42,11 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Settings, faults: &mut Vec<Fa
     match fields.value("queue").map(waiting) {
         Some(Ok(Waiting::Limit(limit))) => (channel.queue, discipline) = (limit, None),
         Some(Ok(Waiting::Discipline(config))) => discipline = Some(config),
+        Some(Err(fault)) => faults.push(fault),
+        None => {}
+    }
+    match fields.value("pause").map(pauses::read) {
+        Some(Ok(config)) => pause = config,
         Some(Err(fault)) => faults.push(fault),
         None => {}
     }
@@ -70,6 +80,7 @@ pub(crate) fn read(fields: &mut Fields<'_>, base: &Settings, faults: &mut Vec<Fa
     Settings {
         channel,
         discipline,
+        pause,
     }
 }
 

@@ -87,6 +87,17 @@ pub enum LabError {
         /// The other.
         second: String,
     },
+    /// A link with pauses, whose bit times only simulated time keeps.
+    #[error(
+        "the link of `{first}` and `{second}` has `pause`, which only simulated time has; \
+         for the world `live` take it out"
+    )]
+    Pauses {
+        /// One end.
+        first: String,
+        /// The other.
+        second: String,
+    },
     /// The simulation could not go on.
     #[error(transparent)]
     Sim(#[from] sim::SimError),

@@ -171,6 +171,7 @@ impl<'a> Reader<'a> {
                 self.link(&mut lab, &base, &section);
             }
         }
+        channel::pauses::add_queues(&mut lab);
         for section in list(sections.value("capture"), "[[capture]]", &mut self.faults) {
             self.reading(&mut lab).capture(&section);
         }
@@ -496,9 +497,10 @@ impl<'a> Reader<'a> {
         let turned = Settings {
             channel: clocks::turned(&both.channel),
             discipline: both.discipline.clone(),
+            pause: both.pause.clone(),
         };
         let directions = [("forth", both), ("back", turned)];
-        let settings = directions.map(|(key, both)| match fields.value(key) {
+        let mut settings = directions.map(|(key, both)| match fields.value(key) {
             None => both,
             Some(value) => {
                 let mut fields = Fields::of(value, "a table", &mut self.faults);
@@ -508,6 +510,7 @@ impl<'a> Reader<'a> {
             }
         });
         fields.finish(&mut self.faults);
+        channel::pauses::settle(&mut settings, &section.span, &mut self.faults);
         let (Some(names), Some(value)) = (names, ends_value) else {
             return;
         };
@@ -533,6 +536,7 @@ impl<'a> Reader<'a> {
         });
         if let [Ok(a), Ok(b)] = found {
             let disciplines = settings.each_ref().map(|way| way.discipline.clone());
+            let pauses = settings.each_ref().map(|way| way.pause.clone());
             let link = Link {
                 ends: [a, b],
                 channels: settings.map(|way| way.channel),
@@ -544,6 +548,7 @@ impl<'a> Reader<'a> {
                 names,
                 link,
                 disciplines,
+                pauses,
                 spans,
             });
         }

@@ -84,6 +84,8 @@ pub(crate) struct LinkPlan {
     pub link: Link,
     /// Of each direction the queue discipline; `None` for a FIFO with the channel's limit.
     pub disciplines: [Option<queue::Config>; 2],
+    /// Of each direction the pauses that its receiver sends.
+    pub pauses: [Option<queue::pause::Config>; 2],
     /// Where the file has them.
     pub spans: [Range<usize>; 2],
 }

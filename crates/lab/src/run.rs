@@ -185,6 +185,11 @@ fn prepare(lab: &Lab, world: World, options: &Options) -> Result<(), LabError> {
             let [first, second] = plan.names.clone();
             return Err(LabError::BlockLevel { first, second });
         }
+        let pauses = |plan: &&LinkPlan| plan.pauses.iter().any(Option::is_some);
+        if let Some(plan) = lab.links.iter().find(pauses) {
+            let [first, second] = plan.names.clone();
+            return Err(LabError::Pauses { first, second });
+        }
     }
     check_keys(lab, world, options)?;
     if !options.dry {

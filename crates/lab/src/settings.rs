@@ -2,12 +2,19 @@
 
 use crate::fault::{Fault, nearest};
 use crate::tree::{Entry, Value, What};
+use std::ops::Range;
 
 /// Gives a key another value, in the type that it has in the file.
 ///
 /// # Errors
 /// What is wrong, at the place in the file at which the way to the key ends.
 pub(crate) fn set(root: &mut Value, key: &str, text: &str) -> Result<(), Fault> {
+    if let (Some(kind), What::Table(entries)) = (key.strip_prefix("plot."), &mut root.what)
+        && kind.chars().all(|letter| letter.is_ascii_alphabetic())
+    {
+        add_plot(entries, &root.span, [("kind", kind), ("file", text)]);
+        return Ok(());
+    }
     let mut at = root;
     let mut parts = key.split('.').peekable();
     while let Some(part) = parts.next() {
@@ -84,6 +91,33 @@ pub(crate) fn set(root: &mut Value, key: &str, text: &str) -> Result<(), Fault> 
         _ => guess(text),
     };
     Ok(())
+}
+
+/// Adds a section `[[plot]]`: the key `plot.rtt` has the file of one of that kind.
+fn add_plot(entries: &mut Vec<Entry>, span: &Range<usize>, keys: [(&str, &str); 2]) {
+    let entry = |key: &str, what| Entry {
+        key: key.into(),
+        key_span: span.clone(),
+        value: Value {
+            span: span.clone(),
+            what,
+        },
+    };
+    let section = keys.map(|(key, text)| entry(key, What::Text(text.into())));
+    let section = Value {
+        span: span.clone(),
+        what: What::Table(section.into()),
+    };
+    match entries.iter_mut().find(|entry| entry.key == "plot") {
+        Some(Entry {
+            value: Value {
+                what: What::List(plots),
+                ..
+            },
+            ..
+        }) => plots.push(section),
+        _ => entries.push(entry("plot", What::List(vec![section]))),
+    }
 }
 
 /// Sections that a file may be without.

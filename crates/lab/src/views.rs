@@ -10,6 +10,7 @@ use node::outcome::Direction;
 use node::{End, Level, NodeId, Port};
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::ops::Range;
 
 /// The endings of capture files that can be written.
 const CAPTURES: &[&str] = &["pcapng", "pcap"];
@@ -21,6 +22,8 @@ pub(crate) const OUTSIDE: &str = "port:";
 
 /// A lab of so many links that does not say where to measure measures at every port.
 const SMALL: usize = 8;
+/// Maximum number of places of a plot that names none.
+const MAX_PLACES: usize = 16;
 
 impl Reading<'_> {
     /// The keys by which a recording node keeps what it sees.
@@ -166,7 +169,6 @@ impl Reading<'_> {
 
     pub(crate) fn plot(&mut self, section: &Value) {
         let mut fields = Fields::of(section, "a table", self.faults);
-        let views = self.views(&mut fields);
         let file: Option<String> = fields.required("file", "\"out/a.png\"", self.faults);
         let title = fields.optional("title", self.faults);
         // One or several, each of which is told by its name if it is not known.
@@ -180,6 +182,10 @@ impl Reading<'_> {
         };
         let usual = kinds.is_none();
         let kinds = kinds.unwrap_or(PlotKind::USUAL.to_vec());
+        let views = match fields.value("at") {
+            Some(_) => self.views(&mut fields),
+            None => self.places_of(&kinds, &section.span),
+        };
         if [PlotKind::Cwnd, PlotKind::Rtt]
             .iter()
             .any(|kind| kinds.contains(kind))
@@ -198,6 +204,45 @@ impl Reading<'_> {
             });
         }
         fields.finish(self.faults);
+    }
+
+    /// The places that a plot of these kinds shows where the section names none: of windows and round trips the ports of hosts, of queues the links
+    /// with a queue discipline, if there are any, and else what arrives at each port.
+    fn places_of(&mut self, kinds: &[PlotKind], span: &Range<usize>) -> Vec<usize> {
+        let is_all = |of: &[PlotKind]| kinds.iter().all(|kind| of.contains(kind));
+        let of_hosts = is_all(&[PlotKind::Cwnd, PlotKind::Rtt]);
+        let of_queues = is_all(&[PlotKind::Queue]);
+        let lab = &*self.lab;
+        let has_queue =
+            |link: usize, way: Direction| lab.links[link].disciplines[way.index()].is_some();
+        let ways = (0..lab.links.len()).flat_map(|link| Direction::BOTH.map(|way| (link, way)));
+        let with_queue = of_queues && ways.clone().any(|(link, way)| has_queue(link, way));
+        let places: Vec<_> = ways
+            .filter(|&(link, way)| {
+                let end = lab.links[link].link.ends[1 - way.index()];
+                (!of_hosts || lab.nodes[end.node.0].kind.is_host)
+                    && (!with_queue || has_queue(link, way))
+            })
+            .map(|(link, way)| (lab.links[link].names[1 - way.index()].clone(), link, way))
+            .collect();
+        if places.is_empty() || places.len() > MAX_PLACES {
+            let what = if of_hosts {
+                "ports of hosts"
+            } else {
+                "directions of links"
+            };
+            let message = format!("a plot without `at`: there are {} {what}", places.len());
+            let help = format!(
+                "write a [[plot]] with `at`, or leave it out where there are 1 to {MAX_PLACES}"
+            );
+            self.faults
+                .push(Fault::new(span.clone(), message).help(help));
+            return Vec::new();
+        }
+        let places = places.into_iter();
+        places
+            .map(|(name, link, way)| self.view(name, Location::Link(link, way)))
+            .collect()
     }
 
     /// The index of a view, which is made if it is not there yet.

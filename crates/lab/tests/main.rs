@@ -18,6 +18,7 @@ mod headlines;
 mod levels;
 mod live_runs;
 mod outputs;
+mod pauses;
 mod paxos;
 mod ping;
 mod queue_disciplines;

@@ -54,7 +54,7 @@ mod table_features;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, FailMode, QueueConfig};
+pub use config::{Config, DisciplineConfig, FailMode, QueueConfig};
 
 use crate::channel::{Batch, Channels, Event, Settings};
 use crate::handshake::Handshake;
@@ -120,6 +120,8 @@ impl Switch {
         let ports = (0..config.ports).map(|index| {
             let number = u32::from(index) + 1;
             let queues = config.queues.iter().filter(|q| u32::from(q.port) == number);
+            let mut disciplines = config.disciplines.iter();
+            let discipline = disciplines.find(|own| u32::from(own.port) == number);
             DataPort {
                 number,
                 node_port: Port(index),
@@ -131,12 +133,21 @@ impl Switch {
                 rate,
                 counters: ports::Counters::default(),
                 created: Time::ZERO,
-                queues: Queues::new(
-                    queues
-                        .map(|q| Queue::new(q.queue, q.min_rate, q.max_rate, rate))
-                        .collect(),
-                    rate,
-                ),
+                queues: match discipline {
+                    Some(own) => {
+                        let queues = queues.map(|q| {
+                            let [least, most] = own.rates(q.queue, rate);
+                            Queue::new(q.queue, least, most, rate)
+                        });
+                        let seed = config.seed.wrapping_add(number.into());
+                        Queues::disciplined(queues.collect(), rate, &own.discipline, seed)
+                    }
+                    None => {
+                        let queues =
+                            queues.map(|q| Queue::new(q.queue, q.min_rate, q.max_rate, rate));
+                        Queues::new(queues.collect(), rate)
+                    }
+                },
             }
         });
         let mut datapath = Datapath::new(

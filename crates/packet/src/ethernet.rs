@@ -24,6 +24,8 @@ pub mod ethertype {
     pub const VLAN: u16 = 0x8100;
     /// IPv6.
     pub const IPV6: u16 = 0x86DD;
+    /// MAC control: PAUSE and PFC (802.3 clause 31).
+    pub const MAC_CONTROL: u16 = 0x8808;
     /// MPLS to one receiver.
     pub const MPLS: u16 = 0x8847;
     /// MPLS to many (RFC 5332).

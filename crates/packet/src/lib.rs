@@ -23,6 +23,7 @@
 //! | [`flow`] | five-tuples and their 32-bit hash (FORMATS section 4) |
 //! | [`hexdump`] | packets as hex dumps |
 //! | [`line`](mod@line) | one packet as one text line (FORMATS section 1) |
+//! | [`pause`] | PAUSE and PFC frames |
 //! | [`printable`] | text from outside as it may be shown |
 //! | [`record`] | one packet as a binary record (FORMATS section 2) |
 //! | [`repair`] | checksums and lengths set right |
@@ -96,6 +97,7 @@ pub mod layers;
 pub mod line;
 pub mod mpls;
 pub mod ntp;
+pub mod pause;
 pub mod pppoe;
 pub mod printable;
 pub mod ptp;

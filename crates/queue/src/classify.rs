@@ -17,13 +17,15 @@ pub enum By {
     Priority,
     /// The differentiated services codepoint, 0..=63.
     Dscp,
+    /// The queue that an OpenFlow switch has chosen ([`Facts::queue`](crate::Facts::queue)).
+    Queue,
 }
 
 /// Chooses among `classes`, of which there is at least one.
 #[derive(Clone, Debug)]
 pub(crate) struct Classifier {
     by: By,
-    /// Class of each priority or DSCP. Values without an entry have the last class.
+    /// Class of each priority, DSCP or queue. Values without an entry have the last class.
     map: Vec<u32>,
     classes: u32,
     /// Perturbs the hash.
@@ -59,11 +61,12 @@ impl Classifier {
     pub fn class_of(&self, packet: &Packet) -> u32 {
         let value = match self.by {
             By::Flow => return spread(self.perturbation, packet.facts.flow.into(), self.classes),
-            By::Priority => packet.facts.priority,
-            By::Dscp => packet.facts.dscp,
+            By::Priority => packet.facts.priority.into(),
+            By::Dscp => packet.facts.dscp.into(),
+            By::Queue => packet.facts.queue,
         };
         let last = self.classes - 1;
-        let class = self.map.get(usize::from(value));
+        let class = self.map.get(value as usize);
         class.map_or(last, |class| last.min(*class))
     }
 }

@@ -3,6 +3,7 @@
 use crate::decision::{Backlog, Decisions};
 use crate::ledger::Counters;
 use crate::packet::Packet;
+use crate::pause::Pauses;
 use crate::segment::Segment;
 use core::fmt::Debug;
 use node::Time;
@@ -49,6 +50,14 @@ pub trait Discipline: Debug + Send {
     /// Without a shaper that is `now` whenever a packet waits. A packet that arrives may make it
     /// earlier.
     fn next_time(&self, now: Time) -> Option<Time>;
+
+    /// The link's other end pauses priorities: a packet of [priority](crate::Facts::priority) `p`
+    /// does not leave before `until[p]`. Replaces what an earlier call said. Returns whether the
+    /// discipline keeps that; if not, its owner stops the whole line. Default no.
+    fn pause(&mut self, until: &Pauses) -> bool {
+        let _ = until;
+        false
+    }
 
     /// Packets and bytes that wait.
     fn backlog(&self) -> Backlog;

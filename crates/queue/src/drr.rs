@@ -58,7 +58,7 @@ pub struct Config {
     pub classes: Vec<Class>,
     /// Fact that chooses the class. Default the flow.
     pub by: By,
-    /// Class of each priority or DSCP, counted from 0; values without an entry have the last class.
+    /// Class of each priority, DSCP or queue, counted from 0; values without an entry have the last class.
     /// Default none.
     pub priomap: Vec<u32>,
 }

@@ -4,6 +4,7 @@
 //! ([`Transmitter`](node::Transmitter)). A discipline decides as late as it can: a frame may be overtaken, marked or dropped until
 //! it leaves. So it is an event of its own when the line takes the next frame. Worlds are the owners of an [`Egress`].
 
+use crate::pause::{self, Admission, Origin, Pause};
 use crate::{Backlog, Decision, Decisions, Discipline, Facts, Packet, Reason, Segment, Verdict};
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -13,6 +14,7 @@ use node::event::{Interface, Queue};
 use node::link::LinkCounters;
 use node::outcome::Direction;
 use node::{Frame, Time, When};
+use packet::ethernet::Mac;
 
 /// The queue discipline of one direction of a link.
 ///
@@ -27,7 +29,12 @@ pub struct PortQueue {
     pub make: Box<MakeDiscipline>,
     /// Called for each packet that arrives at the queue, leaves it, is dropped or is marked. Default none.
     pub see: Option<Box<SeeDiscipline>>,
+    /// Pauses that the port asks for and keeps. Default neither.
+    pub pause: pause::Port,
 }
+
+/// Source address of pause frames: links have no address of their own.
+const PAUSE_SOURCE: Mac = Mac([0x02, 0, 0, 0, 0, 0]);
 
 /// Makes an empty queue discipline.
 pub type MakeDiscipline = dyn Fn() -> Box<dyn Discipline> + Send;
@@ -58,6 +65,13 @@ pub enum QueueEvent<'a> {
     },
     /// A packet was dropped or marked.
     Decided(&'a Decision),
+    /// Pauses at the port.
+    Pause {
+        /// When.
+        at: Time,
+        /// The event.
+        event: pause::Event,
+    },
     /// A packet left for the line.
     Sent {
         /// When it left the queue. Its preamble follows.
@@ -84,10 +98,21 @@ pub struct Egress {
     decisions: Decisions,
     see: Option<Box<SeeDiscipline>>,
     counters: Counters,
+    pause: Option<Box<Pausing>>,
+    /// Frames that have left or are dropped, of those that other ports' buffers count.
+    freed: Vec<Origin>,
 }
 
-/// A frame, and when its node wanted it to leave.
-type Held = (Frame, When);
+/// A frame, when its node wanted it to leave, and whose buffer it is in.
+type Held = (Frame, When, Option<Origin>);
+
+/// Pauses of a port.
+#[derive(Debug)]
+struct Pausing {
+    port: pause::Port,
+    /// End of a pause of the whole line.
+    line_until: Time,
+}
 
 /// Totals of an [`Egress`] that the line does not count.
 #[derive(Clone, Copy, Debug, Default)]
@@ -117,7 +142,10 @@ impl fmt::Debug for Egress {
 impl Egress {
     /// An empty queue, with its observer.
     pub fn new(queue: PortQueue) -> Egress {
-        let PortQueue { make, see, .. } = queue;
+        let PortQueue {
+            make, see, pause, ..
+        } = queue;
+        let is_pausing = pause.ingress.is_some() || pause.gate.is_some();
         let discipline = make();
         Egress {
             reads_segments: discipline.reads_segments(),
@@ -129,12 +157,31 @@ impl Egress {
             decisions: Vec::new(),
             see,
             counters: Counters::default(),
+            pause: is_pausing.then(|| {
+                Box::new(Pausing {
+                    port: pause,
+                    line_until: Time::ZERO,
+                })
+            }),
+            freed: Vec::new(),
         }
     }
 
     /// Takes a padded frame and returns whether a frame is due to be enqueued now. It is enqueued one preamble before the requested
     /// departure, so that it is on time on a free line.
     pub fn accept(&mut self, now: Time, when: When, preamble: Time, frame: Frame) -> bool {
+        self.accept_from(now, when, preamble, frame, None)
+    }
+
+    /// As [`accept`](Egress::accept), for a frame that is in a port's buffer. [`freed`](Egress::freed) returns its origin.
+    pub fn accept_from(
+        &mut self,
+        now: Time,
+        when: When,
+        preamble: Time,
+        frame: Frame,
+        origin: Option<Origin>,
+    ) -> bool {
         let wanted = match when {
             When::Now => now,
             When::At(at) => {
@@ -143,15 +190,25 @@ impl Egress {
             }
         };
         let last = self.early.back().map_or(Time::ZERO, |(at, _)| *at);
-        self.early.push_back((wanted.max(last), (frame, when)));
+        self.early
+            .push_back((wanted.max(last), (frame, when, origin)));
         self.early.front().is_some_and(|(at, _)| *at <= now)
     }
 
     /// Time of the next enqueue or dequeue, if the line is free from `free` on.
     pub fn next(&self, now: Time, free: Time) -> Option<Time> {
         let enters = self.early.front().map(|(at, _)| *at);
-        let leaves = self.discipline.next_time(now.max(free));
-        [enters, leaves].into_iter().flatten().min()
+        let from = now.max(free);
+        let Some(Pausing { port, line_until }) = self.pause.as_deref() else {
+            let leaves = self.discipline.next_time(from);
+            return [enters, leaves].into_iter().flatten().min();
+        };
+        let leaves = self.discipline.next_time(from.max(*line_until));
+        let asks = port.ingress.as_ref().and_then(|ingress| ingress.next(now));
+        let gate = port.gate.as_ref();
+        let changes = gate.and_then(|gate| gate.next(!self.discipline.backlog().is_empty()));
+        let asks = asks.map(|at| at.max(from));
+        [enters, leaves, asks, changes].into_iter().flatten().min()
     }
 
     /// Enqueues the frames that are due, and takes one if the line is free: the frame that leaves now, and when it is to. A frame that
@@ -163,6 +220,10 @@ impl Egress {
         spent: &mut impl FnMut(Frame),
     ) -> Option<(Frame, When)> {
         let mut left = None;
+        if self.pause.is_some() {
+            self.apply_pauses(now);
+            left = is_free.then(|| self.ask(now)).flatten();
+        }
         loop {
             if is_free && left.is_none() {
                 left = self.take(now, spent);
@@ -203,7 +264,10 @@ impl Egress {
     }
 
     /// The frame that leaves now, if one may, and when it is to.
-    fn take(&mut self, now: Time, spent: &mut impl FnMut(Frame)) -> Option<Held> {
+    fn take(&mut self, now: Time, spent: &mut impl FnMut(Frame)) -> Option<(Frame, When)> {
+        if self.pause.as_ref().is_some_and(|own| own.line_until > now) {
+            return None;
+        }
         let packet = self.discipline.dequeue(now, &mut self.decisions);
         self.settle(spent);
         let packet = packet?;
@@ -214,7 +278,7 @@ impl Egress {
                 backlog: self.discipline.backlog(),
             });
         }
-        let (frame, when) = self.release(packet.handle)?;
+        let (frame, when, _) = self.release(packet.handle)?;
         let when = match when {
             When::At(at) if at > now => when,
             _ => When::Now,
@@ -233,7 +297,7 @@ impl Egress {
             match decision.verdict {
                 Verdict::Marked => {
                     self.counters.marked += 1;
-                    if let Some(Some((frame, _))) = self.held.get_mut(handle as usize) {
+                    if let Some(Some((frame, ..))) = self.held.get_mut(handle as usize) {
                         packet::ecn::mark(frame);
                     }
                 }
@@ -241,7 +305,7 @@ impl Egress {
                     let full = matches!(decision.reason, Reason::Full | Reason::Overlimit);
                     self.counters.full += u64::from(full);
                     self.counters.early_drops += u64::from(!full);
-                    if let Some((frame, _)) = self.release(handle) {
+                    if let Some((frame, ..)) = self.release(handle) {
                         spent(frame);
                     }
                 }
@@ -254,7 +318,104 @@ impl Egress {
     fn release(&mut self, handle: u32) -> Option<Held> {
         let held = self.held.get_mut(handle as usize)?.take()?;
         self.vacant.push(handle);
+        self.freed.extend(held.2);
         Some(held)
+    }
+
+    /// Takes the origins of the frames that have left or are dropped, of those that came
+    /// [from a buffer](Egress::accept_from).
+    pub fn freed(&mut self) -> impl Iterator<Item = Origin> {
+        self.freed.drain(..)
+    }
+
+    /// Lets the pauses that were heard have their effect.
+    fn apply_pauses(&mut self, now: Time) {
+        let Some(Pausing { port, line_until }) = self.pause.as_deref_mut() else {
+            return;
+        };
+        let Some(gate) = &mut port.gate else {
+            return;
+        };
+        let mut report = |event| {
+            if let Some(see) = &mut self.see {
+                see(&QueueEvent::Pause { at: now, event });
+            }
+        };
+        // What is over is judged first, by the pauses that were.
+        let frames_wait = !self.discipline.backlog().is_empty();
+        let storms = gate.storms(now, frames_wait);
+        let stormy = (0..8u8).filter(|priority| storms & 1 << priority != 0);
+        stormy.for_each(|priority| report(pause::Event::Storm { priority }));
+        if let Some(until) = gate.apply(now) {
+            let is_kept = gate.is_by_priority() && self.discipline.pause(&until);
+            *line_until = match is_kept {
+                true => Time::ZERO,
+                false => gate.line_until(),
+            };
+            report(pause::Event::Paused(until));
+        }
+    }
+
+    /// The pause frame that is due.
+    fn ask(&mut self, now: Time) -> Option<(Frame, When)> {
+        let ingress = self.pause.as_mut()?.port.ingress.as_mut()?;
+        let pause = ingress.poll(now)?;
+        self.report(now, pause::Event::Asked(pause));
+        let mut bytes = Vec::with_capacity(packet::ethernet::MIN_WIRE_FRAME_LEN);
+        pause.build(PAUSE_SOURCE, &mut bytes);
+        Some((Frame::new(&bytes), When::Now))
+    }
+
+    fn report(&mut self, at: Time, event: pause::Event) {
+        if let Some(see) = &mut self.see {
+            see(&QueueEvent::Pause { at, event });
+        }
+    }
+
+    /// Whether the port has to do with pauses: what arrives by it must be shown to [`arrive`](Egress::arrive).
+    pub fn is_pausing(&self) -> bool {
+        self.pause.is_some()
+    }
+
+    /// A frame has arrived by the port. Returns the admission of a frame for the node, and its priority; `None` for one that
+    /// ends here: a MAC control frame.
+    pub fn arrive(&mut self, now: Time, frame: &[u8]) -> Option<(Admission, u8)> {
+        let port = &mut self.pause.as_mut()?.port;
+        if let Some(read) = Pause::of(frame) {
+            match (read, &mut port.gate) {
+                (Ok(pause), Some(gate)) => gate.hear(now, pause),
+                (Ok(_), None) | (Err(_), _) => self.report(now, pause::Event::Unknown),
+            }
+            return None;
+        }
+        let Some(ingress) = &port.ingress else {
+            return Some((Admission::Uncounted, 0));
+        };
+        let (priority, len) = (Facts::of(frame).priority % 8, frame.len() as u32);
+        let admission = ingress.admit(priority, len);
+        if admission == Admission::Overflow {
+            self.report(now, pause::Event::Overflow { priority, len });
+        }
+        Some((admission, priority))
+    }
+
+    /// A frame of this priority and length that arrived by the port waits at another port of its node: its first copy, or another one of the
+    /// frame in `slot`. Returns the slot. The owner calls [`forget`](Egress::forget) for each copy, and once when the node has sent all.
+    pub fn keep(&mut self, now: Time, priority: u8, len: u32, slot: Option<u32>) -> Option<u32> {
+        let own = self.pause.as_mut();
+        let ingress = own.and_then(|own| own.port.ingress.as_mut())?;
+        let slot = ingress.add(priority, len, slot);
+        let waiting = ingress.bytes(priority);
+        self.report(now, pause::Event::Arrived { waiting });
+        Some(slot)
+    }
+
+    /// A copy of the frame in `slot` has left another port of its node, or is dropped there; or the node has sent all copies.
+    pub fn forget(&mut self, slot: u32) {
+        let own = self.pause.as_mut();
+        if let Some(ingress) = own.and_then(|own| own.port.ingress.as_mut()) {
+            ingress.remove(slot);
+        }
     }
 
     /// Discards all frames, as the link goes down, and replaces the discipline by an empty one. Returns the number of frames.
@@ -267,16 +428,24 @@ impl Egress {
         self.counters.flushed.bytes += bytes;
         let early = self.early.drain(..).map(|(_, held)| held);
         let held = self.held.drain(..).flatten();
-        early.chain(held).for_each(|(frame, _)| spent(frame));
+        for (frame, _, origin) in early.chain(held) {
+            self.freed.extend(origin);
+            spent(frame);
+        }
         self.vacant.clear();
         self.discipline = (self.make)();
+        if let Some(Pausing { port, line_until }) = self.pause.as_deref_mut() {
+            port.ingress.iter_mut().for_each(|own| own.restart());
+            port.gate.iter_mut().for_each(|own| own.restart());
+            *line_until = Time::ZERO;
+        }
         packets
     }
 
     /// Frames that wait, and their bytes: in the discipline, and for their own time.
     pub fn waiting(&self) -> Backlog {
         let mut waiting = self.discipline.backlog();
-        for (_, (frame, _)) in &self.early {
+        for (_, (frame, ..)) in &self.early {
             waiting.add(frame.len() as u32);
         }
         waiting
@@ -291,7 +460,7 @@ impl Egress {
     pub fn frames(&self) -> impl Iterator<Item = &Frame> {
         let early = self.early.iter().map(|(_, held)| held);
         let all = self.held.iter().flatten().chain(early);
-        all.map(|(frame, _)| frame)
+        all.map(|(frame, ..)| frame)
     }
 
     /// Adds what the line does not count to its totals.

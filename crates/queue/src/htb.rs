@@ -102,7 +102,7 @@ pub struct Config {
     /// Fact that chooses the leaf. Default the priority.
     #[cfg_attr(feature = "serde", serde(default = "by"))]
     pub by: By,
-    /// Leaf of each priority or DSCP, counted from 0; values without an entry have the last leaf.
+    /// Leaf of each priority, DSCP or queue, counted from 0; values without an entry have the last leaf.
     /// Default none.
     #[cfg_attr(feature = "serde", serde(default))]
     pub priomap: Vec<u32>,

@@ -25,6 +25,7 @@
 //! | [`dualpi2`] | coupled dual queue for L4S |
 //! | [`cake`] | shaper, tins, host fairness, ACK filter |
 //! | [`egress`] | a direction of a link with a discipline: frames, and their fates |
+//! | [`pause`] | PAUSE and PFC: lossless priorities |
 //! | [`tc`] | disciplines in the words of tc(8) |
 //! | [`parameter`], [`replay`] | parameters by name; what others would have done to the same arrivals |
 //!
@@ -76,6 +77,7 @@ mod lists;
 mod names;
 pub mod packet;
 pub mod parameter;
+pub mod pause;
 pub mod pie;
 pub mod policer;
 pub mod prio;

@@ -8,6 +8,9 @@
 //! and `by = "dscp"` takes a longer map. Linux gives a shaper's band its turn again when it is
 //! ready, and serves lower bands until then, as here; in ns-3 (`PrioQueueDisc`) a filter may choose
 //! the band.
+//!
+//! A band whose next packet has a priority that is paused ([`pause`](crate::pause)) has nothing to
+//! send meanwhile. A band with packets of several priorities waits for its first.
 
 use crate::Config as Any;
 use crate::child::Child;
@@ -16,6 +19,7 @@ use crate::decision::{Backlog, Decisions};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::pause::{PRIORITIES, Pauses};
 use crate::segment::Segment;
 use alloc::vec;
 use alloc::vec::Vec;
@@ -32,7 +36,7 @@ pub struct Config {
     pub bands: Vec<Any>,
     /// Fact that chooses the band. Default the priority.
     pub by: By,
-    /// Band of each priority or DSCP, counted from 0; values without an entry have the last band.
+    /// Band of each priority, DSCP or queue, counted from 0; values without an entry have the last band.
     /// Default tc's: 1 2 2 2 1 2 0 0, then 1.
     pub priomap: Vec<u32>,
 }
@@ -53,6 +57,8 @@ pub struct Prio {
     bands: Vec<Child>,
     classifier: Classifier,
     ledger: Ledger,
+    /// End of each priority's pause.
+    paused: Pauses,
 }
 
 impl Prio {
@@ -75,8 +81,14 @@ impl Prio {
             bands: bands.collect::<Result<_, _>>()?,
             classifier,
             ledger: Ledger::default(),
+            paused: Pauses::default(),
         })
     }
+}
+
+/// End of the pause of a packet's priority.
+fn end_of_pause(paused: &Pauses, packet: &Packet) -> Time {
+    paused[usize::from(packet.facts.priority) % PRIORITIES]
 }
 
 impl Discipline for Prio {
@@ -102,7 +114,8 @@ impl Discipline for Prio {
 
     fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {
         for band in &mut self.bands {
-            if band.peek(now, &mut self.ledger, out).is_some() {
+            let head = band.peek(now, &mut self.ledger, out);
+            if head.is_some_and(|head| end_of_pause(&self.paused, head) <= now) {
                 let packet = band.take()?;
                 self.ledger.send(&packet);
                 return Some(packet);
@@ -112,8 +125,16 @@ impl Discipline for Prio {
     }
 
     fn next_time(&self, now: Time) -> Option<Time> {
-        let times = self.bands.iter().filter_map(|band| band.next_time(now));
+        let times = self.bands.iter().filter_map(|band| match band.held() {
+            Some(head) => Some(now.max(end_of_pause(&self.paused, head))),
+            None => band.next_time(now),
+        });
         times.min()
+    }
+
+    fn pause(&mut self, until: &Pauses) -> bool {
+        self.paused = *until;
+        true
     }
 
     fn backlog(&self) -> Backlog {

@@ -64,6 +64,7 @@ impl Sequence {
                     dscp: [0, 8, 46, 34, 48, 10][random.index(6)],
                     ecn: Ecn::from_bits(if ecn < 4 { ecn } else { random.below(4) as u8 }),
                     priority: random.below(16) as u8,
+                    queue: random.below(50) as u32,
                 };
                 let handle = arrivals.len() as u32;
                 arrivals.push(Arrival {
@@ -102,8 +103,8 @@ impl Sequence {
             let (at, ecn) = (at.as_ps(), f.ecn as u8);
             write!(
                 text,
-                "{comma}[{at},{},{},{},{},{},{ecn},{}",
-                packet.len, f.flow, f.source, f.destination, f.dscp, f.priority
+                "{comma}[{at},{},{},{},{},{},{ecn},{},{}",
+                packet.len, f.flow, f.source, f.destination, f.dscp, f.priority, f.queue
             )
             .unwrap();
             if let Some(Some(tcp)) = self.tcp.get(n) {

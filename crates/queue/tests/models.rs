@@ -466,7 +466,8 @@ fn by(random: &mut Random, classes: u64) -> (By, Vec<u32>, String) {
         (By::Flow, "flow"),
         (By::Priority, "priority"),
         (By::Dscp, "dscp"),
-    ][random.index(3)];
+        (By::Queue, "queue"),
+    ][random.index(4)];
     let entries = random.below(50);
     let map: Vec<_> = (0..entries).map(|_| random.below(classes) as u32).collect();
     let keys = format!("\"by\":\"{name}\",\"priomap\":{map:?}");

@@ -207,6 +207,7 @@ fn packets_are_sent_or_dropped_once_whatever_comes() {
                         dscp: random.below(64) as u8,
                         ecn: Ecn::from_bits(random.below(4) as u8),
                         priority: random.below(256) as u8,
+                        queue: random.below(9) as u32,
                     };
                     inside.insert(handle);
                     queue.enqueue(now, Packet::new(handle, len, facts), &mut out);

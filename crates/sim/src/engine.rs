@@ -99,6 +99,7 @@ impl Sim {
                     flying: Default::default(),
                     messages: Default::default(),
                     landed: Default::default(),
+                    is_pausing: false,
                     taps: Vec::new(),
                 });
                 let sender = draft.senders.len();
@@ -146,7 +147,13 @@ impl Sim {
         }
         for queue in options.disciplines {
             let sender = lane(queue.link, queue.direction)?;
-            draft.senders[sender].egress = Some(Box::new(Egress::new(queue)));
+            let egress = Egress::new(queue);
+            if egress.is_pausing() {
+                // The ends of a link have neighbouring numbers.
+                draft.receivers[sender ^ 1].is_pausing = true;
+                draft.senders[sender ^ 1].needs = usize::MAX;
+            }
+            draft.senders[sender].egress = Some(Box::new(egress));
         }
         let mut sim = Sim {
             parts: vec![Part::whole(draft, options.clocks)],

@@ -225,6 +225,8 @@ pub(crate) struct Receiver {
     pub messages: VecDeque<Message>,
     /// What its node was told of, and how often a frame had a wrong bit, as far as the last good one tells.
     pub landed: Counts,
+    /// Whether the port's queue has to do with pauses.
+    pub is_pausing: bool,
     /// Who looks at what arrives.
     pub taps: Vec<Box<See>>,
 }

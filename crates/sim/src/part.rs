@@ -5,6 +5,7 @@
 //! that the parts together do the same as one part would.
 
 mod below;
+mod pauses;
 mod queues;
 mod split;
 
@@ -20,6 +21,8 @@ use node::event::{Event, What};
 use node::frame::MAX_FRAME_LEN;
 use node::link::MIN_WIRE_FRAME_LEN;
 use node::{Departure, Driver, Frame, Pool, Port, Refusal, Sublayer, Time, When};
+use pauses::Buffered;
+use queue::pause::Origin;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
@@ -106,6 +109,12 @@ pub(crate) struct Network {
     /// Frames out of order so far.
     numbered: u64,
     own: usize,
+    /// Senders of ports with pauses, by rank.
+    pausing: Vec<(u32, usize)>,
+    /// The frame that a node is being given, when the port by which it arrived counts it.
+    buffered: Option<Buffered>,
+    /// Frames that leave buffers, while they are counted.
+    freed: Vec<Origin>,
 }
 
 /// The source of all that is out of order; receiver `n` is source `n + 1`, behind those are the alarms, and the changes are last.
@@ -167,6 +176,7 @@ impl Part {
             changes,
         } = draft;
         let sources = Sources::new(members.len(), senders.len(), receivers.len());
+        let pausing = pauses::senders(&senders);
         Part {
             index,
             network: Network {
@@ -180,6 +190,9 @@ impl Part {
                 outboxes: (0..parts).map(|_| Vec::new()).collect(),
                 numbered: 0,
                 own: index,
+                pausing,
+                buffered: None,
+                freed: Vec::new(),
             },
             members,
             changes,
@@ -326,9 +339,15 @@ impl Part {
         }
         self.frames += 1;
         self.stalled += 1;
+        if self.network.receivers[receiver].is_pausing && self.arrive(receiver) {
+            return;
+        }
         let mut lot = std::mem::take(&mut self.lot);
         self.call(member, |driver, now| driver.frames(now, port, &mut lot));
         self.lot = lot;
+        if let Some(buffered) = self.network.buffered.take() {
+            self.network.all_sent(buffered);
+        }
     }
 
     /// Notes when the next link goes down or up.

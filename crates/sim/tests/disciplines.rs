@@ -20,6 +20,7 @@ pub fn on(link: usize, config: Config) -> PortQueue {
         direction: Direction::Forth,
         make: Box::new(move || config.build(7).unwrap()),
         see: None,
+        pause: Default::default(),
     }
 }
 

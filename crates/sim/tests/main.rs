@@ -16,6 +16,7 @@ mod middlebox;
 mod netem;
 mod outages;
 mod parallel;
+mod pauses;
 mod replays;
 
 #[global_allocator]

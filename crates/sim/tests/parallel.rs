@@ -104,6 +104,7 @@ fn run_queued(
             direction: Direction::BOTH[lane % 2],
             make: Box::new(move || config.build(lane as u64).unwrap()),
             see: None,
+            pause: Default::default(),
         }
     });
     let seen: Vec<Arc<Mutex<Delivered>>> =

@@ -113,6 +113,7 @@ impl Seen {
                 self.decide(decision.packet.handle, Fate::of(decision));
             }
             QueueEvent::Sent { at, packet, .. } => self.decide(packet.handle, Fate::Sent(at)),
+            QueueEvent::Pause { .. } => unreachable!("no link of these has pauses"),
         }
     }
 

@@ -1,6 +1,6 @@
 //! `wire lab --sweep`, `--seeds`: one lab run many times.
 
-use super::Lab;
+use super::{Lab, Plot};
 use crate::Verdict;
 use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output, picture};
@@ -19,7 +19,14 @@ impl Lab {
             !matches!(self.world, Some(super::WorldName::Live)),
             "many runs are for simulated time, where they are exact: leave --world live out"
         );
-        if let Some(path) = &self.plot {
+        let picture_of = match &self.plot[..] {
+            [] => None,
+            [Plot::Means(path)] => Some(path),
+            _ => anyhow::bail!(
+                "many runs have one picture, of their means: write --plot FILE; a kind is for one run"
+            ),
+        };
+        if let Some(path) = picture_of {
             let ending = path.extension().and_then(|ending| ending.to_str());
             anyhow::ensure!(
                 ending.is_some_and(|ending| ::plot::ENDINGS.contains(&ending)),
@@ -46,7 +53,7 @@ impl Lab {
         };
         if !self.allow_commands {
             confine::reader(Permissions {
-                writes: self.plot.is_some(),
+                writes: picture_of.is_some(),
                 compiles: true,
                 kernel: self
                     .read(registry, World::Sim)
@@ -94,7 +101,7 @@ impl Lab {
         let mut stdout = Output::open(&Buffering::default())?;
         stdout.write(text.as_bytes())?;
         stdout.finish()?;
-        if let Some(path) = self.plot.as_ref().filter(|_| outcome.done() > 0) {
+        if let Some(path) = picture_of.filter(|_| outcome.done() > 0) {
             picture(&outcome.figure(&measures), path)
                 .with_context(|| format!("of {} runs", outcome.done()))?;
         }

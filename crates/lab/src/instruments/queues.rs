@@ -8,10 +8,13 @@
 //! | waited | time in the queue of the packets that were sent: mean and percentiles |
 //! | longest | the most packets and bytes in the queue, as packets left |
 //!
+//! A second table has the pauses (PAUSE and PFC) of links, and a third one deadlocks of them.
+//!
 //! `[queues] why` asks for one drop or mark to be explained; `every` for the state of each queue at equal intervals, which programs get
 //! as lines `queue_series`: packets, bytes and time in the queue, and packets sent, dropped and marked so far.
 
 mod history;
+mod pauses;
 mod question;
 mod series;
 mod why;
@@ -91,6 +94,9 @@ impl Instrument for Queues {
             Some(port) if !ports.contains(&&port[..]) => {
                 format!("`{port}` has no queue discipline; there are {}", ports.join(", "))
             }
+            _ if pauses::paused(reading.lab()).next().is_some() => {
+                "an explanation replays a queue by itself, without the pauses of its link: take out `pause`".into()
+            }
             _ => return,
         };
         reading.fault("queues", "why", message);
@@ -113,8 +119,12 @@ impl Instrument for Queues {
             if let Some(own) = series.clone() {
                 attachments.on_queue(link, way, move |event| own.lock().see(event));
             }
+            let pauses = Shared::<pauses::Seen>::default();
+            let own = pauses.clone();
+            attachments.on_queue(link, way, move |event| own.lock().see(event));
             queues.push(Observers {
                 seen,
+                pauses,
                 history,
                 series,
             });
@@ -168,7 +178,7 @@ impl Seen {
                 self.longest.packets = self.longest.packets.max(before.packets);
                 self.longest.bytes = self.longest.bytes.max(before.bytes);
             }
-            QueueEvent::Offered { .. } | QueueEvent::Flushed { .. } => {}
+            QueueEvent::Offered { .. } | QueueEvent::Flushed { .. } | QueueEvent::Pause { .. } => {}
         }
     }
 
@@ -203,6 +213,7 @@ type Shared<T> = Arc<Mutex<T>>;
 /// The observers of a queue.
 struct Observers {
     seen: Shared<Seen>,
+    pauses: Shared<pauses::Seen>,
     history: Option<Shared<History>>,
     series: Option<Shared<Series>>,
 }
@@ -230,6 +241,12 @@ impl Measurement for Observed {
                 own.rows(at, channel, &mut series);
             }
         }
+        let of_pauses = |link, way| {
+            let mut queues = queues.clone();
+            let of_it = queues.find(|((of, direction, ..), _)| (*of, *direction) == (link, way));
+            of_it.map(|(_, own)| own.pauses.lock().clone())
+        };
+        let pauses = pauses::find(run.lab, of_pauses, run.outcome.ended);
         let answer = self.why.as_ref().map(|question| {
             let histories = queues.filter_map(|(of, own)| {
                 let (link, way, at, config) = of;
@@ -246,6 +263,7 @@ impl Measurement for Observed {
         });
         Some(Arc::new(Found {
             queues: seen.collect(),
+            pauses,
             answer,
             series,
             is_cut,
@@ -257,6 +275,7 @@ impl Measurement for Observed {
 #[derive(Clone, Debug)]
 pub struct Found {
     queues: Vec<(String, &'static str, Seen)>,
+    pauses: Option<pauses::Found>,
     answer: Option<Answer>,
     series: Table,
     /// Whether a series ended before the run.
@@ -307,12 +326,17 @@ impl Section for Found {
         }
         let answers = self.answer.iter().flat_map(Answer::tables);
         let series = (!self.series.is_empty()).then(|| self.series.clone());
-        [table].into_iter().chain(answers).chain(series).collect()
+        let pauses = self.pauses.iter().flat_map(pauses::Found::tables);
+        let all = [table].into_iter().chain(pauses);
+        all.chain(answers).chain(series).collect()
     }
 
     fn write(&self, text: &mut String, _verbose: bool) -> fmt::Result {
         use fmt::Write as _;
         write!(text, "\n{}", self.tables()[0])?;
+        if let Some(pauses) = &self.pauses {
+            write!(text, "{pauses}")?;
+        }
         if self.is_cut {
             let most = number(series::MAX_SAMPLES as u64);
             writeln!(

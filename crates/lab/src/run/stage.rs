@@ -21,6 +21,7 @@ use node::{Graph, NodeId, Outcome, Sublayer, Time};
 use nodes::dtp::Device;
 use parking_lot::Mutex;
 use queue::egress::{PortQueue, SeeDiscipline};
+use queue::pause;
 use sim::ClockTap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -251,6 +252,8 @@ impl Stage {
                     see: Some(Box::new(move |event| {
                         see.iter_mut().for_each(|see| see(event))
                     })),
+                    pause: pause::Port::new(&plan.link.channels, &plan.pauses, way)
+                        .expect("a file's parameters were checked"),
                 });
             }
         }

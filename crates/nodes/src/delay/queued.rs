@@ -31,6 +31,7 @@ impl Queued {
                         .expect("parameters were checked when they were read")
                 }),
                 see: None,
+                pause: Default::default(),
             }),
             served,
             now: Time::ZERO,

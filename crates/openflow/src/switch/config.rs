@@ -45,6 +45,44 @@ pub struct QueueConfig {
     pub max_rate: Option<u16>,
 }
 
+/// A queue discipline of a port.
+#[derive(Clone, Debug, PartialEq)]
+#[cfg_attr(
+    feature = "serde",
+    derive(serde::Deserialize),
+    serde(deny_unknown_fields)
+)]
+pub struct DisciplineConfig {
+    /// The port, from 1 on.
+    pub port: u16,
+    /// The discipline. With `by = "queue"` the number of a frame's queue chooses its class.
+    pub discipline: queue::Config,
+}
+
+impl DisciplineConfig {
+    /// Least and highest rate of a queue, in tenths of a percent of the port's, rounded down, as controllers read them as its properties: of
+    /// `htb` whose classes have no classes themselves, its class's rate and ceiling. Of other disciplines none.
+    pub(super) fn rates(&self, number: u32, port: Rate) -> [Option<u16>; 2] {
+        let queue::Config::Htb(tree) = &self.discipline else {
+            return [None; 2];
+        };
+        let is_flat = tree.classes.iter().all(|class| class.classes.is_empty());
+        if !is_flat || tree.by != queue::classify::By::Queue {
+            return [None; 2];
+        }
+        let class = tree.priomap.get(number as usize);
+        let class = class.and_then(|class| tree.classes.get(*class as usize));
+        let Some(class) = class.or(tree.classes.last()) else {
+            return [None; 2];
+        };
+        [class.rate, class.ceil.unwrap_or(class.rate)].map(|rate| {
+            let tenths = u128::from(rate.bits_per_second()) * 1_000;
+            let tenths = tenths / u128::from(port.bits_per_second());
+            Some(u16::try_from(tenths).unwrap_or(u16::MAX).min(1_000))
+        })
+    }
+}
+
 /// What a switch is made from.
 #[derive(Clone, Debug, PartialEq)]
 #[cfg_attr(
@@ -90,6 +128,8 @@ pub struct Config {
     pub rate: Rate,
     /// Queues of ports.
     pub queues: Vec<QueueConfig>,
+    /// Queue disciplines of ports; a port has one at most.
+    pub disciplines: Vec<DisciplineConfig>,
     /// Names of ports; `eth` and the number, without one.
     pub names: Vec<String>,
     /// Silence before a controller is asked for an echo, and how long it has to answer.
@@ -125,6 +165,7 @@ impl Default for Config {
             meters: Vec::new(),
             rate: GIGABIT,
             queues: Vec::new(),
+            disciplines: Vec::new(),
             names: Vec::new(),
             idle: Time::from_secs(5),
             seed: 0,
@@ -160,6 +201,19 @@ impl Config {
         if self.idle == Time::ZERO {
             return refuse("idle", "longer than no time".into());
         }
+        let mut disciplined = BTreeSet::new();
+        for own in &self.disciplines {
+            if own.port == 0 || own.port > self.ports {
+                return refuse("disciplines", format!("there is no port {}", own.port));
+            }
+            if !disciplined.insert(own.port) {
+                return refuse(
+                    "disciplines",
+                    format!("port {} has more than one", own.port),
+                );
+            }
+            own.discipline.build(self.seed)?;
+        }
         let (mut seen, mut promised) = (BTreeSet::new(), BTreeMap::new());
         for queue in &self.queues {
             if queue.port == 0 || queue.port > self.ports {
@@ -178,6 +232,13 @@ impl Config {
                 .is_some_and(|most| queue.min_rate.is_some_and(|least| least > most))
             {
                 return refuse("queues", format!("{place}: `min_rate` is above `max_rate`"));
+            }
+            if disciplined.contains(&queue.port)
+                && (queue.min_rate.is_some() || queue.max_rate.is_some())
+            {
+                let reason =
+                    "the discipline of the port has its rates; take out `min_rate` and `max_rate`";
+                return refuse("queues", format!("{place}: {reason}"));
             }
             if !seen.insert((queue.port, queue.queue)) {
                 return refuse("queues", format!("there is more than one {place}"));

@@ -114,6 +114,10 @@ impl DataPort {
         while let Some(frame) = self.queues.next(now) {
             self.transmit(frame, out);
         }
+        while let Some(frame) = self.queues.lost() {
+            self.counters.tx_dropped += 1;
+            out.drop(frame, "dropped by the port's queue discipline");
+        }
     }
 
     /// When a frame that waits may leave.

@@ -5,9 +5,15 @@
 //! queueing (Goyal, Vin and Cheng, SIGCOMM 1996) chooses the next: a queue weighs its least rate; what no queue was promised is
 //! shared evenly by those without one, of which frames of no queue are one. So whatever has frames waiting gets its weight's part at
 //! least, to within a frame, and what others leave is shared by the same weights.
+//!
+//! A port with a queue discipline sends by that instead: the number of the queue chooses the class.
 
+mod disciplined;
+
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use disciplined::Disciplined;
 use node::{Frame, Rate, Time};
 
 /// Maximum number of frames that wait in a queue.
@@ -102,6 +108,13 @@ pub(super) enum Offered {
 pub(super) struct Queues {
     all: Vec<Queue>,
     wire: Option<Wire>,
+    disciplined: Option<(queue::Config, u64, Disciplined)>,
+}
+
+/// Makes a discipline whose parameters were checked.
+fn build(config: &queue::Config, seed: u64) -> Box<dyn queue::Discipline> {
+    let built = config.build(seed);
+    built.expect("the switch's parameters were checked")
 }
 
 /// The wire behind a port whose queues share it.
@@ -148,7 +161,26 @@ impl Queues {
                 time: 0,
             }
         });
-        Queues { all, wire }
+        Queues {
+            all,
+            wire,
+            disciplined: None,
+        }
+    }
+
+    /// Queues of a port with a discipline, whose parameters were checked.
+    pub fn disciplined(all: Vec<Queue>, rate: Rate, config: &queue::Config, seed: u64) -> Queues {
+        let disciplined = Disciplined::new(build(config, seed), rate);
+        Queues {
+            all,
+            wire: None,
+            disciplined: Some((config.clone(), seed, disciplined)),
+        }
+    }
+
+    /// A frame that the port's discipline has dropped.
+    pub fn lost(&mut self) -> Option<Frame> {
+        self.disciplined.as_mut()?.2.lost()
     }
 
     pub fn iter(&self) -> core::slice::Iter<'_, Queue> {
@@ -158,6 +190,10 @@ impl Queues {
     /// Takes a frame for a queue; of one that there is not, for none.
     #[inline]
     pub fn offer(&mut self, now: Time, frame: Frame, number: u32) -> Offered {
+        if let Some((.., own)) = &mut self.disciplined {
+            own.offer(now, frame, number, &mut self.all);
+            return Offered::Waits;
+        }
         if self.all.is_empty() {
             return Offered::Leaves(frame);
         }
@@ -177,6 +213,9 @@ impl Queues {
 
     /// The next frame that may leave by now.
     pub fn next(&mut self, now: Time) -> Option<Frame> {
+        if let Some((.., own)) = &mut self.disciplined {
+            return own.next(now, &mut self.all);
+        }
         let may = |queue: &&mut Queue| !queue.waiting.is_empty() && queue.may_send(now);
         let Some(wire) = &mut self.wire else {
             let queue = self.all.iter_mut().find(may)?;
@@ -208,6 +247,9 @@ impl Queues {
 
     /// When a frame that waits may leave.
     pub fn next_wake(&self) -> Option<Time> {
+        if let Some((.., own)) = &self.disciplined {
+            return own.next_wake();
+        }
         let others = self.wire.iter().map(|wire| &wire.others);
         let waiting = self
             .all
@@ -228,10 +270,14 @@ impl Queues {
             wire.count = 0;
             &mut wire.others
         });
+        let disciplined = self.disciplined.iter_mut();
+        let disciplined =
+            disciplined.flat_map(|(config, seed, own)| own.drain(build(config, *seed)));
         self.all
             .iter_mut()
             .chain(others)
             .flat_map(|queue| queue.waiting.drain(..))
+            .chain(disciplined)
     }
 }
 

@@ -7,9 +7,9 @@ CE = 3
 class Packet:
     def __init__(self, handle, facts):
         self.handle = handle
-        self.at, self.len, self.flow, self.source, self.destination, self.dscp, self.ecn, self.priority = facts[:8]
+        self.at, self.len, self.flow, self.source, self.destination, self.dscp, self.ecn, self.priority, self.queue = facts[:9]
         # The bytes of its TCP segment, where it has one.
-        self.tcp = bytes.fromhex(facts[8]) if len(facts) > 8 else None
+        self.tcp = bytes.fromhex(facts[9]) if len(facts) > 9 else None
         self.enqueued = None
 
 

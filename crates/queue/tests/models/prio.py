@@ -5,7 +5,7 @@ from model import Queue, spread
 def class_of(packet, config, count, perturbation):
     if config["by"] == "flow":
         return spread(perturbation, packet.flow, count)
-    value = packet.priority if config["by"] == "priority" else packet.dscp
+    value = {"priority": packet.priority, "dscp": packet.dscp, "queue": packet.queue}[config["by"]]
     return config["priomap"][value] if value < len(config["priomap"]) else count - 1
 
 

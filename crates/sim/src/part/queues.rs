@@ -28,8 +28,12 @@ impl Network {
     pub(super) fn accept(&mut self, sender: usize, when: When, frame: Frame) -> Option<Time> {
         let lane = &mut self.senders[sender];
         let (preamble, id) = (lane.preamble(), frame.stamp());
-        let egress = lane.egress.as_mut()?;
-        let enters = egress.accept(self.now, when, preamble, frame);
+        let origin = match self.buffered {
+            Some(_) => self.keep(&frame),
+            None => None,
+        };
+        let egress = self.senders[sender].egress.as_mut()?;
+        let enters = egress.accept_from(self.now, when, preamble, frame, origin);
         let left = match enters {
             true => self.serve(sender),
             false => None,
@@ -54,6 +58,7 @@ impl Network {
         let pool = &mut self.pool;
         let left = egress.serve(now, is_free, &mut |frame| pool.give(frame));
         lane.show_backlog(now);
+        self.free_buffers(sender);
         let (mut frame, when) = left?;
         let id = frame.take_stamp();
         match self.launch(sender, when, frame) {
@@ -73,11 +78,12 @@ impl Network {
         };
         let lost = egress.flush(self.now, &mut |frame| self.pool.give(frame));
         self.senders[sender].show_backlog(self.now);
+        self.free_buffers(sender);
         self.plan_queue(sender);
         lost
     }
 
-    fn plan_queue(&mut self, sender: usize) {
+    pub(super) fn plan_queue(&mut self, sender: usize) {
         let lane = &mut self.senders[sender];
         let next = match lane.departed.is_some() {
             true => Some(self.now),

@@ -113,6 +113,7 @@ impl History {
                 }
             }
             QueueEvent::Sent { packet, .. } => self.leave(self.offer_of(packet)),
+            QueueEvent::Pause { .. } => {}
         }
     }
 

@@ -62,6 +62,7 @@ impl Series {
                 self.now.backlog = *backlog;
                 self.now.sent += 1;
             }
+            QueueEvent::Pause { .. } => {}
         }
     }
 

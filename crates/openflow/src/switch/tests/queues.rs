@@ -3,14 +3,14 @@
 use super::pair::Pair;
 use crate::message::{ALL_QUEUES, Answer, Message, MultipartRequest, Query, QueueProperty};
 use crate::port::PortNo;
-use crate::switch::{Config, QueueConfig, Switch};
+use crate::switch::{Config, DisciplineConfig, QueueConfig, Switch};
 use crate::version::Version;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec;
 use alloc::vec::Vec;
 use node::ConfigError;
-use node::Time;
+use node::{Rate, Time};
 
 const fn queue(number: u32, min_rate: Option<u16>, max_rate: Option<u16>) -> QueueConfig {
     QueueConfig {
@@ -166,4 +166,133 @@ fn queues_that_cannot_be_are_refused_with_the_port_and_the_sum() {
     assert!(text.contains("above `max_rate`"), "{text}");
     let text = refusal(&[queue(1, None, None), queue(1, None, None)]);
     assert!(text.contains("more than one queue 1 of port 4"), "{text}");
+}
+
+/// A port 4 with a discipline, and frames of queues 1 and 2 and of none.
+fn disciplined(discipline: queue::Config) -> Config {
+    Config {
+        disciplines: vec![DisciplineConfig {
+            port: 4,
+            discipline,
+        }],
+        ..config(&[queue(1, None, None), queue(2, None, None)])
+    }
+}
+
+fn fifo(limit: u32) -> queue::Config {
+    queue::Config::Fifo(queue::fifo::Config {
+        limit,
+        ..queue::fifo::Config::default()
+    })
+}
+
+/// Bands of 10 packets: queue 1 before queue 2 before frames of none.
+fn bands() -> queue::Config {
+    queue::Config::Prio(queue::prio::Config {
+        bands: vec![fifo(10); 3],
+        by: queue::classify::By::Queue,
+        priomap: vec![2, 0, 1],
+    })
+}
+
+#[test]
+fn a_queue_chooses_the_class_of_the_ports_discipline() {
+    let mut pair = Pair::with(Version::V13, disciplined(bands()));
+    let frame = |port: u16| {
+        let mut frame = vec![0; FRAME];
+        frame[11] = port as u8;
+        frame
+    };
+    // The first leaves at once; then those that wait, by their band. Of 15 of queue 2, 10 find room.
+    let order = [3, 3, 2, 2, 1, 1].into_iter().chain([2; 13]);
+    let mut sent = Vec::new();
+    for port in order {
+        sent.extend(pair.receive(port, &frame(port)));
+    }
+    pair.pass(Time::from_us(8 * 40));
+    sent.extend(pair.sent.drain(..).map(|(port, frame)| (port + 1, frame)));
+    let left: Vec<u8> = sent.iter().map(|(_, frame)| frame[11]).collect();
+    let expected: Vec<u8> = [3, 1, 1].into_iter().chain([2; 10]).chain([3]).collect();
+    assert_eq!(left, expected);
+    pair.send(&Message::MultipartRequest(MultipartRequest {
+        more: false,
+        body: Query::Queue {
+            port: PortNo(4),
+            queue: ALL_QUEUES,
+        },
+    }));
+    let mut counts = Vec::new();
+    pair.messages(|_, message| {
+        let Message::MultipartReply(reply) = message else {
+            panic!("{message:?}");
+        };
+        let Answer::Queue(list) = reply.body else {
+            panic!("{reply:?}");
+        };
+        let each = list
+            .iter()
+            .map(|one| (one.queue, one.tx_packets, one.tx_bytes, one.tx_errors));
+        counts.extend(each);
+    });
+    let size = FRAME as u64;
+    assert_eq!(counts, [(1, 2, 2 * size, 0), (2, 10, 10 * size, 5)]);
+    assert_eq!(
+        pair.drops(),
+        [("dropped by the port's queue discipline", 5)]
+    );
+    // What waits goes with the link.
+    pair.receive(3, &frame(3));
+    pair.receive(3, &frame(3));
+    pair.link(4, false);
+    let reason = "the port is down or does not forward";
+    assert_eq!(pair.drops()[1], (reason, 1));
+}
+
+#[test]
+fn properties_of_queues_are_the_rates_of_their_htb_classes() {
+    let rate = |megabits: u64| Rate::from_bits_per_second(megabits * 1_000_000).unwrap();
+    let tree = queue::Config::Htb(queue::htb::Config {
+        classes: vec![
+            queue::htb::Class::leaf(rate(300), rate(1_000)),
+            queue::htb::Class::leaf(rate(100), rate(500)),
+        ],
+        by: queue::classify::By::Queue,
+        priomap: vec![1, 0, 1],
+    });
+    let config = DisciplineConfig {
+        port: 4,
+        discipline: tree,
+    };
+    assert_eq!(config.rates(1, rate(1_000)), [Some(300), Some(1_000)]);
+    assert_eq!(config.rates(2, rate(1_000)), [Some(100), Some(500)]);
+    assert_eq!(config.rates(9, rate(1_000)), [Some(100), Some(500)]);
+    let other = DisciplineConfig {
+        port: 4,
+        discipline: bands(),
+    };
+    assert_eq!(other.rates(1, rate(1_000)), [None, None]);
+}
+
+#[test]
+fn a_discipline_of_no_port_or_with_rates_of_its_own_is_refused() {
+    let mut two = disciplined(bands());
+    two.disciplines.push(two.disciplines[0].clone());
+    let mut nowhere = disciplined(bands());
+    nowhere.disciplines[0].port = 9;
+    let mut rates = disciplined(bands());
+    rates.queues[0].max_rate = Some(100);
+    let mut wrong = disciplined(bands());
+    wrong.disciplines[0].discipline = queue::Config::Prio(queue::prio::Config {
+        bands: Vec::new(),
+        ..queue::prio::Config::default()
+    });
+    for (config, reason) in [
+        (two, "more than one"),
+        (nowhere, "there is no port 9"),
+        (rates, "take out `min_rate`"),
+        (wrong, "1 to 65536"),
+    ] {
+        let error = Switch::new(config).map(|_| ()).unwrap_err();
+        assert!(error.reason.contains(reason), "{}", error.reason);
+    }
 }

@@ -62,7 +62,9 @@ mod siit;
 mod snmp;
 mod stf;
 mod switch;
+mod trace_answers;
 mod udpstp_messages;
+mod warts;
 mod word;
 
 /// A fuzz target: one input.
@@ -134,6 +136,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("snmp", snmp::target),
     ("stf", stf::target),
     ("switch", switch::target),
+    ("trace_answers", trace_answers::target),
     ("udpstp", udpstp_messages::target),
+    ("warts", warts::target),
     ("word", word::target),
 ];

@@ -1,5 +1,6 @@
 //! `wire trace`: the route to a target through load balancers, with the port's own timer and stamps.
 
+mod archive;
 mod report;
 
 use crate::Verdict;
@@ -11,6 +12,7 @@ use ::trace::Algorithm;
 use ::trace::probe::Protocol;
 use ::trace::tracer::{Config, Trace as Tracer};
 use anyhow::Context;
+use archive::{Archive, MAX_LOG};
 use live::port::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Out, Time};
@@ -26,7 +28,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire trace eth0 10.0.0.2 --source 10.0.0.1
-  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot")]
+  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot
+  wire trace eth0 10.0.0.2 --algorithm paris --warts path.warts; sc_warts2text path.warts")]
 pub struct Trace {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]
@@ -77,6 +80,9 @@ pub struct Trace {
     /// The graph of interfaces in the language of Graphviz
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
+    /// All probes and answers as an archive of scamper (warts)
+    #[arg(long, value_name = "FILE")]
+    warts: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -131,9 +137,13 @@ impl Trace {
             start: Time::ZERO,
             ..Config::default()
         };
-        let node = Tracer::new(config).context("cannot trace with these options")?;
+        let mut node = Tracer::new(config).context("cannot trace with these options")?;
+        let archive = self.warts.as_deref().map(Archive::new).transpose()?;
+        if archive.is_some() {
+            node.keep_log(MAX_LOG);
+        }
         let report = Report::new(&self, &port.info, &route)?;
-        confine::ports([&self.port], self.dot.is_some())?;
+        confine::ports([&self.port], self.dot.is_some() || self.warts.is_some())?;
         let pacer = Pacer::start(port.tx, self.origin.tick)?;
         let watch = pacer.watch();
         let mut session = Session {
@@ -146,6 +156,9 @@ impl Trace {
         let node = session.node;
         let sent = pacer.stop();
         report.end(&node, &watch)?;
+        if let Some(archive) = archive {
+            archive.end(&node, &session.clock)?;
+        }
         result?;
         if let Some(error) = sent.error {
             return Err(error.into());

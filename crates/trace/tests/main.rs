@@ -1,5 +1,7 @@
 //! Behaviour of traces through simulated routers.
 
+mod archive;
+mod fakeroute;
 mod hostile;
 mod multipath;
 mod network;

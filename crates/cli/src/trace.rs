@@ -66,9 +66,12 @@ pub struct Trace {
     /// A probe without an answer after this time is lost
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     timeout: Time,
-    /// Probability of missing an interface after a branching point
+    /// Probability of missing an interface after any of --branchings branching points
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     alpha: f64,
+    /// Branching points of the route for which --alpha holds together
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    branchings: u32,
     /// Destination port, instead of 33434, or 80 with TCP
     #[arg(long, value_name = "PORT")]
     dport: Option<u16>,
@@ -130,6 +133,7 @@ impl Trace {
             rate: self.rate,
             timeout: self.timeout,
             alpha: self.alpha,
+            branchings: self.branchings,
             port: self.dport,
             // Differs from that of another trace on this machine.
             identifier: (u64::from(std::process::id()).wrapping_mul(0x9E37_79B9) >> 8) as u16,
@@ -153,11 +157,11 @@ impl Trace {
             clock: Clock::new(self.origin.tick),
         };
         let result = session.run(&mut *port.rx, &mut |_| Ok(()));
-        let node = session.node;
+        let (node, clock) = (session.node, session.clock);
         let sent = pacer.stop();
         report.end(&node, &watch)?;
         if let Some(archive) = archive {
-            archive.end(&node, &session.clock)?;
+            archive.end(&node, &clock)?;
         }
         result?;
         if let Some(error) = sent.error {

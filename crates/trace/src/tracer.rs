@@ -5,8 +5,8 @@
 //!   the target; without it the target is on the link. `protocol`, `udp`; or `tcp`, `icmp`. `algorithm`, `mda-lite`; or `mda`,
 //!   `paris`: see [`discovery`](crate::discovery). `first_hop`, 1; `max_hops`, 30. `probes`, 3: to each interface in a round;
 //!   `rounds`, 1. `attempts`, 2: how often a probe without an answer is sent while paths are looked for. `rate`, 20: maximum
-//!   number of probes a second. `timeout`, 1 s. `alpha`, 0.05: probability of missing an interface after a branching point.
-//!   `gap`, 5: silent hops in a row after which the search ends. `port`, 33434, with `tcp` 80. `identifier`, 0x5754;
+//!   number of probes a second. `timeout`, 1 s. `alpha`, 0.05: probability of missing an interface after any of
+//!   `branchings`, 1, branching points. `gap`, 5: silent hops in a row after which the search ends. `port`, 33434, with `tcp` 80. `identifier`, 0x5754;
 //!   `start`, 1 us; `answers`, true: whether it answers for its source as the node `host` does.
 //! - **Counters:** `sent`; `answered`; `lost`; `ignored`: answers that fit no outstanding probe; `hops`; `interfaces`; `links`;
 //!   `per_packet`: hops after a load balancer that chooses packet by packet; `reached`, 1 when the target has answered;
@@ -120,7 +120,7 @@ impl Trace {
                 algorithm: config.algorithm,
                 first: config.first_hop,
                 last: config.max_hops,
-                alpha: config.alpha,
+                alpha: config.share(),
                 phi: 2,
                 gap: config.gap,
             }),

@@ -6,4 +6,5 @@ mod hostile;
 mod multipath;
 mod network;
 mod paris;
+mod published;
 mod rounds;

@@ -57,7 +57,7 @@ impl Archive<'_> {
                 hops: probes.collect(),
             });
         }
-        let certain = 100.0 * (1.0 - config.alpha);
+        let certain = 100.0 * (1.0 - config.share());
         let paths = Multipath {
             parameters: MultipathParameters {
                 list: Some(NUMBER),

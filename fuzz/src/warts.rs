@@ -14,7 +14,7 @@ pub fn target(data: &[u8]) {
         assert!(records.offset() > before);
         before = records.offset();
     }
-    assert_eq!(before, data.len());
+    assert_eq!(records.offset(), data.len());
 }
 
 fn assert_writes_back(record: &Record) {

@@ -1,4 +1,4 @@
-//! A trace as records of [`warts`](crate::warts).
+//! A trace as records of [`warts`].
 //!
 //! The search is one record: a trace where one flow was followed, else a multipath trace. Each interface, and the silence of each hop,
 //! is a ping of its own with the probes that count for it, those of the search and of the rounds: its loss and round trips are those

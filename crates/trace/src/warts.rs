@@ -1,7 +1,7 @@
 //! Warts, the format of scamper's archives: traces, multipath traces and pings, with the lists and cycles they belong to.
 //!
 //! A file is a sequence of records, each with a type and a length (warts(5) of scamper). Most fields are optional: flags before them
-//! show which are present, so that each field here is an [`Option`]. [`records`] reads a file and [`write`] a record. Times are since
+//! show which are present, so that each field here is an [`Option`]. [`records`] reads a file and [`write()`] a record. Times are since
 //! 1970 in microseconds, and round trips in microseconds.
 //!
 //! Within a trace the attributes after the hops (path MTU discovery, Doubletree) are counted and not read, and neither are fields of a

@@ -44,6 +44,9 @@ pub fn records(file: &[u8]) -> Records<'_> {
     }
 }
 
+/// Flaw of a header, with the record's type if it could be read.
+type Uncut = (Option<u16>, Flaw);
+
 /// Records of a file, in order.
 pub struct Records<'a> {
     file: &'a [u8],
@@ -92,7 +95,7 @@ impl<'a> Records<'a> {
     }
 
     /// Takes the type and the body of the next record.
-    fn cut(&mut self) -> Result<(u16, &'a [u8]), (Option<u16>, Flaw)> {
+    fn cut(&mut self) -> Result<(u16, &'a [u8]), Uncut> {
         let rest = &self.file[self.at..];
         let Some(header) = rest.first_chunk::<HEADER>() else {
             return Err((None, Flaw::Cut));

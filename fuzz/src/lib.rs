@@ -65,7 +65,9 @@ mod snmp;
 mod stf;
 mod stream;
 mod switch;
+mod trace_answers;
 mod udpstp_messages;
+mod warts;
 mod word;
 
 /// A fuzz target: one input.
@@ -141,6 +143,8 @@ pub const TARGETS: &[(&str, Target)] = &[
     ("stream_calls", stream::calls),
     ("stream_texts", stream::texts),
     ("switch", switch::target),
+    ("trace_answers", trace_answers::target),
     ("udpstp", udpstp_messages::target),
+    ("warts", warts::target),
     ("word", word::target),
 ];

@@ -1,5 +1,6 @@
 //! `wire trace`: the route to a target through load balancers, with the port's own timer and stamps.
 
+mod archive;
 mod report;
 
 use crate::Verdict;
@@ -11,6 +12,7 @@ use ::trace::Algorithm;
 use ::trace::probe::Protocol;
 use ::trace::tracer::{Config, Trace as Tracer};
 use anyhow::Context;
+use archive::{Archive, MAX_LOG};
 use live::port::pace::Pacer;
 use live::port::{self, Options, PortSpec};
 use node::{Out, Time};
@@ -26,7 +28,8 @@ use std::path::PathBuf;
 #[derive(clap::Args)]
 #[command(after_help = "Examples:
   wire trace eth0 10.0.0.2 --source 10.0.0.1
-  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot")]
+  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot
+  wire trace eth0 10.0.0.2 --algorithm paris --warts path.warts; sc_warts2text path.warts")]
 pub struct Trace {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]
@@ -63,9 +66,12 @@ pub struct Trace {
     /// A probe without an answer after this time is lost
     #[arg(long, value_name = "TIME", value_parser = node::time::seconds, default_value = "1s")]
     timeout: Time,
-    /// Probability of missing an interface after a branching point
+    /// Probability of missing an interface after any of --branchings branching points
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     alpha: f64,
+    /// Branching points of the route for which --alpha holds together
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    branchings: u32,
     /// Destination port, instead of 33434, or 80 with TCP
     #[arg(long, value_name = "PORT")]
     dport: Option<u16>,
@@ -77,6 +83,9 @@ pub struct Trace {
     /// The graph of interfaces in the language of Graphviz
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
+    /// All probes and answers as an archive of scamper (warts)
+    #[arg(long, value_name = "FILE")]
+    warts: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, clap::ValueEnum)]
@@ -124,6 +133,7 @@ impl Trace {
             rate: self.rate,
             timeout: self.timeout,
             alpha: self.alpha,
+            branchings: self.branchings,
             port: self.dport,
             // Differs from that of another trace on this machine.
             identifier: (u64::from(std::process::id()).wrapping_mul(0x9E37_79B9) >> 8) as u16,
@@ -131,9 +141,13 @@ impl Trace {
             start: Time::ZERO,
             ..Config::default()
         };
-        let node = Tracer::new(config).context("cannot trace with these options")?;
+        let mut node = Tracer::new(config).context("cannot trace with these options")?;
+        let archive = self.warts.as_deref().map(Archive::new).transpose()?;
+        if archive.is_some() {
+            node.keep_log(MAX_LOG);
+        }
         let report = Report::new(&self, &port.info, &route)?;
-        confine::ports([&self.port], self.dot.is_some())?;
+        confine::ports([&self.port], self.dot.is_some() || self.warts.is_some())?;
         let pacer = Pacer::start(port.tx, self.origin.tick)?;
         let watch = pacer.watch();
         let mut session = Session {
@@ -143,9 +157,12 @@ impl Trace {
             clock: Clock::new(self.origin.tick),
         };
         let result = session.run(&mut *port.rx, &mut |_| Ok(()));
-        let node = session.node;
+        let (node, clock) = (session.node, session.clock);
         let sent = pacer.stop();
         report.end(&node, &watch)?;
+        if let Some(archive) = archive {
+            archive.end(&node, &clock)?;
+        }
         result?;
         if let Some(error) = sent.error {
             return Err(error.into());

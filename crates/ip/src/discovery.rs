@@ -1,7 +1,7 @@
 //! The messages of ARP (RFC 826, RFC 5227) and neighbour discovery (RFC 4861): frames of this interface, and those
 //! that it receives.
 
-use crate::header::{ETHERNET, ICMPV6, Packet};
+use crate::header::{ETHERNET, ICMPV6, IPV6_HEADER, Packet};
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::{Frame, Time};
@@ -20,6 +20,8 @@ const ROUTER_ADVERTISEMENT: u8 = 134;
 const SOLICITATION: u8 = 135;
 const ADVERTISEMENT: u8 = 136;
 const REDIRECT: u8 = 137;
+/// MTU that each link of IPv6 has, bytes (RFC 8200 section 5).
+const MIN_MTU: usize = 1280;
 /// Flags of an advertisement: solicited, override.
 const SOLICITED: u8 = 2;
 const OVERRIDE: u8 = 1;
@@ -91,12 +93,69 @@ pub(crate) fn router_solicitation(mac: [u8; 6], own: Ipv6Addr, out: &mut Vec<u8>
     discover(mac, (own, ALL_ROUTERS), message, option, out);
 }
 
+/// A redirect of IPv6 (RFC 4861 section 4.5): a better next hop than its sender.
+#[derive(Clone, Copy, Debug)]
+pub struct Redirect<'a> {
+    /// The next hop; the destination itself when that is on the link.
+    pub target: Ipv6Addr,
+    /// The destination.
+    pub destination: Ipv6Addr,
+    /// The MAC address of the next hop, if it is known.
+    pub mac: Option<[u8; 6]>,
+    /// The packet that was sent to the wrong next hop, from the IP header on. It is cut to what the smallest MTU has room for, and to a
+    /// multiple of 8 bytes, as by Linux.
+    pub packet: &'a [u8],
+}
+
+impl Redirect<'_> {
+    /// Appends the message from an own link-local address to the packet's sender; the receiver's MAC address is left.
+    pub fn build(&self, mac: [u8; 6], own: Ipv6Addr, to: Ipv6Addr, out: &mut Vec<u8>) {
+        const MESSAGE: usize = 8 + 16 + 16;
+        const LINK_OPTION: usize = 8;
+        const PACKET_OPTION: usize = 8;
+        let message = Icmpv6::Other {
+            kind: REDIRECT,
+            code: 0,
+            rest: 0,
+        };
+        let option = self.mac.map_or(0, |_| LINK_OPTION);
+        let room = MIN_MTU - IPV6_HEADER - MESSAGE - option;
+        let length = (PACKET_OPTION + self.packet.len()).min(room) & !7;
+        send_on_link(mac, (own, to), message, out, |out| {
+            out.extend(self.target.octets());
+            out.extend(self.destination.octets());
+            if let Some(mac) = self.mac {
+                out.extend([2, 1]);
+                out.extend(mac);
+            }
+            out.extend([4, (length / 8) as u8, 0, 0, 0, 0, 0, 0]);
+            out.extend(&self.packet[..length - PACKET_OPTION]);
+        });
+    }
+}
+
 fn discover(
     mac: [u8; 6],
-    (own, to): (Ipv6Addr, Ipv6Addr),
+    ends: (Ipv6Addr, Ipv6Addr),
     message: Icmpv6,
     option: Option<(u8, [u8; 6])>,
     out: &mut Vec<u8>,
+) {
+    send_on_link(mac, ends, message, out, |out| {
+        if let Some((kind, mac)) = option {
+            out.extend([kind, 1]);
+            out.extend(mac);
+        }
+    });
+}
+
+/// Appends a message that does not leave the link, with what `body` appends.
+fn send_on_link(
+    mac: [u8; 6],
+    (own, to): (Ipv6Addr, Ipv6Addr),
+    message: Icmpv6,
+    out: &mut Vec<u8>,
+    body: impl FnOnce(&mut Vec<u8>),
 ) {
     let mut ip = Ipv6::new(own, to, ICMPV6);
     ip.hop_limit = ON_LINK;
@@ -108,12 +167,7 @@ fn discover(
     };
     ethernet.build(out, |out| {
         ip.build(out, |out| {
-            message.build(ip.pseudo(), out, |out| {
-                if let Some((kind, mac)) = option {
-                    out.extend([kind, 1]);
-                    out.extend(mac);
-                }
-            });
+            message.build(ip.pseudo(), out, body);
         });
     });
 }

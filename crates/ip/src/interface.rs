@@ -242,6 +242,11 @@ impl Interface {
         self.neighbours.state(now, who)
     }
 
+    /// The MAC address of a neighbour, if it has answered.
+    pub fn neighbour_mac(&self, who: IpAddr) -> Option<[u8; 6]> {
+        self.neighbours.mac(who)
+    }
+
     /// All neighbours with their MAC addresses and states; of those that have not answered the MAC address is zero.
     pub fn all_neighbours(&self, now: Time) -> impl Iterator<Item = (IpAddr, [u8; 6], State)> {
         self.neighbours.iter(now)

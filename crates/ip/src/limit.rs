@@ -89,6 +89,12 @@ impl RateLimit {
         self.take(now + self.start, peer, ROUTE_BURST)
     }
 
+    /// Whether a redirect of IPv6 because of `peer`, its receiver or the destination, may be sent at `now`. It has no setting, and shares the
+    /// tokens (Linux's `inet_peer_xrlim_allow`).
+    pub fn allows_redirect(&mut self, now: Time, peer: IpAddr) -> bool {
+        self.take(now + self.start, peer, PEER_BURST)
+    }
+
     /// Takes all tokens of `peer` away, as Linux does with the first redirect to it.
     pub fn empty(&mut self, now: Time, peer: IpAddr) {
         let empty = now + self.start;

@@ -269,6 +269,14 @@ impl Neighbours {
         Some(self.state_of(now, self.all.get(&who)?))
     }
 
+    /// The MAC address of a neighbour, if it has answered.
+    pub fn mac(&self, who: IpAddr) -> Option<[u8; 6]> {
+        let known = self.all.get(&who);
+        known
+            .filter(|one| one.state != State::Incomplete)
+            .map(|one| one.mac)
+    }
+
     /// All neighbours with their MAC addresses and states.
     pub fn iter(&self, now: Time) -> impl Iterator<Item = (IpAddr, [u8; 6], State)> {
         let all = self.all.iter();

@@ -6,7 +6,9 @@
 //!
 //! The environment variable `WIRE_ROUTER_PACKETS` has another number of random packets than 10,000 of each version.
 
+mod hop_limit;
 mod packets;
+mod redirects;
 
 use crate::kernel_and_interface::collect;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
@@ -22,7 +24,7 @@ use std::net::{IpAddr, Ipv6Addr};
 
 /// MTU of each link.
 const MTUS: [usize; 3] = [1500, 1400, 1280];
-const ROUTES: [&str; 14] = [
+const ROUTES: [&str; 15] = [
     "10.9.0.0/16 via 10.0.1.2",
     "10.8.0.0/16 via 10.0.2.2",
     "10.9.9.0/24 via 10.0.2.3",
@@ -37,6 +39,7 @@ const ROUTES: [&str; 14] = [
     "blackhole fd07::/16",
     "unreachable fd06::/16",
     "prohibit fd05::/16",
+    "fd0b::/16 via fe80::7 dev k2",
 ];
 const RULES: [&str; 3] = [
     "from 10.0.1.0/27 to 10.8.0.0/16 lookup 100",
@@ -264,7 +267,11 @@ pub(crate) fn router_with(config: Config) -> Router {
     };
     let mut router = Router::new(Config {
         port: (0..3).map(port).collect(),
-        route: ROUTES.iter().map(|text| text.parse().unwrap()).collect(),
+        // Ports have numbers here, and names in Linux.
+        route: ROUTES
+            .iter()
+            .map(|text| text.replace("dev k", "dev ").parse().unwrap())
+            .collect(),
         rule: RULES.iter().map(|text| text.parse().unwrap()).collect(),
         icmp_limit: false,
         ..config

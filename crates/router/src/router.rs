@@ -384,7 +384,9 @@ impl Router {
             return self.fail(now, transit, Error::HopLimit, reason::HOP_LIMIT, frame, out);
         }
         let port = usize::from(hop.port.unwrap_or_default());
-        if transit.source.is_ipv6()
+        if transit.source.is_ipv6() && !transit.crossed && hop.port == Some(transit.from) {
+            self.redirect_v6(now, transit, hop, &frame, out);
+        } else if transit.source.is_ipv6()
             && let Some(error) = v6::refusal(transit)
         {
             return match error {

@@ -3,7 +3,7 @@
 use packet::checksum::Sum;
 
 /// Maximum number of entries that are read of a stack.
-pub const MAX_LABELS: usize = 8;
+pub const MAX_LABELS: usize = 16;
 /// Bytes of the quote of a message that does not give the quote's length (RFC 4884 section 5.5).
 const LEGACY_QUOTE: usize = 128;
 const VERSION: u8 = 2;

@@ -12,6 +12,8 @@
 //! | [`stopping`] | number of probes after which a search for further interfaces stops |
 //! | [`probe`] | building probes and reading answers |
 //! | [`labels`] | MPLS label stacks in ICMP errors |
+//! | [`warts`] | archives of scamper: reading and writing |
+//! | [`archive`] | a trace as records of an archive |
 #![no_std]
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -20,11 +22,13 @@ extern crate alloc;
 #[cfg(test)]
 extern crate std;
 
+pub mod archive;
 pub mod discovery;
 pub mod graph;
 pub mod labels;
 pub mod probe;
 pub mod stopping;
 pub mod tracer;
+pub mod warts;
 
 pub use discovery::Algorithm;

@@ -13,8 +13,10 @@
 //! flow label, too.
 
 mod answer;
+mod envelope;
 
 pub use answer::{Answer, Kind};
+pub use envelope::{Envelope, Message, Quote};
 
 use crate::graph::Flow;
 use core::net::IpAddr;
@@ -65,10 +67,7 @@ impl Prober {
     /// Fills an empty frame with a probe, whose MAC addresses are left; `number` is from 1 to [`MAX_NUMBER`].
     pub fn build(&self, flow: Flow, ttl: u8, number: u16, frame: &mut Frame) {
         let at = ETHERNET + header::length(self.source);
-        let size = match self.protocol {
-            Protocol::Tcp => TCP_HEADER,
-            Protocol::Udp | Protocol::Icmp => UDP_HEADER + DATA,
-        };
+        let size = self.message_size();
         frame.resize(at + size);
         frame.fill(0);
         header::write(frame, self.source, self.target, self.number_of_protocol());
@@ -131,6 +130,26 @@ impl Prober {
             protocol => header::pseudo(self.source, self.target, protocol).sum(message.len()),
         };
         sum.plus(message)
+    }
+
+    /// Bytes of a probe from the IP header on.
+    pub fn size(&self) -> usize {
+        header::length(self.source) + self.message_size()
+    }
+
+    fn message_size(&self) -> usize {
+        match self.protocol {
+            Protocol::Tcp => TCP_HEADER,
+            Protocol::Udp | Protocol::Icmp => UDP_HEADER + DATA,
+        }
+    }
+
+    /// Value of the field by which the probes of a flow differ from those of another: the source port, or ICMP's checksum.
+    pub fn flow_field(&self, flow: Flow) -> u16 {
+        match self.protocol {
+            Protocol::Udp | Protocol::Tcp => self.source_port(flow),
+            Protocol::Icmp => self.checksum_of(flow),
+        }
     }
 
     fn number_of_protocol(&self) -> u8 {

@@ -5,8 +5,8 @@
 //!   the target; without it the target is on the link. `protocol`, `udp`; or `tcp`, `icmp`. `algorithm`, `mda-lite`; or `mda`,
 //!   `paris`: see [`discovery`](crate::discovery). `first_hop`, 1; `max_hops`, 30. `probes`, 3: to each interface in a round;
 //!   `rounds`, 1. `attempts`, 2: how often a probe without an answer is sent while paths are looked for. `rate`, 20: maximum
-//!   number of probes a second. `timeout`, 1 s. `alpha`, 0.05: probability of missing an interface after a branching point.
-//!   `gap`, 5: silent hops in a row after which the search ends. `port`, 33434, with `tcp` 80. `identifier`, 0x5754;
+//!   number of probes a second. `timeout`, 1 s. `alpha`, 0.05: probability of missing an interface after any of
+//!   `branchings`, 1, branching points. `gap`, 5: silent hops in a row after which the search ends. `port`, 33434, with `tcp` 80. `identifier`, 0x5754;
 //!   `start`, 1 us; `answers`, true: whether it answers for its source as the node `host` does.
 //! - **Counters:** `sent`; `answered`; `lost`; `ignored`: answers that fit no outstanding probe; `hops`; `interfaces`; `links`;
 //!   `per_packet`: hops after a load balancer that chooses packet by packet; `reached`, 1 when the target has answered;
@@ -17,11 +17,13 @@
 //! from the departure of the probe's first bit to the arrival of the answer's.
 
 mod config;
+mod log;
 mod outstanding;
 mod statistics;
 mod table;
 
 pub use config::Config;
+pub use log::Sent;
 pub use statistics::InterfaceStats;
 
 use crate::discovery::{Discovery, Plan, Probe};
@@ -33,6 +35,7 @@ use core::net::IpAddr;
 use ip::header::{self, TCP};
 use ip::icmp::Report;
 use ip::{Interface, Received, discovery};
+use log::Log;
 use node::outcome::Table;
 use node::{ConfigError, Frame, Node, Out, Port, Properties, Time};
 use outstanding::{Outstanding, Waiting};
@@ -59,6 +62,8 @@ struct Planned {
     probe: Probe,
     tries: u32,
     is_discovery: bool,
+    /// Entry in the log of the attempt before.
+    previous: Option<usize>,
 }
 
 /// The node. See the [module](self).
@@ -77,6 +82,7 @@ pub struct Trace {
     outstanding: Outstanding,
     again: VecDeque<Planned>,
     results: Results,
+    log: Log,
     scratch: Vec<u8>,
     sent: u64,
     answered: u64,
@@ -114,7 +120,7 @@ impl Trace {
                 algorithm: config.algorithm,
                 first: config.first_hop,
                 last: config.max_hops,
-                alpha: config.alpha,
+                alpha: config.share(),
                 phi: 2,
                 gap: config.gap,
             }),
@@ -126,6 +132,7 @@ impl Trace {
             outstanding: Outstanding::default(),
             again: VecDeque::new(),
             results: Results::default(),
+            log: Log::default(),
             scratch: Vec::new(),
             sent: 0,
             answered: 0,
@@ -156,6 +163,26 @@ impl Trace {
         self.results.of(ttl, vertex)
     }
 
+    /// Keeps each probe and its answer for archives, `limit` of them at most; call it before the first is sent.
+    pub fn keep_log(&mut self, limit: usize) {
+        self.log = Log::new(limit);
+    }
+
+    /// The probes that were kept, in the order of departure.
+    pub fn log(&self) -> &[Sent] {
+        self.log.entries()
+    }
+
+    /// Number of probes that had no place in the log.
+    pub fn left_out(&self) -> u64 {
+        self.log.left_out()
+    }
+
+    /// Builds its probes.
+    pub fn prober(&self) -> &Prober {
+        &self.prober
+    }
+
     /// Number of probes sent.
     pub fn sent(&self) -> u64 {
         self.sent
@@ -183,7 +210,8 @@ impl Trace {
 
     /// The last probe really left at `at`.
     pub fn departed(&mut self, at: Time) {
-        self.outstanding.departed(at);
+        let entry = self.outstanding.departed(at);
+        self.log.departed(entry, at);
     }
 
     fn hop_address(&self) -> IpAddr {
@@ -218,6 +246,7 @@ impl Trace {
                 probe,
                 tries: 0,
                 is_discovery: true,
+                previous: None,
             });
         }
         if !self.discovery.is_over() {
@@ -229,6 +258,7 @@ impl Trace {
             probe,
             tries: 0,
             is_discovery: false,
+            previous: None,
         })
     }
 
@@ -245,9 +275,17 @@ impl Trace {
             probe: planned.probe,
             tries: planned.tries + 1,
             is_discovery: planned.is_discovery,
+            entry: None,
             departed: now,
             deadline: now + self.config.timeout,
         });
+        let entry = self.log.add(
+            (planned.probe, planned.is_discovery),
+            (planned.tries, planned.previous),
+            number,
+            now,
+        );
+        self.outstanding.logged(entry);
         let mut frame = out.frame();
         let Probe { ttl, flow, .. } = planned.probe;
         self.prober.build(flow, ttl, number, &mut frame);
@@ -262,20 +300,28 @@ impl Trace {
         while let Some(waiting) = self.outstanding.expired(now) {
             self.is_idle = false;
             self.lost += 1;
-            let Waiting { probe, tries, .. } = waiting;
+            let Waiting {
+                probe,
+                tries,
+                entry,
+                ..
+            } = waiting;
             if !waiting.is_discovery {
                 let vertex = self.results.expected(self.discovery.graph(), probe);
                 self.results.lost(probe.ttl, vertex, 1);
+                self.log.result(entry, vertex, None);
             } else if tries < self.config.attempts {
                 self.again.push_back(Planned {
                     probe,
                     tries,
                     is_discovery: true,
+                    previous: entry,
                 });
             } else {
                 self.discovery.handle_timeout(probe);
                 let vertex = self.results.expected(self.discovery.graph(), probe);
                 self.results.lost(probe.ttl, vertex, tries);
+                self.log.result(entry, vertex, None);
             }
         }
     }
@@ -311,6 +357,8 @@ impl Trace {
         let rtt = arrived - waiting.departed;
         self.results.lost(probe.ttl, found, tries - 1);
         self.results.answered(probe.ttl, found, rtt, answer);
+        let logged = Some((arrived, *answer));
+        self.log.result(waiting.entry, found, logged);
     }
 
     /// The MAC address of the next hop, if a frame shows it.

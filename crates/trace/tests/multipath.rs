@@ -20,7 +20,7 @@ impl Sums {
     }
 }
 
-/// Traces random networks; `share` divides `alpha` by the number of branching points.
+/// Traces random networks; `share` divides `alpha` among the branching points.
 fn run(algorithm: Algorithm, share: bool, graphs: u64) -> Sums {
     let mut random = Random::new(7);
     let mut sums = Sums {
@@ -35,13 +35,14 @@ fn run(algorithm: Algorithm, share: bool, graphs: u64) -> Sums {
             ..Simulated::new(Network::random(&mut random), seed)
         };
         let network = &simulated.network;
-        let alpha = match share {
-            true => 0.05 / network.branchings() as f64,
-            false => 0.05,
+        let branchings = match share {
+            true => network.branchings() as u32,
+            false => 1,
         };
+        let alpha = 0.05 / f64::from(branchings);
         let trace = simulated.trace(|config| {
             config.algorithm = algorithm;
-            config.alpha = alpha;
+            config.branchings = branchings;
             config.identifier = seed as u16;
             if seed % 5 == 4 {
                 config.protocol = Protocol::Tcp;

@@ -91,6 +91,28 @@ impl Network {
         network
     }
 
+    /// Rows of routers between two routers. Each router of the wider of two rows has one link to the other row, as evenly as can be;
+    /// with `is_meshed` it has a second one, to the next.
+    pub fn of_rows(widths: &[usize], is_meshed: bool) -> Network {
+        let mut network = Network::default();
+        let mut last = vec![network.add()];
+        for width in widths.iter().copied().chain([1]) {
+            let next = network.row(width);
+            let (wide, narrow) = (last.len().max(width), last.len().min(width));
+            for index in 0..wide {
+                for more in 0..=usize::from(is_meshed && narrow > 1) {
+                    let other = (index + more) % narrow;
+                    match last.len() >= width {
+                        true => network.link(last[index], next[other]),
+                        false => network.link(last[other], next[index]),
+                    }
+                }
+            }
+            last = next;
+        }
+        network
+    }
+
     /// One to three diamonds of random kinds and widths.
     pub fn random(random: &mut Random) -> Network {
         let count = 1 + random.index(3);

@@ -1,6 +1,6 @@
 //! A node that sends probes, on a port: its departures are measured, and answers have the port's stamps.
 
-use ::capture::clock::now_ns;
+use ::capture::clock::{epoch_ns, now_ns};
 use ::capture::signal::stop_requested;
 use anyhow::bail;
 use live::port::Receive;
@@ -57,8 +57,15 @@ impl Clock {
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    fn now(&self) -> Time {
+    /// The time now.
+    pub fn now(&self) -> Time {
         self.time(now_ns())
+    }
+
+    /// Time since 1970 of the time 0.
+    pub fn epoch(&self) -> Duration {
+        let zero_ns = u64::try_from(self.zero / 1000).unwrap_or(u64::MAX);
+        Duration::from_nanos(epoch_ns().saturating_add(zero_ns))
     }
 }
 

@@ -1,11 +1,15 @@
-//! ICMP redirects of IPv4, with Linux's conditions and limits (`ip_rt_send_redirect`): a sender on the link that could have
-//! reached the next hop by itself gets a redirect.
+//! ICMP redirects, with Linux's conditions and limits: a sender on the link that could have reached the next hop by itself gets a
+//! redirect. Those of IPv4 (`ip_rt_send_redirect`) come at growing intervals, those of IPv6 (`ip6_forward`, `ndisc_send_redirect`) share
+//! the tokens of errors, of the destination and of the sender.
 
 use super::{Router, Transit};
 use crate::route::Hop;
 use crate::tables::Decision;
 use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
 use core::net::IpAddr;
+use ip::discovery::Redirect;
+use ip::header::ETHERNET;
 use ip::icmp::Error;
 use node::{Frame, Out, Time};
 
@@ -24,6 +28,8 @@ const MAX_SENDERS: usize = 4096;
 pub(super) struct Redirects {
     /// Number of redirects to a sender, and the time of the last reason for one.
     senders: BTreeMap<IpAddr, (u32, Time)>,
+    /// Memory of the last message of IPv6, for the next.
+    message: Vec<u8>,
 }
 
 impl Redirects {
@@ -57,6 +63,73 @@ impl Redirects {
 }
 
 impl Router {
+    /// Whether the sender of a packet is on the link of a port.
+    fn is_on_link(&self, transit: &Transit, port: Option<u16>, frame: &Frame) -> bool {
+        let tables = &self.vrfs[transit.vrf].tables;
+        let back = Transit {
+            source: transit.destination,
+            destination: transit.source,
+            ..*transit
+        };
+        match tables.decide(transit.source, || super::key(frame, &back)) {
+            Decision::Forward(hops) => hops.iter().any(|one| one.via.is_none() && one.port == port),
+            _ => false,
+        }
+    }
+
+    /// Sends a redirect to the sender of an IPv6 packet that leaves by its port of arrival. Of the next hop the link-local address must be
+    /// known, unless it is the destination itself (RFC 4861 section 8.2).
+    pub(super) fn redirect_v6(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        hop: Hop,
+        frame: &Frame,
+        out: &mut Out,
+    ) {
+        let next = hop.via.unwrap_or(transit.destination);
+        let (IpAddr::V6(target), IpAddr::V6(destination), IpAddr::V6(to)) =
+            (next, transit.destination, transit.source)
+        else {
+            return;
+        };
+        let port = &self.ports[usize::from(transit.from)];
+        if !port.redirects || !self.limit.allows_redirect(now, transit.destination) {
+            return;
+        }
+        let interface = &port.interface;
+        let own = interface
+            .addresses()
+            .find_map(|own| match own.network.address {
+                IpAddr::V6(address) if address.is_unicast_link_local() => Some(address),
+                _ => None,
+            });
+        let is_usable = target == destination || target.is_unicast_link_local();
+        let Some(own) = own.filter(|_| is_usable) else {
+            return;
+        };
+        let on_link = to.is_unicast_link_local() || self.is_on_link(transit, hop.port, frame);
+        if !on_link || !self.limit.allows_redirect(now, transit.source) {
+            return;
+        }
+        let interface = &self.ports[usize::from(transit.from)].interface;
+        let mut message = core::mem::take(&mut self.redirects.message);
+        message.clear();
+        let redirect = Redirect {
+            target,
+            destination,
+            mac: interface.neighbour_mac(next),
+            packet: &frame[ETHERNET..],
+        };
+        redirect.build(interface.mac(), own, to, &mut message);
+        let mut report = out.frame();
+        report.extend(&message);
+        self.redirects.message = message;
+        self.counters.redirects += 1;
+        let on_link = Hop { via: None, ..hop };
+        self.send_report(now, transit, on_link, report, out);
+    }
+
     /// Sends a redirect to the sender of a packet if its link has a better next hop.
     pub(super) fn redirect(
         &mut self,
@@ -73,18 +146,7 @@ impl Router {
         let IpAddr::V4(gateway) = hop.via.unwrap_or(transit.destination) else {
             return;
         };
-        let tables = &self.vrfs[transit.vrf].tables;
-        let back = Transit {
-            source: transit.destination,
-            destination: transit.source,
-            ..*transit
-        };
-        let is_on_link = match tables.decide(transit.source, || super::key(frame, &back)) {
-            Decision::Forward(hops) => hops
-                .iter()
-                .any(|one| one.via.is_none() && one.port == hop.port),
-            _ => false,
-        };
+        let is_on_link = self.is_on_link(transit, hop.port, frame);
         if !is_on_link || !self.redirects.allows(now, transit.source) {
             return;
         }

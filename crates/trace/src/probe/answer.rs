@@ -1,5 +1,6 @@
 //! Reading answers.
 
+use super::envelope::Envelope;
 use super::{Prober, Protocol};
 use crate::graph::Flow;
 use crate::labels::Labels;
@@ -43,6 +44,8 @@ pub struct Answer {
     pub flow: Option<Flow>,
     /// Labels with which the probe arrived at the router.
     pub labels: Labels,
+    /// Its headers.
+    pub envelope: Envelope,
 }
 
 impl Prober {
@@ -71,6 +74,7 @@ impl Prober {
             second_number: None,
             flow,
             labels: Labels::default(),
+            envelope: Envelope::read(frame, packet, false)?,
         })
     }
 
@@ -126,6 +130,7 @@ impl Prober {
             second_number: identification.map(|two| u16::from_be_bytes([two[0], two[1]])),
             flow: Some(flow),
             labels: Labels::read(message, self.source.is_ipv4()),
+            envelope: Envelope::read(frame, packet, true)?,
         })
     }
 }

@@ -49,8 +49,10 @@ pub struct Config {
     pub rate: u32,
     /// A probe without an answer after this time is lost.
     pub timeout: Time,
-    /// Probability of missing an interface after a branching point.
+    /// Probability of missing an interface after any of `branchings` branching points.
     pub alpha: f64,
+    /// Number of branching points of the route among which `alpha` is divided; with 1 it holds for each.
+    pub branchings: u32,
     /// Silent hops in a row after which the search ends.
     pub gap: u8,
     /// Destination port; `None`: 33434, or 80 with TCP.
@@ -80,6 +82,7 @@ impl Default for Config {
             rate: 20,
             timeout: Time::from_secs(1),
             alpha: 0.05,
+            branchings: 1,
             gap: 5,
             port: None,
             identifier: 0x5754,
@@ -95,6 +98,11 @@ impl Config {
         Time::from_ps(Time::from_secs(1).as_ps() / u64::from(self.rate.max(1)))
     }
 
+    /// Part of `alpha` for each branching point. A sum of probabilities is at least that of any of the events.
+    pub fn share(&self) -> f64 {
+        self.alpha / f64::from(self.branchings.max(1))
+    }
+
     pub(super) fn check(&self) -> Result<(), ConfigError> {
         let is_v4 = self.target.is_ipv4();
         for (key, address) in [("source", Some(self.source)), ("gateway", self.gateway)] {
@@ -108,6 +116,7 @@ impl Config {
             ("rounds", self.rounds),
             ("attempts", self.attempts),
             ("rate", self.rate),
+            ("branchings", self.branchings),
         ] {
             if !(1..=MAX_COUNT).contains(&count) {
                 let reason = format!("use a number from 1 to {MAX_COUNT}");
@@ -125,6 +134,11 @@ impl Config {
         if !(MIN_ALPHA..=MAX_ALPHA).contains(&self.alpha) {
             let reason = format!("use a probability from {MIN_ALPHA} to {MAX_ALPHA}");
             return Err(ConfigError::new("alpha", reason));
+        }
+        if self.share() < MIN_ALPHA {
+            let max = self.alpha / MIN_ALPHA;
+            let reason = format!("use at most {max}: `alpha` for each is {MIN_ALPHA} at least");
+            return Err(ConfigError::new("branchings", reason));
         }
         if self.timeout == Time::ZERO {
             return Err(ConfigError::new("timeout", "use a time above 0"));

@@ -17,6 +17,8 @@ pub(super) struct Waiting {
     pub tries: u32,
     /// Whether it belongs to the search, not to the rounds after it.
     pub is_discovery: bool,
+    /// Entry in the log.
+    pub entry: Option<usize>,
     pub departed: Time,
     pub deadline: Time,
 }
@@ -53,10 +55,17 @@ impl Outstanding {
         self.last
     }
 
-    /// The last probe really left at `at`.
-    pub fn departed(&mut self, at: Time) {
+    /// The last probe really left at `at`; gives its entry in the log.
+    pub fn departed(&mut self, at: Time) -> Option<usize> {
+        let waiting = self.probes.get_mut(&self.last)?;
+        waiting.departed = at;
+        waiting.entry
+    }
+
+    /// Notes the log's entry of the last probe.
+    pub fn logged(&mut self, entry: Option<usize>) {
         if let Some(waiting) = self.probes.get_mut(&self.last) {
-            waiting.departed = at;
+            waiting.entry = entry;
         }
     }
 

@@ -27,7 +27,7 @@ pub struct Settings {
     pub limits: Limits,
     /// Whether a client that asks for two messages gets a lease at once (RFC 4039).
     pub rapid_commit: bool,
-    /// Whether the server refuses addresses of which it knows no lease; one that is not sure to know all leases of the
+    /// Whether the server refuses addresses of which it knows no lease, but for the only one that the client may have; one that is not sure to know all leases of the
     /// link is silent (RFC 2131 section 4.3.2).
     pub authoritative: bool,
 }

@@ -19,7 +19,7 @@ pub fn calls(mut data: &[u8]) {
     while let Some((&length, rest)) = data.split_first() {
         let (packet, rest) = rest.split_at(rest.len().min(length.into()));
         data = rest;
-        now = now + Time::from_ms(length.into());
+        now += Time::from_ms(length.into());
         if let Some(read) = Packet::read(packet) {
             assert_eq!(read.write(), packet, "what is read writes back the same");
         }

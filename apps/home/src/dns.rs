@@ -12,9 +12,10 @@ use crate::names::Names;
 use crate::plan::Plan;
 use core::fmt::Write;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
+use dns::exchange::Via;
 use dns::forwarder::{self, Forwarder};
 use dns::front::Output;
-use dns::message::{self, HEADER, Question};
+use dns::message::{self, HEADER, Question, Transport};
 use dns::policy::{Decision, Policy};
 use dns::recursive::Recursive;
 use dns::reply::Client;
@@ -185,6 +186,8 @@ impl Dns {
         };
         let config = forwarder::Config {
             servers,
+            // The control program has no TCP: a client of a truncated response asks by TCP itself.
+            tcp: false,
             ..forwarder::Config::default()
         };
         Dns {
@@ -232,7 +235,9 @@ impl Dns {
     ) {
         let mut sent = Sent::new(self.plan, self.own, out);
         self.forwarder
-            .handle_response(now, from, port, response, &mut |output| sent.take(output));
+            .handle_response(now, from, Via::Udp(port), response, &mut |output| {
+                sent.take(output)
+            });
         self.settle(sent.rebinding, out);
     }
 
@@ -253,6 +258,7 @@ impl Dns {
             own: self.own.into(),
             link: 0,
             mac: [0; 6],
+            transport: Transport::Udp,
         };
         self.query(now, client, &reverse_query(address), out);
         true
@@ -335,9 +341,11 @@ impl<'a> Sent<'a> {
         let outgoing = match output {
             Output::Query {
                 server,
-                port,
+                via: Via::Udp(port),
                 message,
             } => Outgoing::Query(server, port, message.to_vec()),
+            // Not without `tcp` in the configuration.
+            Output::Query { via: Via::Tcp, .. } => return,
             Output::Response { client, message } => {
                 let mut response = message.to_vec();
                 let is_own = client.address.ip() == IpAddr::V4(self.own);

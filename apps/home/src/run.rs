@@ -38,6 +38,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
 }
 
 /// The time of the router, which is that of the node, and Unix time.
+#[expect(clippy::disallowed_methods, reason = "the program's clock")]
 pub fn clock(start_ns: u64) -> Clock {
     Clock::new(
         move || Time::from_ns(capture::clock::now_ns().saturating_sub(start_ns)),

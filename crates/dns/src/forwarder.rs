@@ -64,6 +64,8 @@ pub struct Config {
     pub tries: u32,
     /// Whether the letters of questions get random case. Some servers do not keep it.
     pub mix_case: bool,
+    /// Whether a truncated response is followed by a query over TCP; otherwise it goes to the client as it is.
+    pub tcp: bool,
     /// Limits of the cache.
     pub cache: cache::Limits,
     /// Limits of the questions that wait.
@@ -79,6 +81,7 @@ impl Default for Config {
             timeout: Time::from_ms(800),
             tries: 5,
             mix_case: false,
+            tcp: true,
             cache: cache::Limits::default(),
             limits: front::Limits::default(),
             dns64: None,
@@ -252,7 +255,7 @@ impl<P: Policy> Recursive for Forwarder<P> {
                     self.preferred = index;
                 }
                 let is_truncated = self.response[2] & 2 != 0;
-                if is_truncated && ended.transport == Transport::Udp {
+                if is_truncated && self.config.tcp && ended.transport == Transport::Udp {
                     self.ask(now, ended.owner, ended.has_edns, Transport::Tcp, send);
                     return true;
                 }

@@ -7,6 +7,7 @@ use crate::frame;
 use crate::rules::Datapath;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use dhcp::datagram;
+use dns::message::Transport;
 use dns::reply::Client;
 use node::Time;
 use openflow::controller::Headers;
@@ -33,6 +34,7 @@ impl Gateway {
             own: datagram.destination.ip(),
             link: in_port.0 as u16,
             mac: sender.mac.0,
+            transport: Transport::Udp,
         };
         self.dns
             .query(now, client, datagram.payload, &mut self.outgoing);

@@ -107,6 +107,7 @@ pub fn with_policy(
         config.stale,
     )?;
     let core = forwarder::Config {
+        tcp: true,
         servers: config.servers.iter().map(|server| server.0).collect(),
         timeout: config.timeout,
         tries: config.tries,

@@ -126,6 +126,7 @@ fn run(seed: u64) -> (front::Counters, cache::Counters, u64) {
         timeout: Time::from_ms(50 + random.below(1_000)),
         tries: 1 + random.below(6) as u32,
         mix_case: random.chance(0.5),
+        tcp: true,
         cache: cache::Limits {
             bytes,
             stale,

@@ -28,7 +28,7 @@ fn traced(number: u64) -> (World, Trace, Vec<u8>) {
         0 => Network::of(&[(Diamond::Plain(20), 2)]),
         _ => Network::random(&mut random),
     };
-    let mut world = World::new(network, number % 2 == 0, number);
+    let mut world = World::new(network, number.is_multiple_of(2), number);
     world.loss = [0.0, 0.0, 0.1][random.index(3)];
     world.target_answers = random.index(5) > 0;
     for router in 0..world.network.children.len() {
@@ -203,7 +203,7 @@ fn cut(time: Time) -> u64 {
 }
 
 /// Labels of an answer, as scamper shows them.
-fn labels(value: &Value) -> Vec<(u64, u64, u64, u64)> {
+fn labels(value: &Value) -> Vec<Shown> {
     let Some(Value::Array(extensions)) = value.get("icmpext") else {
         return Vec::new();
     };
@@ -222,7 +222,7 @@ fn labels(value: &Value) -> Vec<(u64, u64, u64, u64)> {
 }
 
 /// Labels that a router shows: label, class, bottom of the stack, TTL.
-fn shown(world: &World, from: IpAddr) -> Vec<(u64, u64, u64, u64)> {
+fn shown(world: &World, from: IpAddr) -> Vec<Shown> {
     let router = world.number(from);
     let sent = router.and_then(|router| world.labels.get(&router));
     let sent = sent.map_or(&[][..], |labels| labels);
@@ -235,9 +235,12 @@ fn shown(world: &World, from: IpAddr) -> Vec<(u64, u64, u64, u64)> {
         .collect()
 }
 
+/// A label, its class, whether it is at the bottom, and its TTL.
+type Shown = (u64, u64, u64, u64);
+
 /// Checks the labels of multipath traces, which scamper's dump has and its JSON has not.
 fn assert_are_dumped(world: &World, dump: &str) {
-    let mut answers: Vec<(IpAddr, Vec<(u64, u64, u64, u64)>)> = Vec::new();
+    let mut answers: Vec<(IpAddr, Vec<Shown>)> = Vec::new();
     let dump = dump
         .split_once("\ntracelb from ")
         .expect("a multipath trace")

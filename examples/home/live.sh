@@ -1,0 +1,132 @@
+#!/bin/bash
+# The story on interfaces: a router in a namespace, two guests, a printer, and an uplink with DNS and web servers. Needs root.
+set -euo pipefail
+PATH=$PATH:/usr/sbin:/sbin
+[ "$(id -u)" -eq 0 ] || { echo "making namespaces needs root" >&2; exit 77; }
+for program in wire-home ip nft udhcpc dnsmasq python3 curl dig; do
+    command -v $program >/dev/null || { echo "$program is not here" >&2; exit 77; }
+done
+work=$(mktemp -d)
+name=wh$$
+declare -a pids=()
+clean() {
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    wait 2>/dev/null || true
+    for each in router isp anna ben printer; do ip netns del $name-$each 2>/dev/null || true; done
+    rm -rf "$work"
+}
+trap clean EXIT
+on() { local where=$1; shift; ip netns exec $name-$where "$@"; }
+
+for each in router isp anna ben printer; do
+    ip netns add $name-$each
+    on $each ip link set lo up
+done
+join() { # NAMESPACE MAC INTERFACE: its interface eth0, and the router's
+    ip link add $3 netns $name-router type veth peer name eth0 netns $name-$1
+    on $1 ip link set eth0 address $2 up
+    on router ip link set $3 up
+}
+join isp 02:00:00:00:09:01 wan
+join printer 02:00:00:00:01:01 lan1
+join anna 02:00:00:00:01:02 lan2
+join ben 02:00:00:00:01:03 lan3
+
+# The Internet: a resolver, a page, and advertisements.
+on isp ip address add 198.51.100.1/24 dev eth0
+on isp ip address add 203.0.113.80/32 dev lo
+on isp ip address add 203.0.113.66/32 dev lo
+on isp dnsmasq --keep-in-foreground --no-resolv --no-hosts --port=53 --listen-address=198.51.100.1 --bind-interfaces \
+    --pid-file="$work/dnsmasq" --address=/www.example/203.0.113.80 --address=/ads.example/203.0.113.66 >"$work/dnsmasq.log" 2>&1 &
+pids+=($!)
+mkdir "$work/www"
+echo "a page" >"$work/www/index.html"
+(cd "$work/www"; exec ip netns exec $name-isp python3 -m http.server 80 >/dev/null 2>&1) &
+pids+=($!)
+(cd "$work/www"; exec ip netns exec $name-printer python3 -m http.server 80 >/dev/null 2>&1) &
+pids+=($!)
+
+on router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
+    --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
+router=$!
+pids+=($router)
+for _ in $(seq 100); do grep -q "setup=" "$work/log" && break; sleep 0.1; done
+code=$(sed -n 's/.*#setup=//p' "$work/log" | head -n 1)
+[ -n "$code" ] || { cat "$work/log" >&2; exit 1; }
+
+# The API, from the router itself.
+api=https://127.0.0.1:8443/ws.v1
+ask() { on router curl -sk --max-time 5 -H "Authorization: Bearer ${token:-}" -H 'Content-Type: application/json' "$@"; }
+ask $api/setup -d "{\"code\": \"$code\", \"password\": \"correct horse\"}" >/dev/null
+token=$(ask $api/session -d '{"password": "correct horse", "bearer": true}' | sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
+status() { ask $api/devices | python3 -c '
+import json, sys
+for device in json.load(sys.stdin)["devices"]:
+    print(device["mac"], device["host_name"] or "-", device["admission"])'; }
+
+cat >"$work/lease" <<'S'
+#!/bin/sh
+case $1 in
+deconfig) ip address flush dev $interface ;;
+bound | renew)
+    ip address replace $ip/$mask dev $interface
+    ip route replace default via $router
+    echo "nameserver $dns" >$WORK/resolv.$NAME
+    ;;
+esac
+S
+chmod +x "$work/lease"
+lease() { # NAMESPACE: asks until there is a lease, and renews it in the background
+    on $1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
+    pids+=($!)
+    for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done
+    on $1 ip -4 -o address show dev eth0 | awk -v name=$1 '{ print name, "has", $4 }'
+}
+page() { # NAMESPACE URL
+    local text
+    text=$(on $1 curl -s --max-time 3 "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
+}
+name_of() { # NAMESPACE NAME, asked of a server elsewhere
+    on $1 dig +time=2 +tries=1 +noall +comments +answer @192.0.2.1 $2 |
+        awk -v name=$1 -v asked=$2 '/status:/ { sub(",", "", $6); status = $6 } $4 == "A" { answer = $5 } END { print name, "asks for", asked ":", status ? status : "no answer", answer }'
+}
+
+ask -X POST $api/permit/02:00:00:00:01:01 >/dev/null
+lease printer
+lease anna
+lease ben
+echo "-- nobody has decided"
+status
+page anna http://203.0.113.80/
+page anna http://10.2.0.6/
+echo "-- anna is permitted"
+ask -X POST $api/permit/02:00:00:00:01:02 >/dev/null
+page anna http://203.0.113.80/
+page anna http://10.2.0.6/
+name_of anna www.example
+name_of anna ads.example
+page anna http://203.0.113.66/
+page ben http://203.0.113.80/
+echo "-- ads.example is denied to her"
+ask -X POST $api/deny-dns/02:00:00:00:01:02/ads.example >/dev/null
+name_of anna www.example
+name_of anna ads.example
+page anna http://203.0.113.66/
+page anna http://203.0.113.80/
+echo "-- anna is evicted"
+ask -X POST $api/deny/02:00:00:00:01:02 >/dev/null
+page anna http://203.0.113.80/
+page anna http://10.2.0.6/
+status
+echo "-- the router starts again"
+kill -9 $router
+wait $router 2>/dev/null || true
+on router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
+    --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
+router=$!
+pids+=($router)
+for _ in $(seq 100); do grep -q "the board is at" "$work/log" && break; sleep 0.1; done
+page printer http://203.0.113.80/
+page anna http://203.0.113.80/
+kill $router
+wait $router || true

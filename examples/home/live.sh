@@ -36,7 +36,7 @@ join ben 02:00:00:00:01:03 lan3
 on isp ip address add 198.51.100.1/24 dev eth0
 on isp ip address add 203.0.113.80/32 dev lo
 on isp ip address add 203.0.113.66/32 dev lo
-on isp dnsmasq --keep-in-foreground --no-resolv --no-hosts --port=53 --listen-address=198.51.100.1 --bind-interfaces \
+ip netns exec $name-isp dnsmasq --keep-in-foreground --no-resolv --no-hosts --port=53 --listen-address=198.51.100.1 --bind-interfaces \
     --pid-file="$work/dnsmasq" --address=/www.example/203.0.113.80 --address=/ads.example/203.0.113.66 >"$work/dnsmasq.log" 2>&1 &
 pids+=($!)
 mkdir "$work/www"
@@ -46,7 +46,7 @@ pids+=($!)
 (cd "$work/www"; exec ip netns exec $name-printer python3 -m http.server 80 >/dev/null 2>&1) &
 pids+=($!)
 
-on router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
+ip netns exec $name-router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
     --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
 router=$!
 pids+=($router)
@@ -77,7 +77,7 @@ esac
 S
 chmod +x "$work/lease"
 lease() { # NAMESPACE: asks until there is a lease, and renews it in the background
-    on $1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
+    ip netns exec $name-$1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
     pids+=($!)
     for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done
     on $1 ip -4 -o address show dev eth0 | awk -v name=$1 '{ print name, "has", $4 }'
@@ -121,7 +121,7 @@ status
 echo "-- the router starts again"
 kill -9 $router
 wait $router 2>/dev/null || true
-on router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
+ip netns exec $name-router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
     --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
 router=$!
 pids+=($router)

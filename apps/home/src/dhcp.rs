@@ -185,8 +185,9 @@ impl Dhcp {
         })
     }
 
-    /// Notes the name that a device gives itself. One that is not a name is left out; changes of names that go to the
-    /// journal are at least [`RENAMING`] apart, as a device could change its name with each message.
+    /// Notes the name that a device gives itself. One that is not a name is left out. The first name of a device is kept at
+    /// once; changes of names that go to the journal are at least [`RENAMING`] apart, as a device could change its name with
+    /// each message.
     fn note_host_name(&mut self, now: Time, home: &mut Home, mac: Mac, message: &Message<'_>) {
         let Some(device) = home.device(mac) else {
             return;
@@ -198,11 +199,12 @@ impl Dhcp {
             return;
         };
         let name = name.trim_end_matches('\0');
+        let is_written = device.host_name.is_some() && !device.is_undecided();
         let is_early = self.renamed.is_some_and(|at| now < at + RENAMING);
-        if device.host_name.as_deref() == Some(name) || (!device.is_undecided() && is_early) {
+        if device.host_name.as_deref() == Some(name) || (is_written && is_early) {
             return;
         }
-        if !device.is_undecided() {
+        if is_written {
             self.renamed = Some(now);
         }
         // A name that is refused is not shown.

@@ -313,7 +313,10 @@ impl Home {
             _ if device.kept && !device.unsaved => self.keep(mac, &change),
             Change::Forgotten => self.keep(mac, &change),
             _ => {
-                let kept = self.keep_all(&changed);
+                let kept = match device.unsaved {
+                    true => self.keep_all(&changed),
+                    false => self.keep_all(&device.clone()),
+                };
                 kept.and_then(|()| self.keep(mac, &change))
             }
         };
@@ -363,11 +366,18 @@ impl Home {
 
     /// Keeps all that was decided about a device; its admission last, so that at no time more is permitted.
     fn keep_all(&mut self, device: &Device) -> Result<(), Refused> {
+        // A new device is kept as it is found: what is as at the beginning is no decision.
+        let known = match device.kept || device.unsaved {
+            true => Vec::new(),
+            false => changes(&Device::new(device.mac, device.slot)),
+        };
         if !device.kept {
             self.keep(device.mac, &Change::Found(device.slot))?;
         }
         for change in changes(device) {
-            self.keep(device.mac, &change)?;
+            if !known.contains(&change) {
+                self.keep(device.mac, &change)?;
+            }
         }
         Ok(())
     }
@@ -443,6 +453,7 @@ fn changes(device: &Device) -> Vec<Change> {
     changes.extend(name(&device.name).map(Change::Name));
     changes.extend(name(&device.person).map(Change::Person));
     changes.push(Change::OthersDenied(device.domains.others_denied));
+    changes.push(Change::Paused(device.paused));
     changes.push(Change::Blacklisted(device.blacklisted));
     changes.push(Change::Admission(device.admission));
     changes
@@ -564,7 +575,7 @@ mod tests {
             let now = Time::from_secs(u64::from(each));
             home.seen(now, mac(each)).expect("the oldest makes room");
         }
-        assert_eq!(home.devices().count(), 63);
+        assert_eq!(home.devices().count(), 62);
         assert_eq!(home.at(plan.device(1)).expect("kept").mac, mac(0));
         let left: Vec<_> = home
             .notices(home.last_notice() - 2)

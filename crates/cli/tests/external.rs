@@ -5,6 +5,7 @@ use crate::shell::Place;
 #[test]
 fn a_program_of_the_path_is_a_command_and_no_program_stands_in_for_one_of_wires_own() {
     let place = Place::new("external");
+    std::fs::create_dir(place.path.join("bin")).unwrap();
     place.write("bin/wire-hello", "#!/bin/sh\necho \"hello $*\"\nexit 7\n");
     place.write("bin/wire-cat", "#!/bin/sh\necho not this\n");
     place.write("bin/wire-plain", "no program\n");

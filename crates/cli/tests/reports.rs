@@ -170,7 +170,7 @@ fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
         lines.next(),
         Some("at,time_ps,packets,backlog_bytes,wait_ps,sent,dropped,marked")
     );
-    assert_eq!(lines.next(), Some("a.0,0,0,0,0,0,0,0"));
+    assert_eq!(lines.next(), Some("a.0,0,0,0,0,1,0,0"));
     assert!(lines.count() >= 2, "{table}");
     // Reasons have commas, and objects become columns.
     let queues = read("out/queue.csv");

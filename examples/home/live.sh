@@ -4,7 +4,7 @@ set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 [ "$(id -u)" -eq 0 ] || { echo "making namespaces needs root" >&2; exit 77; }
 for program in wire-home ip nft udhcpc dnsmasq python3 curl dig; do
-    command -v $program >/dev/null || { echo "$program is not here" >&2; exit 77; }
+    command -v $program >/dev/null || { echo "$program is not installed" >&2; exit 77; }
 done
 work=$(mktemp -d)
 name=wh$$
@@ -22,7 +22,7 @@ for each in router isp anna ben printer; do
     ip netns add $name-$each
     on $each ip link set lo up
 done
-join() { # NAMESPACE MAC INTERFACE: its interface eth0, and the router's
+join() { # NAMESPACE MAC INTERFACE: connects eth0 of the namespace to the router's interface
     ip link add $3 netns $name-router type veth peer name eth0 netns $name-$1
     on $1 ip link set eth0 address $2 up
     on router ip link set $3 up
@@ -32,7 +32,7 @@ join printer 02:00:00:00:01:01 lan1
 join anna 02:00:00:00:01:02 lan2
 join ben 02:00:00:00:01:03 lan3
 
-# The Internet: a resolver, a page, and advertisements.
+# The Internet: a resolver, a web server, and an address for advertisements.
 on isp ip address add 198.51.100.1/24 dev eth0
 on isp ip address add 203.0.113.80/32 dev lo
 on isp ip address add 203.0.113.66/32 dev lo
@@ -76,7 +76,7 @@ bound | renew)
 esac
 S
 chmod +x "$work/lease"
-lease() { # NAMESPACE: asks until there is a lease, and renews it in the background
+lease() { # NAMESPACE: gets a lease, and renews it in the background
     ip netns exec $name-$1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
     pids+=($!)
     for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done
@@ -86,7 +86,12 @@ page() { # NAMESPACE URL
     local text
     text=$(on $1 curl -s --max-time 3 "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
 }
-name_of() { # NAMESPACE NAME, asked of a server elsewhere
+board() { # NAMESPACE
+    local code
+    code=$(on $1 curl -sk --max-time 3 -o /dev/null -w '%{http_code}' https://10.2.255.254:8443/) || true
+    [ "$code" = 200 ] && echo "$1 sees the board" || echo "$1 does not see the board"
+}
+name_of() { # NAMESPACE NAME: a query to an outside server
     on $1 dig +time=2 +tries=1 +noall +comments +answer @192.0.2.1 $2 |
         awk -v name=$1 -v asked=$2 '/status:/ { sub(",", "", $6); status = $6 } $4 == "A" { answer = $5 } END { print name, "asks for", asked ":", status ? status : "no answer", answer }'
 }
@@ -95,7 +100,7 @@ ask -X POST $api/permit/02:00:00:00:01:01 >/dev/null
 lease printer
 lease anna
 lease ben
-echo "-- nobody has decided"
+echo "-- no decision yet"
 status
 page anna http://203.0.113.80/
 page anna http://10.2.0.6/
@@ -107,6 +112,8 @@ name_of anna www.example
 name_of anna ads.example
 page anna http://203.0.113.66/
 page ben http://203.0.113.80/
+board anna
+board ben
 echo "-- ads.example is denied to her"
 ask -X POST $api/deny-dns/02:00:00:00:01:02/ads.example >/dev/null
 name_of anna www.example

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Runs the lab in exact simulated time, as any user: with PFC of priority 3, and without pauses.
+# Runs the lab in exact simulated time, as any user: with PFC for priority 3, and without pauses.
 set -e
 cd "$(dirname "$0")"
 wire lab lossless.toml

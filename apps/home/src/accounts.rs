@@ -15,7 +15,7 @@ const ANSWER_TIMEOUT: Time = Time::from_secs(10);
 const PORTS: Token = 1;
 
 impl Gateway {
-    /// Asks for the counters of entries and ports, when it is time.
+    /// Requests the counters of entries and ports when a poll is due.
     pub(crate) fn poll(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         if self.next_poll.is_none_or(|at| now < at) {
             return;

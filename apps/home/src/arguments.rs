@@ -6,10 +6,10 @@ use ip::address::InterfaceAddress;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
-/// The home router: people admit devices on a board, and see what the devices do
+/// Home router with a board on which people admit devices and see their traffic
 ///
-/// A new device waits until somebody decides about it on the board. The router takes the interfaces for itself: the kernel should have no
-/// addresses on them. This machine is a host behind the router by the interface `home0`.
+/// A new device waits until a person permits or denies it on the board. The router takes over the interfaces: they must have no
+/// addresses in the kernel. This machine is a host behind the router, on the interface `home0`.
 #[derive(clap::Parser)]
 #[command(
     name = "wire home",
@@ -24,16 +24,16 @@ pub struct Arguments {
     /// Interfaces to the devices of the home
     #[arg(long, value_name = "IF", num_args = 1.., required_unless_present = "demo")]
     pub lan: Vec<String>,
-    /// The interface to the provider
+    /// Interface to the Internet provider
     #[arg(long, value_name = "IF", required_unless_present = "demo")]
     pub wan: Option<String>,
-    /// Address of the WAN interface, such as 192.0.2.2/24; by DHCP if it is left out
+    /// Address of the WAN interface, such as 192.0.2.2/24; default: by DHCP
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "gateway")]
     pub wan_address: Option<InterfaceAddress>,
     /// Next hop to the Internet, with --wan-address
     #[arg(long, value_name = "ADDRESS", requires = "wan_address")]
     pub gateway: Option<Ipv4Addr>,
-    /// Recursive servers of DNS; those of /etc/resolv.conf if it is left out
+    /// Recursive DNS servers; default: those of /etc/resolv.conf
     #[arg(long, value_name = "ADDRESS", num_args = 1..)]
     pub dns: Vec<IpAddr>,
     /// Response to queries for denied domains
@@ -42,20 +42,20 @@ pub struct Arguments {
     /// Network of the devices, /16 to /28
     #[arg(long, value_name = "NETWORK", default_value = "10.2.0.0/16")]
     pub network: InterfaceAddress,
-    /// The switch
+    /// Switch between the devices
     #[arg(long, value_name = "SWITCH", value_enum, default_value = "wireline")]
     pub switch: SwitchKind,
-    /// One entry a device for all its flows to the Internet, where no domain is denied
+    /// Use one flow entry for all Internet flows of a device that has no denied domains
     #[arg(long)]
     pub wildcard: bool,
-    /// File with devices, decisions, and the password
+    /// File with the devices, the decisions and the password
     #[arg(
         long,
         value_name = "FILE",
         default_value = "/var/lib/wire-home/home.db"
     )]
     pub state: PathBuf,
-    /// Addresses of the board and its API, over HTTPS; 8443 of this machine and of home0 if it is left out
+    /// HTTPS addresses of the board and its API; default: port 8443 on loopback and on home0
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 1..)]
     pub web: Vec<SocketAddr>,
     /// Show the board with simulated devices, without privileges
@@ -66,7 +66,7 @@ pub struct Arguments {
 /// The switch between the devices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum SwitchKind {
-    /// Ours, in this program
+    /// Switch of Wireline, in this program
     Wireline,
     /// Open vSwitch, with a bridge `home-br`
     Openvswitch,
@@ -76,6 +76,6 @@ fn denied(text: &str) -> Result<Denied, String> {
     match text {
         "nxdomain" => Ok(Denied::Nxdomain),
         "refused" => Ok(Denied::Refused),
-        _ => Err("nxdomain (no such name) or refused".into()),
+        _ => Err("use nxdomain (no such name) or refused".into()),
     }
 }

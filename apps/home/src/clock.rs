@@ -1,9 +1,9 @@
-//! The clocks of a home: router time counts from the start, Unix time survives a restart.
+//! The clocks of a home: router time, which counts from the start, and Unix time.
 
 use node::Time;
 use std::sync::Arc;
 
-/// Time of the router and of day. Tests and simulations bring their own.
+/// Router time and Unix time. Tests and simulations supply their own.
 #[derive(Clone)]
 pub struct Clock {
     router: Arc<dyn Fn() -> Time + Send + Sync>,
@@ -11,7 +11,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// A clock of two functions: the time of the router, and the Unix time in seconds.
+    /// A clock of two functions: router time, and Unix time in seconds.
     pub fn new(
         router: impl Fn() -> Time + Send + Sync + 'static,
         unix: impl Fn() -> u64 + Send + Sync + 'static,
@@ -22,7 +22,7 @@ impl Clock {
         }
     }
 
-    /// The machine's clocks. The time of the router starts here.
+    /// The machine's clocks. Router time starts at this call.
     #[expect(clippy::disallowed_methods, reason = "the program's clock")]
     pub fn system() -> Clock {
         let start = std::time::Instant::now();
@@ -35,7 +35,7 @@ impl Clock {
         )
     }
 
-    /// Time of the router.
+    /// Router time.
     pub fn now(&self) -> Time {
         (self.router)()
     }
@@ -45,7 +45,7 @@ impl Clock {
         (self.unix)()
     }
 
-    /// Unix time of a time of the router, seconds, by the present difference of the two clocks.
+    /// Converts router time to Unix time, seconds, with the current offset between the clocks.
     pub fn unix_of(&self, at: Time) -> u64 {
         let seconds = |time: Time| time.as_ns() / 1_000_000_000;
         (self.unix() + seconds(at)).saturating_sub(seconds(self.now()))

@@ -1,4 +1,4 @@
-//! `--demo`: the board with simulated devices, in simulated time that keeps to the clock.
+//! `--demo`: the board with simulated devices, in simulated time that follows the clock.
 
 use crate::arguments::Arguments;
 use crate::run;
@@ -9,10 +9,10 @@ use std::net::{IpAddr, Ipv4Addr};
 /// The simulated home.
 const LAB: &str = include_str!("demo.toml");
 
-/// Runs the demonstration until Ctrl-C. Nothing is kept.
+/// Runs the demonstration until Ctrl-C. Nothing is stored.
 ///
 /// # Errors
-/// When the board cannot have its address.
+/// When the board cannot use its address.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let clock = run::clock(capture::clock::now_ns());
     let store = Store::in_memory(clock.clone())?;

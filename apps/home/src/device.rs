@@ -4,11 +4,11 @@ use crate::domains::Domains;
 use node::Time;
 use packet::ethernet::Mac;
 
-/// Decision of people about a device.
+/// Decision about a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Admission {
-    /// Nothing is decided: it has an address for 30 s at a time, and reaches nothing.
+    /// No decision yet: it gets an address for 30 s at a time, and reaches nothing.
     #[default]
     Waiting,
     /// It may use the network.
@@ -32,25 +32,25 @@ pub struct Device {
     pub paused: bool,
     /// Domains that it may reach.
     pub domains: Domains,
-    /// The name that people gave it.
+    /// Name that a person gave it.
     pub name: Option<String>,
-    /// The person to whom it belongs.
+    /// Owner of the device.
     pub person: Option<String>,
-    /// The name that it gives itself, by DHCP.
+    /// Host name that it sends in DHCP.
     pub host_name: Option<String>,
-    /// First and last time that it was seen; not kept over a restart.
+    /// First and last time that it was seen; lost at a restart.
     pub seen: Option<(Time, Time)>,
     /// End of its lease, while it has one.
     pub lease_end: Option<Time>,
-    /// Its port of the switch, where that is known.
+    /// Its switch port, if known.
     pub port: Option<u32>,
     /// Traffic since the start.
     pub traffic: Traffic,
-    /// Whether the journal has it: from the first decision about it on.
+    /// Whether the journal has it, which is so from the first decision on.
     pub kept: bool,
-    /// Whether a decision that restricts it holds, and could not be kept yet.
+    /// Whether a restricting decision is in force but not stored yet.
     pub unsaved: bool,
-    /// Its Wi-Fi link, where it has one.
+    /// Its Wi-Fi link, if it has one.
     pub wifi: Option<Wifi>,
 }
 
@@ -59,7 +59,7 @@ pub struct Device {
 pub struct Wifi {
     /// Signal strength, dBm.
     pub signal: i8,
-    /// Share of frames that were sent again, 0 to 1.
+    /// Share of frames that were retransmitted, 0 to 1.
     pub retransmitted: f32,
 }
 
@@ -77,7 +77,7 @@ pub struct Traffic {
 }
 
 impl Device {
-    /// A device that nobody has decided about.
+    /// A device without a decision.
     pub fn new(mac: Mac, slot: u16) -> Device {
         Device {
             mac,
@@ -104,12 +104,12 @@ impl Device {
         self.admission == Admission::Permitted && !self.blacklisted && !self.paused
     }
 
-    /// Whether no decision was ever made about it, so that it can make room for another.
+    /// Whether there was never a decision about it, so that it may be evicted for a new device.
     pub fn is_undecided(&self) -> bool {
         !self.kept && !self.unsaved
     }
 
-    /// The name for people: the one they gave, else its own, else the MAC address.
+    /// Display name: the given name, else the host name, else the MAC address.
     pub fn label(&self) -> String {
         let given = self.name.as_ref().or(self.host_name.as_ref());
         given.cloned().unwrap_or_else(|| self.mac.to_string())

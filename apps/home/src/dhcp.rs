@@ -1,14 +1,14 @@
-//! DHCP: an address in a /30 of its own for each device, for as long as people have decided (paper 003, section 4.4.1).
+//! DHCP: an address in a /30 of its own for each device, with a lease time that depends on the decision (paper 003, section 4.4.1).
 //!
 //! A device is its MAC address: the client hardware address of a message must be that of its frame. Decisions:
 //!
 //! | device | answer |
 //! |---|---|
-//! | new, or waiting | a lease of 30 s, so that it asks again until somebody decides |
+//! | new, or waiting | a lease of 30 s, so that it asks again until there is a decision |
 //! | permitted | a lease of 1 h |
 //! | denied or blacklisted | none |
 //!
-//! The address is the device's alone and follows from its slot. A device that had it before the program started keeps it.
+//! The slot of a device determines its address, so a device keeps its address when the program restarts.
 
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, News};
@@ -28,14 +28,14 @@ use std::borrow::Cow;
 pub const WAITING_LEASE: Time = Time::from_secs(30);
 /// Lease of a permitted device.
 pub const LEASE: Time = Time::from_secs(3600);
-/// Time for which a declined address is not handed out; the device has no other.
+/// Time for which a declined address is not offered again; the device has no other address.
 const DECLINED: Time = Time::from_secs(10);
-/// Minimum time between two changes of names that are written to the journal.
+/// Minimum time between two host names of devices that are written to the journal.
 const RENAMING: Time = Time::from_secs(1);
-/// Leases whose ends differ by less are the same to people.
+/// Leases whose ends differ by less count as the same in notices.
 const SAME: Time = Time::from_secs(1);
 
-/// Decision about the message that is handled.
+/// Decision about the current message.
 #[derive(Debug, Default)]
 struct Decided {
     grant: Option<(Ipv4Addr, Ipv4Addr, Time)>,
@@ -75,7 +75,7 @@ pub struct Dhcp {
     server: Server<Decided>,
     /// The last answer.
     pub reply: Vec<u8>,
-    /// Messages whose hardware address is not that of their frame.
+    /// Messages whose client hardware address differs from the source MAC address of the frame.
     pub spoofed: u64,
     /// Messages of devices that are denied, or for which there is no slot.
     pub denied: u64,
@@ -147,7 +147,7 @@ impl Dhcp {
         }
         let (gateway, address) = (self.plan.gateway(slot), self.plan.device(slot));
         self.server.policy().grant = Some((gateway, address, time));
-        // The slot was another device's, or the device has another identifier than before, as after a change of its system.
+        // The slot belonged to another device, or the client identifier changed, for example with a new operating system.
         let lease = self.server.leases().get(u32::from(address).into());
         if lease.is_some_and(|lease| lease.key.get(4..) != Some(&*message.client())) {
             self.server.revoke(now, address);
@@ -175,7 +175,7 @@ impl Dhcp {
             Destination::Client(address) => (source, address),
             Destination::Hardware(mac, address) => (mac, address),
             Destination::Broadcast => (Mac::BROADCAST, Ipv4Addr::BROADCAST),
-            // A message of a relay was ignored.
+            // The server ignored a relayed message.
             Destination::Relay(_) => return None,
         };
         Some(Answer {
@@ -185,9 +185,8 @@ impl Dhcp {
         })
     }
 
-    /// Notes the name that a device gives itself. One that is not a name is left out. The first name of a device is kept at
-    /// once; changes of names that go to the journal are at least [`RENAMING`] apart, as a device could change its name with
-    /// each message.
+    /// Stores the host name of a device. Invalid names are ignored. The first name of a device is stored at once; changes of
+    /// names that go to the journal are at least [`RENAMING`] apart, as a device could change its name with each message.
     fn note_host_name(&mut self, now: Time, home: &mut Home, mac: Mac, message: &Message<'_>) {
         let Some(device) = home.device(mac) else {
             return;
@@ -207,11 +206,11 @@ impl Dhcp {
         if is_written {
             self.renamed = Some(now);
         }
-        // A name that is refused is not shown.
+        // A refused name is not shown.
         let _ = home.change(now, mac, Change::HostName(name.into()));
     }
 
-    /// Ends leases whose time is over.
+    /// Ends expired leases.
     pub fn wake(&mut self, now: Time, home: &mut Home) {
         while let Some(lease) = self.server.expire(now) {
             let address = Ipv4Addr::from(lease.address as u32);
@@ -227,7 +226,7 @@ impl Dhcp {
         self.server.next_end()
     }
 
-    /// Shows its counters.
+    /// Reports its counters.
     pub fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
         let counters = self.server.counters();
         let names = [
@@ -274,7 +273,7 @@ fn note_end(now: Time, home: &mut Home, mac: Mac) {
     }
 }
 
-/// The destination of a datagram, if it is of IPv4.
+/// Destination of an IPv4 datagram; `None` for others.
 pub fn v4(address: IpAddr) -> Option<Ipv4Addr> {
     match address {
         IpAddr::V4(address) => Some(address),

@@ -1,11 +1,11 @@
-//! DNS: all queries of devices are answered here, to whichever server they go (paper 003, section 4.4.2).
+//! DNS interception: answers all UDP queries of devices, whatever server they are sent to (paper 003, section 4.4.2).
 //!
-//! A query for a domain that is denied to the device gets NXDOMAIN or REFUSED; others go to the home's servers by a
-//! forwarder with a cache. The response comes from the address that the device asked. The addresses in it are
+//! A query for a denied domain gets NXDOMAIN or REFUSED; a caching forwarder sends all others to the configured
+//! servers. The response comes from the address that the device asked. The addresses in it are
 //! remembered, to judge the device's flows by [their names](crate::names).
 //!
-//! A response with an address of the home for a name outside is refused: a page of that name could otherwise reach devices of the
-//! home by a browser (DNS rebinding).
+//! A response that maps an outside name to an address of the home is refused: it would let a web page of that name reach
+//! devices of the home through a browser (DNS rebinding).
 
 use crate::home::{News, Shared};
 use crate::names::Names;
@@ -39,7 +39,7 @@ pub enum Denied {
     /// The name does not exist.
     #[default]
     Nxdomain,
-    /// The query is refused; a client with other servers asks these.
+    /// REFUSED: a client with several servers tries the next one.
     Refused,
 }
 
@@ -48,9 +48,9 @@ pub enum Denied {
 pub enum Outgoing {
     /// A response to a device.
     Response(Client, Vec<u8>),
-    /// A query to a server, from an own port.
+    /// A query to a server, from a port of the control program.
     Query(SocketAddr, u16, Vec<u8>),
-    /// The reverse lookup of an address has this name.
+    /// Name from the reverse lookup of an address.
     Reverse(Ipv4Addr, Option<Arc<str>>),
 }
 
@@ -59,15 +59,15 @@ pub enum Outgoing {
 pub struct Counters {
     /// Queries for denied domains.
     pub denied: u64,
-    /// Responses with addresses of the home for a name outside.
+    /// Responses that map an outside name to an address of the home.
     pub rebinding: u64,
     /// Reverse lookups.
     pub reverse: u64,
-    /// Datagrams to port 53 that are none, or of a sender that is not admitted.
+    /// Datagrams to port 53 that are not queries, or come from a device that is not permitted.
     pub ignored: u64,
 }
 
-/// The decisions of people about the questions of devices.
+/// Applies the domain rules of devices to their queries.
 struct Filter {
     home: Shared,
     plan: Plan,
@@ -139,7 +139,7 @@ impl Policy for Filter {
     }
 }
 
-/// Whether a name is the reverse name of an address of the home, which no server outside knows (RFC 6303).
+/// Whether a name is the reverse name of an address of the home, which outside servers cannot answer (RFC 6303).
 fn is_reverse_of(plan: &Plan, name: &str) -> bool {
     let Some(reversed) = name.strip_suffix(".in-addr.arpa") else {
         return false;
@@ -155,22 +155,22 @@ fn is_reverse_of(plan: &Plan, name: &str) -> bool {
     parts.next().is_none() && plan.holds(octets.into())
 }
 
-/// The DNS of a home.
+/// DNS service of a home.
 #[derive(Debug)]
 pub struct Dns {
     plan: Plan,
-    /// Address of the control program, from which servers are asked.
+    /// Address of the control program: source of queries to servers.
     own: Ipv4Addr,
     forwarder: Forwarder<Filter>,
     /// Addresses of the reverse lookups under way, by their ports.
     reverse: BTreeMap<u16, Ipv4Addr>,
     next_reverse: u16,
-    /// Counters as of the last call.
+    /// Counters at the last call.
     counted: Counters,
 }
 
 impl Dns {
-    /// DNS for a home, with these servers. The seed must be a secret.
+    /// DNS service with these recursive servers. The seed must be secret.
     pub fn new(home: Shared, servers: Vec<SocketAddr>, denied: Denied, seed: u64) -> Dns {
         let plan = home.lock().plan;
         let filter = Filter {
@@ -186,7 +186,7 @@ impl Dns {
         };
         let config = forwarder::Config {
             servers,
-            // The control program has no TCP: a client of a truncated response asks by TCP itself.
+            // The control program has no TCP: after a truncated response the client itself asks the server over TCP.
             tcp: false,
             ..forwarder::Config::default()
         };
@@ -241,7 +241,7 @@ impl Dns {
         self.settle(sent.rebinding, out);
     }
 
-    /// Looks up the name of an address; the result comes as [`Outgoing::Reverse`]. `false`: too many lookups are under way.
+    /// Looks up the name of an address; the result is an [`Outgoing::Reverse`]. Returns `false` if too many lookups are under way.
     pub fn look_up(&mut self, now: Time, address: Ipv4Addr, out: &mut Vec<Outgoing>) -> bool {
         let pending: BTreeSet<Ipv4Addr> = self.reverse.values().copied().collect();
         if pending.contains(&address) {
@@ -264,12 +264,12 @@ impl Dns {
         true
     }
 
-    /// Gives up the lookup of an address.
+    /// Cancels the lookup of an address.
     pub fn give_up(&mut self, address: Ipv4Addr) {
         self.reverse.retain(|_, pending| *pending != address);
     }
 
-    /// Ends queries without a response in time.
+    /// Times out queries without a response.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
         let mut sent = Sent::new(self.plan, self.own, out);
         self.forwarder.wake(now, &mut |output| sent.take(output));
@@ -281,14 +281,14 @@ impl Dns {
         self.forwarder.next_wake()
     }
 
-    /// Forgets what a device has looked up.
+    /// Removes the names and addresses that a device has looked up.
     pub fn forget(&mut self, mac: Mac) {
         let filter = self.forwarder.policy();
         filter.names.forget(mac);
         filter.noticed.remove(&mac);
     }
 
-    /// Makes names of the responses to reverse lookups.
+    /// Handles the responses to reverse lookups.
     fn settle(&mut self, rebinding: u64, out: &mut [Outgoing]) {
         let counters = &mut self.forwarder.policy().counters;
         counters.rebinding += rebinding;
@@ -304,7 +304,7 @@ impl Dns {
         }
     }
 
-    /// Shows its counters.
+    /// Reports its counters.
     pub fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
         let mut statistics = Statistics::default();
         self.forwarder.count(&mut statistics);
@@ -344,7 +344,7 @@ impl<'a> Sent<'a> {
                 via: Via::Udp(port),
                 message,
             } => Outgoing::Query(server, port, message.to_vec()),
-            // Not without `tcp` in the configuration.
+            // Requires `tcp` in the configuration.
             Output::Query { via: Via::Tcp, .. } => return,
             Output::Response { client, message } => {
                 let mut response = message.to_vec();
@@ -360,7 +360,7 @@ impl<'a> Sent<'a> {
     }
 }
 
-/// Whether a response has an address of the home.
+/// Whether a response contains an address of the home.
 fn names_the_home(plan: &Plan, response: &[u8]) -> bool {
     message::addresses(response).any(|(_, address, _)| match address {
         IpAddr::V4(address) => plan.holds(address),
@@ -370,7 +370,7 @@ fn names_the_home(plan: &Plan, response: &[u8]) -> bool {
     })
 }
 
-/// Makes a response with the code REFUSED of a response: header and question stay.
+/// Turns a response into one with the code REFUSED; header and question stay.
 fn refuse(response: &mut Vec<u8>) {
     let length = Question::read(response).map_or(0, |question| question.wire_len());
     response.truncate(HEADER + length);
@@ -379,7 +379,7 @@ fn refuse(response: &mut Vec<u8>) {
     response[6..HEADER].fill(0);
 }
 
-/// The query for the name of an address.
+/// Query for the PTR records of an address.
 fn reverse_query(address: Ipv4Addr) -> Vec<u8> {
     let mut query = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
     let mut label = String::new();

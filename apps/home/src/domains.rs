@@ -1,11 +1,11 @@
-//! Domains that a device may reach: permitted and denied ones (paper 003, table 4.1: `permit-dns`, `deny-dns`).
+//! Rules for the domains of a device: permitted and denied (paper 003, table 4.1: `permit-dns`, `deny-dns`).
 
 use std::collections::BTreeMap;
 
 /// Maximum number of rules of a device.
 pub const MAX_RULES: usize = 1024;
 
-/// Rules of a device. The rule of the longest domain that a name ends with decides.
+/// Domain rules of a device. The longest matching domain suffix decides.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Domains {
     /// Whether a name without a rule is denied.
@@ -13,7 +13,7 @@ pub struct Domains {
     rules: BTreeMap<String, bool>,
 }
 
-/// A text that is no domain.
+/// A text that is not a domain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "a domain is labels of letters, digits, `-` and `_` of at most 63 characters with dots between, such as example.com"
@@ -23,7 +23,7 @@ pub struct BadDomain;
 /// A domain in lower case, without a dot at its end. International names are in ASCII (`xn--`).
 ///
 /// # Errors
-/// When the text is no domain (RFC 1035, section 2.3.1, with underscores).
+/// When the text is not a domain (RFC 1035, section 2.3.1, with underscores).
 pub fn domain(text: &str) -> Result<String, BadDomain> {
     let text = text.strip_suffix('.').unwrap_or(text);
     let is_label = |label: &str| {
@@ -53,7 +53,7 @@ impl Domains {
         }
     }
 
-    /// Whether some name is denied, so that the names of the device's flows matter.
+    /// Whether any name is denied, so that flows must be judged by name.
     pub fn restrict(&self) -> bool {
         self.others_denied || self.rules.values().any(|permitted| !permitted)
     }
@@ -65,7 +65,7 @@ impl Domains {
             .map(|(domain, permitted)| (domain.as_str(), *permitted))
     }
 
-    /// Sets the rule of a [domain()]; `None` removes it. `false`: there is no room for it.
+    /// Sets the rule of a [domain()]; `None` removes it. Returns `false` if the device has [`MAX_RULES`] already.
     pub fn set(&mut self, domain: &str, permitted: Option<bool>) -> bool {
         match permitted {
             None => {

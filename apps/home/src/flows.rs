@@ -1,4 +1,4 @@
-//! Flows that have entries in the switch: how many each device has, and their traffic between two polls.
+//! Flows with entries in the switch: their number for each device, and their traffic between two polls.
 
 use crate::rules::Cookie;
 use core::net::Ipv4Addr;
@@ -39,18 +39,18 @@ impl FlowKey {
 struct Entry {
     key: FlowKey,
     started: Time,
-    /// Packets and bytes when they were looked at last.
+    /// Packets and bytes at the last poll.
     last: (u64, u64),
-    /// Slot of the device whose flows it counts among; 0 for none.
+    /// Slot of the device that the flow is counted for; 0 for none.
     owner: u16,
-    /// Number of the last poll that showed it.
+    /// Number of the last poll that reported it.
     poll: u64,
 }
 
 /// Traffic of a flow between two polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// The mark of its entry.
+    /// Cookie of its entry.
     pub cookie: Cookie,
     /// The flow.
     pub key: FlowKey,
@@ -69,13 +69,13 @@ pub struct Flows {
     by_key: BTreeMap<FlowKey, u64>,
     counts: BTreeMap<u16, u32>,
     serial: u32,
-    /// Number of the last poll at all entries, and when it began.
+    /// Number and start of the last poll of all entries.
     poll: u64,
     poll_began: Time,
 }
 
 impl Flows {
-    /// Adds a flow; gives its mark. With `is_owned` it counts among those of its sender, or else of its receiver.
+    /// Adds a flow and returns its cookie. With `is_owned` the flow is counted for its sender, or else for its receiver.
     pub fn open(&mut self, now: Time, cookie: Cookie, key: FlowKey, is_owned: bool) -> Cookie {
         if let Some(old) = self.by_key.get(&key).copied() {
             self.remove(old);
@@ -123,7 +123,7 @@ impl Flows {
         self.entries.is_empty()
     }
 
-    /// Takes the counters of an entry, and gives its traffic since the last poll.
+    /// Updates the counters of an entry and returns its traffic since the last poll.
     pub fn update(&mut self, wire: u64, packets: u64, bytes: u64) -> Option<Delta> {
         let cookie = Cookie::from_wire(wire)?;
         let entry = self.entries.get_mut(&wire)?;
@@ -138,7 +138,7 @@ impl Flows {
         })
     }
 
-    /// Takes an entry out.
+    /// Removes an entry.
     pub fn remove(&mut self, wire: u64) {
         let Some(entry) = self.entries.remove(&wire) else {
             return;
@@ -154,13 +154,13 @@ impl Flows {
         }
     }
 
-    /// When the entry of a flow was added.
+    /// Time at which the entry of a flow was added.
     pub fn started(&self, key: &FlowKey) -> Option<Time> {
         let entry = self.entries.get(self.by_key.get(key)?)?;
         Some(entry.started)
     }
 
-    /// Takes all entries out.
+    /// Removes all entries.
     pub fn clear(&mut self) {
         let (serial, poll) = (self.serial, self.poll);
         *self = Flows {
@@ -170,7 +170,7 @@ impl Flows {
         };
     }
 
-    /// Begins a poll of all entries; gives its number, from 1.
+    /// Begins a poll of all entries and returns its number, from 1.
     pub fn begin_poll(&mut self, now: Time) -> u64 {
         self.poll += 1;
         self.poll_began = now;
@@ -182,7 +182,7 @@ impl Flows {
         self.poll
     }
 
-    /// Ends a poll: entries from before it that it has not shown are gone from the switch.
+    /// Ends a poll and removes older entries that it did not report: the switch no longer has them.
     pub fn end_poll(&mut self) {
         let (poll, began) = (self.poll, self.poll_began);
         let gone = self.entries.iter();
@@ -244,7 +244,7 @@ mod tests {
         flows.begin_poll(now);
         let delta = flows.update(kept, 3, 300).expect("known");
         assert_eq!((delta.packets, delta.bytes), (3, 300));
-        // Added after the poll began, so that the answer could not show it.
+        // Added after the poll began, so the answer need not contain it.
         flows.open(now, COOKIE, key(3), true);
         flows.end_poll();
         assert_eq!(flows.count(1), 2);

@@ -1,10 +1,10 @@
-//! Forwarding: which flows get entries, and which (paper 003, sections 4.4.3 and 4.4.4).
+//! Forwarding: decides which flows get entries, and of which kind (paper 003, sections 4.4.3 and 4.4.4).
 //!
-//! - **To the Internet** a packet goes to the router with its addresses unchanged; the router counts its hop limit down.
-//! - **Between two devices** the switch routes: it sets both MAC addresses and counts the hop limit down.
-//! - Each flow has an entry in both directions; they go after an idle timeout.
+//! - **To the Internet** a packet goes to the router with unchanged addresses; the router decrements the hop limit.
+//! - **Between two devices** the switch routes: it sets both MAC addresses and decrements the hop limit.
+//! - Each flow has an entry for each direction, with an idle timeout.
 //! - A device without denied domains that has too many flows gets one entry for all of them (refuge). A device with denied
-//!   domains gets no more flows instead, as one entry for all would let denied ones through.
+//!   domains gets no more flows instead: one entry for all flows would also pass the denied ones.
 //! - A flow of a device with denied domains is judged by the [names](crate::names) of the other end.
 
 mod ways;
@@ -32,10 +32,10 @@ use ways::{Way, Ways, fields, host_key};
 const NAME_TIMEOUT: Time = Time::from_secs(3);
 /// Maximum number of packets that wait for the name of an address.
 const MAX_WAITING_FRAMES: usize = 4;
-/// Packets of a flow that come within this time after its entry were on their way before it.
+/// Packets of a flow that reach the program within this time after its entry left the switch before the entry was there.
 const SETTLING: Time = Time::from_secs(1);
 
-/// The flow of a packet. Without ports: a later fragment, or a protocol that has none.
+/// Flow of a packet. `ports` is `None` for later fragments and for protocols without ports.
 fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
     let (source, destination) = headers.ipv4.ok_or("malformed")?;
     let protocol = headers.protocol.ok_or("malformed")?;
@@ -51,7 +51,7 @@ fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
     })
 }
 
-/// Whether packets have this destination on the Internet.
+/// Whether an address can be a unicast destination on the Internet.
 fn is_outside(address: Ipv4Addr) -> bool {
     let [first, ..] = address.octets();
     first != 0 && first != 127 && first < 224
@@ -70,7 +70,7 @@ impl Gateway {
     ) -> Result {
         let key = key_of(headers, data)?;
         let to = key.destination;
-        if to == self.plan.gateway(0) {
+        if self.plan.is_router(to) {
             return self.outward(now, sender, in_port, (key, true), data, datapath);
         }
         if self.plan.holds(to) {
@@ -90,8 +90,8 @@ impl Gateway {
         self.outward(now, sender, in_port, (key, is_named), data, datapath)
     }
 
-    /// Whether a device may reach an address, and whether it has looked it up. A packet waits while only a reverse lookup can
-    /// say.
+    /// Judges a flow to an address; the result is whether the device has looked the address up. A packet that needs a reverse
+    /// lookup waits for it.
     fn judge(
         &mut self,
         now: Time,
@@ -139,7 +139,7 @@ impl Gateway {
         }
     }
 
-    /// Takes the packets again that have waited for the name of an address.
+    /// Handles the packets that have waited for the name of an address.
     pub(crate) fn go_on(&mut self, now: Time, other: Ipv4Addr, datapath: &mut Datapath<'_, '_>) {
         let Some(waiting) = self.waiting.remove(&other) else {
             return;
@@ -149,7 +149,7 @@ impl Gateway {
         }
     }
 
-    /// Ends the wait for names that did not come: the addresses have none.
+    /// Times out the wait for names: addresses without an answer count as addresses without a name.
     pub(crate) fn end_waiting(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         let late = self
             .waiting
@@ -164,7 +164,7 @@ impl Gateway {
         self.deliver(now, datapath);
     }
 
-    /// Drops a flow of a device from here on.
+    /// Adds an entry that drops a flow of a device.
     fn refuse(
         &mut self,
         now: Time,
@@ -179,7 +179,7 @@ impl Gateway {
             device.traffic.refused += 1;
         }
         drop(home);
-        // Without an entry each of its packets is refused here.
+        // Without an entry the program refuses each packet.
         if !self.may_drop(now, in_port) {
             return;
         }
@@ -208,7 +208,7 @@ impl Gateway {
         datapath: &mut Datapath<'_, '_>,
     ) {
         let priority = match (kind, way.from, way.key.ports) {
-            // Above the entry for addresses of the home, of which the device's is one.
+            // Above the entry for addresses of the home, which include the device's.
             (Kind::Host, 0, _) => priority::LOCAL + 1,
             (Kind::Host, ..) => priority::HOST,
             (_, _, None) => priority::FRAGMENT,
@@ -231,8 +231,8 @@ impl Gateway {
         });
     }
 
-    /// Adds the entries of both directions, and sends the packet by those of the first. Packets that were on their way before
-    /// the entries are sent alone.
+    /// Adds the entries of both directions, and sends the packet by the first. Packets that left the switch before it had the
+    /// entries are sent without adding them again.
     fn open(
         &mut self,
         now: Time,
@@ -247,7 +247,7 @@ impl Gateway {
             let started = self.flows.started(&way.key);
             started.is_some_and(|at| now < at + SETTLING)
         });
-        // An error of ICMP belongs to another flow.
+        // An ICMP error belongs to another flow.
         let is_error = ways[0].key.protocol == protocol::ICMP
             && !matches!(ways[0].key.ports, Some((0 | 8, _)) | None);
         if !(is_settling || is_error && kind == Kind::Flow) {
@@ -267,7 +267,7 @@ impl Gateway {
         datapath.send_through(ways[0].in_port, data, ways[0].actions);
     }
 
-    /// Kind of entries for a new flow of a device with the Internet.
+    /// Kind of entries for a new flow between a device and the Internet.
     fn kind(
         &mut self,
         now: Time,
@@ -330,7 +330,7 @@ impl Gateway {
     ) -> Result {
         let key = key_of(headers, data)?;
         let from = key.source;
-        if self.plan.holds(from) && from != self.plan.gateway(0) {
+        if self.plan.holds(from) && !self.plan.is_router(from) {
             return Err("spoofed");
         }
         let device = self.home.lock().at(key.destination).map(Sender::of);
@@ -417,12 +417,12 @@ impl Gateway {
         Ok(())
     }
 
-    /// Asks at all ports for a device whose port is not known.
+    /// Sends ARP requests to all ports for a device whose port is unknown.
     fn find(&mut self, device: &Sender, datapath: &mut Datapath<'_, '_>) {
         let (mac, slot) = (self.settings.mac, device.slot);
         let request = Arp::request(mac, self.plan.gateway(slot), self.plan.device(slot));
         let request = frame::arp(device.mac, mac, &request);
-        // In the name of the uplink, so that it does not leave there.
+        // With the uplink as the input port, so that the flood skips it.
         let actions = [Action::output(PortNo::ALL)];
         datapath.send_through(PortNo(self.settings.uplink), &request, &actions);
     }

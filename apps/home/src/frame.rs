@@ -1,4 +1,4 @@
-//! Frames that the control program sends: answers to ARP and pings, UDP datagrams.
+//! Frames that the control program sends: ARP and echo replies, UDP datagrams.
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp::datagram;
@@ -10,12 +10,12 @@ use packet::ethernet::{Mac, ethertype};
 /// Offset of an IPv4 header in a frame without tags, bytes.
 pub const IP: usize = 14;
 
-/// Frames in buffers that are used again.
+/// Builds frames in reused buffers.
 #[derive(Debug, Default)]
 pub struct Frames(Out);
 
 impl Frames {
-    /// A frame with a datagram, with hop limit 64. MAC addresses are source and destination.
+    /// A frame with a UDP datagram of hop limit 64. MAC addresses: source, destination.
     pub fn datagram(
         &mut self,
         macs: (Mac, Mac),
@@ -27,7 +27,7 @@ impl Frames {
         datagram::frame([macs.0.0, macs.1.0], from, to, payload, &mut self.0)
     }
 
-    /// Takes a frame back.
+    /// Returns the buffer of a frame.
     pub fn done(&mut self, frame: Frame) {
         self.0.done(frame);
     }
@@ -51,8 +51,8 @@ pub fn set_hops(frame: &mut [u8], hops: u8) {
     frame[IP + 10..IP + 12].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// The answer to an echo request in a frame without tags: addresses change places, and the type is another. `None` when the
-/// frame is no echo request, or a fragment.
+/// Reply to an echo request in a frame without tags, with source and destination swapped. `None` when the
+/// frame is not an echo request, or is a fragment.
 pub fn pong(frame: &[u8], mac: Mac) -> Option<Vec<u8>> {
     let head = usize::from(*frame.get(IP)? & 15) * 4;
     let icmp = IP + head;
@@ -73,7 +73,7 @@ pub fn pong(frame: &[u8], mac: Mac) -> Option<Vec<u8>> {
     Some(reply)
 }
 
-/// Hop limit of an IPv4 packet in a frame without tags; 0 when there is none.
+/// Hop limit of an IPv4 packet in a frame without tags; 0 when the frame is too short.
 pub fn hops(frame: &[u8]) -> u8 {
     frame.get(IP + 8).copied().unwrap_or(0)
 }

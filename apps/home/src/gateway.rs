@@ -1,7 +1,7 @@
-//! The control program of a home's switch: it takes each packet without an entry to the part that deals with it.
+//! Control program of a home's switch: hands each packet without an entry to the part that handles it.
 //!
-//! One program holds all parts, since they need each other: a flow is judged by the names that DNS has seen, and the name of
-//! an address is asked for through the forwarder. A packet is looked at in a fixed order, and what no part permits is
+//! One program holds all parts, since they depend on each other: flows are judged by the names that DNS has seen, and
+//! reverse lookups go through the DNS forwarder. The parts check a packet in a fixed order. A packet that no part permits is
 //! dropped and counted by its reason.
 
 mod inside;
@@ -35,22 +35,22 @@ const EAPOL: u16 = 0x888E;
 const ROUTER_INTERVAL: Time = Time::from_secs(1);
 /// Interval between two requests once it is known.
 const ROUTER_REFRESH: Time = Time::from_secs(30);
-/// Interval between two tries to keep decisions that could not be kept.
+/// Interval between two attempts to store decisions.
 const RETRY_INTERVAL: Time = Time::from_secs(5);
-/// Entries that drop: how many a port may cause at once, and in a second.
+/// Drop entries that a port may cause: burst, and rate a second.
 const DROP_BURST: u64 = 100;
 const DROP_RATE: u64 = 20;
 
 /// Settings of a control program.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// MAC address of the gateways of all devices, which is the control program's own.
+    /// MAC address of all gateways, which is that of the control program.
     pub mac: Mac,
     /// Port of the switch that leads to the router.
     pub uplink: u32,
     /// Port of the switch to which EAPOL goes, such as that of hostapd; none: EAPOL is dropped.
     pub authenticator: Option<u32>,
-    /// Recursive servers of DNS.
+    /// Recursive DNS servers.
     pub dns: Vec<SocketAddr>,
     /// Response to queries for denied domains.
     pub denied: Denied,
@@ -63,7 +63,7 @@ pub struct Settings {
     pub idle: u16,
     /// Interval between two polls of the counters of entries; zero: none.
     pub poll: Time,
-    /// Seed of random numbers of DNS; must be a secret.
+    /// Seed of the random numbers of DNS; must be secret.
     pub seed: u64,
 }
 
@@ -84,10 +84,10 @@ impl Default for Settings {
     }
 }
 
-/// Result of a packet: dealt with, or the reason for which it was dropped.
+/// Result of a packet: handled, or the reason of its drop.
 pub(crate) type Result<T = ()> = core::result::Result<T, &'static str>;
 
-/// A device as it was when its packet came.
+/// State of the sending device at the arrival of its packet.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sender {
     pub mac: Mac,
@@ -96,7 +96,7 @@ pub(crate) struct Sender {
     pub is_admitted: bool,
     /// Whether it gets no address.
     pub is_closed: bool,
-    /// Whether some name is denied.
+    /// Whether any name is denied.
     pub is_restricted: bool,
 }
 
@@ -134,18 +134,18 @@ pub struct Gateway {
     pub(crate) outgoing: Vec<Outgoing>,
     pub(crate) router: Option<Mac>,
     ask_router: Time,
-    /// Number of the last notice that was obeyed.
+    /// Number of the last notice that was applied.
     noticed: u64,
-    /// Slots of devices, as the entries have them.
+    /// Slots of devices, as in the entries.
     slots: BTreeMap<Mac, u16>,
-    /// Slots that have had entries of flows since their entries were deleted last.
+    /// Slots with flow entries since the last deletion.
     pub(crate) used: BTreeSet<u16>,
     pub(crate) waiting: BTreeMap<Ipv4Addr, Waiting>,
-    /// For each port, when its bucket of entries that drop was or will be empty.
+    /// For each port, the time at which its bucket of drop entries is empty.
     drop_buckets: BTreeMap<u32, Time>,
     retry: Time,
     pub(crate) next_poll: Option<Time>,
-    /// When the entries were asked for, until the answer is whole.
+    /// Time of the request for the entries, until the answer is complete.
     pub(crate) polled: Option<Time>,
     pub(crate) record: Box<dyn Record>,
     pub(crate) ports: BTreeMap<u32, [u64; 6]>,
@@ -211,7 +211,7 @@ impl Gateway {
         *self.drops.entry(reason).or_default() += 1;
     }
 
-    /// Adds the entries that are there from the start.
+    /// Adds the initial entries.
     fn install(&mut self, datapath: &mut Datapath<'_, '_>) {
         datapath.clear();
         datapath.add_miss();
@@ -289,7 +289,7 @@ impl Gateway {
         });
     }
 
-    /// Makes the entries of the switch follow the decisions since the last call.
+    /// Applies the decisions since the last call to the entries of the switch.
     fn obey(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         let home = self.home.clone();
         let home = home.lock();
@@ -302,7 +302,7 @@ impl Gateway {
         self.noticed = home.last_notice();
         drop(home);
         let Some(notices) = notices else {
-            // Some decisions are no longer known: all flows are judged again.
+            // Some notices are no longer kept: all flows are judged again.
             self.install(datapath);
             return;
         };
@@ -358,7 +358,7 @@ impl Gateway {
         }
     }
 
-    /// Whether an entry that drops may be added for a packet of a port. A flood of addresses would fill the switch.
+    /// Whether a drop entry may be added for a packet of a port. Without the limit a flood of addresses would fill the switch.
     pub(crate) fn may_drop(&mut self, now: Time, port: PortNo) -> bool {
         let second = Time::from_secs(1).as_ps();
         let interval = Time::from_ps(second / DROP_RATE);
@@ -371,7 +371,7 @@ impl Gateway {
         true
     }
 
-    /// Takes a frame to the part that deals with it.
+    /// Hands a frame to the part that handles it.
     pub(crate) fn take(
         &mut self,
         now: Time,
@@ -388,7 +388,7 @@ impl Gateway {
         }
     }
 
-    /// Calls a part with the switch, if it is there.
+    /// Calls a part with the switch, if it is connected.
     fn with_switch(
         &mut self,
         handle: &mut Handle<'_>,
@@ -413,11 +413,11 @@ impl Gateway {
         self.dhcp.wake(now, home);
         if self.retry <= now {
             self.retry = now + RETRY_INTERVAL;
-            // The journal is asked again later.
+            // The journal is tried again later.
             let _ = home.retry();
         }
     }
 }
 
-/// Maximum number of addresses whose names flows wait for.
+/// Maximum number of addresses with flows that wait for a name.
 pub(crate) const MAX_WAITING_ADDRESSES: usize = dns::MAX_REVERSE;

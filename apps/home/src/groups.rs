@@ -1,8 +1,8 @@
 //! Broadcasts and multicasts of devices, which reach permitted devices only (paper 003, section 4.4.3).
 //!
-//! - A broadcast by UDP goes to each other permitted device, with the destination 255.255.255.255: hosts filter the
+//! - A broadcast by UDP goes to every other permitted device, with the destination 255.255.255.255, as hosts ignore the
 //!   broadcast address of another subnet.
-//! - Multicast DNS and SSDP go through relays, from the gateway of the receiver.
+//! - Relays forward multicast DNS and SSDP; the gateway of the receiver is the sender.
 //! - Other groups are not forwarded.
 //!
 //! Each copy has the MAC address of its receiver, so that a device at the same port that is not permitted does not get it.
@@ -24,9 +24,9 @@ use std::collections::BTreeMap;
 const MDNS: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 251), 255);
 /// Hop limit of messages of SSDP (UPnP Device Architecture 2.0, section 1).
 const SSDP_HOPS: u8 = 2;
-/// Messages a second of each device, to each of the others.
+/// Maximum rate of each device's messages, a second.
 const RATE: u32 = 20;
-/// Broadcasts that a device may send at once.
+/// Burst of broadcasts of a device.
 const BURST: u64 = 20;
 
 /// A device that gets copies.
@@ -55,14 +55,14 @@ pub struct Counters {
     pub dropped: u64,
 }
 
-/// Broadcasts and multicasts of a home.
+/// Forwards broadcasts and multicasts of a home.
 #[derive(Debug)]
 pub struct Groups {
     plan: Plan,
     gateway: Mac,
     mdns: mdns::Relay,
     ssdp: ssdp::Relay,
-    /// For each slot the time at which its bucket of broadcasts was or will be empty.
+    /// For each slot the time at which its bucket of broadcasts is empty.
     buckets: BTreeMap<u16, Time>,
     message: Vec<u8>,
     frames: Frames,
@@ -85,7 +85,7 @@ impl Groups {
         }
     }
 
-    /// Takes a frame of a permitted device to all or to a group. `receivers` are the other permitted devices.
+    /// Handles a broadcast or multicast frame of a permitted device. `receivers` are the other permitted devices.
     pub fn handle(
         &mut self,
         now: Time,
@@ -197,7 +197,7 @@ impl Groups {
         true
     }
 
-    /// The searcher for which a response to this port of a gateway is, and the response.
+    /// Receiver and content of an SSDP response to this port of a gateway.
     pub fn search_response<'f>(
         &mut self,
         now: Time,
@@ -229,13 +229,13 @@ impl Groups {
         self.frames.done(frame);
     }
 
-    /// Forgets a slot.
+    /// Removes a slot.
     pub fn forget(&mut self, slot: u16) {
         self.buckets.remove(&slot);
     }
 }
 
-/// The port of an output: a switch sends nothing out of the port by which a packet came unless it is named so.
+/// Port number for an output. OpenFlow sends a packet back to its input port only with the reserved port IN_PORT.
 pub fn out_of(in_port: PortNo, port: u32) -> PortNo {
     match PortNo(port) {
         port if port == in_port => PortNo::IN_PORT,

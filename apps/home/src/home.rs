@@ -1,11 +1,11 @@
-//! The state of a home: its devices, and the decisions of people.
+//! State of a home: its devices, and the decisions about them.
 //!
-//! A decision is a [`Change`]. One that restricts a device holds at once and is then kept; one that permits something is kept
-//! first and then holds: whenever the process ends, nothing permitted is lost and nothing denied is let in. A device is kept
-//! from the first decision about it on, so that a flood of new devices writes nothing.
+//! A decision is a [`Change`]. One that restricts a device takes effect at once and is stored after that. One that permits
+//! something is stored before it takes effect. After a call without an error, a restart neither loses a permission nor lifts a
+//! denial. A device is stored with the first decision about it, so that a flood of new devices writes nothing.
 //!
-//! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They learn about changes by
-//! [`Home::notices`], from the number of the last one that they have seen.
+//! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They read changes from
+//! [`Home::notices`], after the number of the last notice that they have seen.
 
 use crate::device::{Admission, Device};
 use crate::domains::{self, BadDomain};
@@ -24,10 +24,10 @@ pub type Shared = Arc<Mutex<Home>>;
 const MAX_NOTICES: usize = 4096;
 /// Maximum length of a name, bytes.
 const MAX_NAME: usize = 64;
-/// Maximum number of devices that nobody has decided about; the one that was seen least recently makes room.
+/// Maximum number of devices without a decision; a new one evicts the least recently seen one.
 pub const MAX_WAITING: usize = 256;
 
-/// A change of what is kept about a device.
+/// A change of a device's stored state.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
@@ -45,17 +45,17 @@ pub enum Change {
     Domain(String, Option<bool>),
     /// Whether names without a rule are denied.
     OthersDenied(bool),
-    /// The name that people give it.
+    /// Its name.
     Name(Option<String>),
-    /// The person to whom it belongs.
+    /// Its owner.
     Person(Option<String>),
-    /// The name that it gives itself.
+    /// Its host name, from DHCP.
     HostName(String),
 }
 
 impl Change {
-    /// Whether it holds only after it is kept: it permits more than before, or a device that came back after a restart
-    /// would be permitted.
+    /// Whether it takes effect only after it is stored: it permits more than before, or the device would be permitted again
+    /// after a restart.
     fn is_kept_first(&self) -> bool {
         matches!(
             self,
@@ -69,16 +69,16 @@ impl Change {
     }
 }
 
-/// Keeps changes so that they survive a restart. The first change of a device that it gets is [`Change::Found`].
+/// Stores changes so that they survive a restart. The first change of each device is [`Change::Found`].
 pub trait Journal: Send {
-    /// Keeps a change. When it returns, the change survives the end of the process and of the machine.
+    /// Stores a change. After it returns, the change survives a crash of the process or of the machine.
     ///
     /// # Errors
-    /// The reason for which it is not kept.
+    /// The reason why it could not be stored.
     fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), String>;
 }
 
-/// Keeps nothing: for simulated time and tests.
+/// Stores nothing: for simulated time and tests.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoJournal;
 
@@ -97,10 +97,10 @@ pub enum Refused {
     /// A group address.
     #[error("{0} is the address of a group, not of a device")]
     Group(Mac),
-    /// All slots are in use by devices that people have decided about.
+    /// All slots are in use by devices with decisions.
     #[error("all {0} networks of devices are in use; forget a device")]
     Full(u16),
-    /// The text is no domain.
+    /// The text is not a domain.
     #[error(transparent)]
     Domain(#[from] BadDomain),
     /// Too many rules.
@@ -109,23 +109,23 @@ pub enum Refused {
     /// The name is too long or has control characters.
     #[error("a name has 1 to {MAX_NAME} bytes and no control characters")]
     Name,
-    /// The change could not be kept.
+    /// The change could not be stored.
     #[error("the change was not kept: {0}")]
     NotKept(String),
 }
 
-/// News for the parts of the router and for people.
+/// News of a device, for the parts of the router and the board.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// What is kept about the device has changed.
+    /// The stored state of the device has changed.
     Changed(Change),
     /// It has a lease until this time.
     Lease(Time),
-    /// Its lease is over.
+    /// Its lease has ended.
     LeaseEnded,
-    /// It asked for a name that it may not reach.
+    /// It sent a query for a denied name.
     DomainDenied(String),
-    /// It has had too many flows: one rule stands for them now (paper 003, section 4.4.4).
+    /// It has too many flows: one entry for all of them replaces single ones (paper 003, section 4.4.4).
     Refuge(u32),
     /// It used an address that is not its own.
     Spoofed(Ipv4Addr),
@@ -136,7 +136,7 @@ pub enum News {
 pub struct Notice {
     /// Numbers count up from 1.
     pub number: u64,
-    /// Time of the router.
+    /// Router time.
     pub at: Time,
     /// The device.
     pub mac: Mac,
@@ -172,12 +172,12 @@ impl Home {
         }
     }
 
-    /// Shares it.
+    /// Wraps it for sharing.
     pub fn shared(self) -> Shared {
         Arc::new(Mutex::new(self))
     }
 
-    /// Adds a device as it was kept, at a start. `false`: its slot is in use or not of the plan.
+    /// Adds a stored device at the start. Returns `false` if its slot is in use or not in the plan.
     pub fn restore(&mut self, device: Device) -> bool {
         let device = Device {
             kept: true,
@@ -208,7 +208,7 @@ impl Home {
         self.devices.get(&mac)
     }
 
-    /// A device, to note what is not kept over a restart: sightings and traffic.
+    /// A device, for updates of state that a restart loses: sightings and traffic.
     pub fn device_mut(&mut self, mac: Mac) -> Option<&mut Device> {
         self.devices.get_mut(&mac)
     }
@@ -225,10 +225,10 @@ impl Home {
         self.devices.get(self.slots.get(&slot)?)
     }
 
-    /// Adds a device that was not seen yet, so that people can decide about it before it comes.
+    /// Adds a device that has not been seen yet, so that a decision about it can be made in advance.
     ///
     /// # Errors
-    /// When the address is one of a group, no slot is free, or a new device could not be kept.
+    /// When the address is one of a group, no slot is free, or a new device could not be stored.
     pub fn add(&mut self, now: Time, mac: Mac) -> Result<(), Refused> {
         match self.devices.contains_key(&mac) {
             true => Ok(()),
@@ -236,7 +236,7 @@ impl Home {
         }
     }
 
-    /// Notes that a device was seen; a new one gets a slot.
+    /// Records a sighting of a device; a new one gets a slot.
     ///
     /// # Errors
     /// When the address is one of a group, or no slot is free.
@@ -244,9 +244,8 @@ impl Home {
         self.seen_at(now, mac, None)
     }
 
-    /// Notes that a device was seen at a port of the switch; a new one gets a slot. When there are too many new devices,
-    /// one of the port with most of them makes room, and one without a lease before others: a flood at a port is at the cost
-    /// of that port.
+    /// Records a sighting of a device at a switch port; a new one gets a slot. With too many new devices, one of the port that has
+    /// most of them is evicted, those without a lease first: a flood at a port affects only that port.
     ///
     /// # Errors
     /// When the address is one of a group, or no slot is free.
@@ -299,8 +298,8 @@ impl Home {
     /// Makes a decision about a device that is known.
     ///
     /// # Errors
-    /// When there is no such device, the change cannot be, or it could not be kept. One that restricts the device holds
-    /// although it could not be kept, and [`retry`](Home::retry) keeps it later.
+    /// When there is no such device, the change is invalid, or it could not be stored. A change that restricts the device takes
+    /// effect all the same, and [`retry`](Home::retry) stores it later.
     pub fn change(&mut self, now: Time, mac: Mac, change: Change) -> Result<(), Refused> {
         let change = checked(change)?;
         let device = self.devices.get(&mac).ok_or(Refused::NoDevice(mac))?;
@@ -341,15 +340,15 @@ impl Home {
         kept
     }
 
-    /// Whether a decision holds that could not be kept yet.
+    /// Whether a decision is in force that could not be stored yet.
     pub fn has_unsaved(&self) -> bool {
         self.has_unsaved
     }
 
-    /// Keeps the decisions that hold and could not be kept.
+    /// Stores the decisions that are in force and not stored yet.
     ///
     /// # Errors
-    /// When one could still not be kept.
+    /// When a decision still cannot be stored.
     pub fn retry(&mut self) -> Result<(), Refused> {
         let unsaved = self.devices.values().filter(|device| device.unsaved);
         let unsaved: Vec<Mac> = unsaved.map(|device| device.mac).collect();
@@ -364,7 +363,7 @@ impl Home {
         Ok(())
     }
 
-    /// Keeps all that was decided about a device; its admission last, so that at no time more is permitted.
+    /// Stores all decisions about a device, its admission last, so that at no time more is permitted.
     fn keep_all(&mut self, device: &Device) -> Result<(), Refused> {
         // A new device is kept as it is found: what is as at the beginning is no decision.
         let known = match device.kept || device.unsaved {
@@ -425,7 +424,7 @@ impl Home {
     }
 }
 
-/// A change as it is kept: domains in lower case, names checked.
+/// A change in its stored form: domains in lower case, names checked.
 fn checked(change: Change) -> Result<Change, Refused> {
     let is_name =
         |name: &str| (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control);
@@ -442,7 +441,7 @@ fn checked(change: Change) -> Result<Change, Refused> {
     }
 }
 
-/// The changes that make a device of a new one, but for [`Change::Found`].
+/// Changes after [`Change::Found`] that lead from a new device to this one.
 fn changes(device: &Device) -> Vec<Change> {
     let name = |name: &Option<String>| name.clone().map(Some);
     let rules = device.domains.rules();
@@ -459,7 +458,7 @@ fn changes(device: &Device) -> Vec<Change> {
     changes
 }
 
-/// Applies a change to a device. `false`: there is no room for it.
+/// Applies a change to a device. Returns `false` if it has too many rules.
 pub fn apply(device: &mut Device, change: &Change) -> bool {
     match change.clone() {
         Change::Found(slot) => device.slot = slot,
@@ -485,7 +484,7 @@ mod tests {
         Mac([2, 0, 0, 0, a, b])
     }
 
-    /// Keeps changes in memory, and fails on request.
+    /// Stores changes in memory, and fails on request.
     #[derive(Clone, Default)]
     struct Memory(Arc<Mutex<(bool, Vec<Change>)>>);
 
@@ -516,7 +515,7 @@ mod tests {
         memory.0.lock().0 = false;
         home.change(Time::ZERO, mac(1), permit).expect("kept");
         assert!(home.device(mac(1)).expect("a device").is_admitted());
-        // What restricts holds all the same, and is kept later.
+        // A restricting decision takes effect all the same, and is stored later.
         memory.0.lock().0 = true;
         home.change(Time::ZERO, mac(1), deny.clone())
             .expect_err("disk full");

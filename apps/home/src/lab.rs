@@ -6,7 +6,7 @@
 //! network = "10.2.0.0/16"     # of the devices, /16 to /28; each has a /30 of it
 //! mac = "02:00:00:00:00:01"   # of the gateways
 //! uplink = 1                  # port of the switch that leads to the router
-//! authenticator = 2           # port of the switch to which EAPOL goes; left out: it is dropped
+//! authenticator = 2           # port of the switch to which EAPOL goes; default: it is dropped
 //! dns = ["203.0.113.53"]      # recursive servers
 //! denied = "nxdomain"         # or "refused": response to queries for denied domains
 //! exact = true                # whether each flow has entries of its own
@@ -60,7 +60,7 @@ pub struct DeviceConfig {
     /// Its name.
     #[serde(default)]
     pub name: Option<String>,
-    /// The person to whom it belongs.
+    /// Its owner.
     #[serde(default)]
     pub person: Option<String>,
     /// Domains that it may reach.
@@ -82,7 +82,7 @@ pub enum Step {
     Permit,
     /// It may not.
     Deny,
-    /// Nothing is decided about it.
+    /// The device waits for a decision.
     Wait,
     /// It may not associate.
     Blacklist,
@@ -92,7 +92,7 @@ pub enum Step {
     PermitDns,
     /// It may not reach a domain.
     DenyDns,
-    /// A domain has no rule.
+    /// The rule for a domain is removed.
     DefaultDns,
     /// The device is forgotten.
     Forget,
@@ -102,14 +102,14 @@ pub enum Step {
 #[derive(Clone, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StoryConfig {
-    /// When it is made.
+    /// Its time.
     pub at: Time,
     /// The device.
     pub mac: Mac,
     /// The decision.
     #[serde(rename = "do")]
     pub step: Step,
-    /// The domain of a decision about one.
+    /// The domain, for decisions about domains.
     #[serde(default)]
     pub domain: Option<String>,
 }
@@ -293,7 +293,7 @@ fn enter(home: &mut Home, config: &DeviceConfig) -> Result<(), Refused> {
 /// - **Counters:** `decisions`; `decisions_refused`.
 pub struct Story {
     home: Shared,
-    /// The decisions that are not made yet, the last one first.
+    /// Pending decisions, the last one first.
     left: Vec<(Time, Mac, Change)>,
     made: u64,
     refused: u64,
@@ -303,7 +303,7 @@ impl Story {
     /// A program with these decisions.
     ///
     /// # Errors
-    /// When a domain is missing, misplaced or none.
+    /// When a domain is missing, misplaced or invalid.
     pub fn new(home: Shared, story: &[StoryConfig]) -> Result<Story, ConfigError> {
         let read = |step: &StoryConfig| Ok((step.at, step.mac, step.change()?));
         let mut left = story.iter().map(read).collect::<Result<Vec<_>, _>>()?;
@@ -330,7 +330,7 @@ impl App for Story {
         let now = handle.now();
         let mut home = self.home.lock();
         while let Some((_, mac, change)) = self.left.pop_if(|(at, ..)| *at <= now) {
-            // People may decide about a device that has not come yet.
+            // A decision may be about a device that has not been seen yet.
             if home.device(mac).is_none() && home.seen(now, mac).is_err() {
                 self.refused += 1;
                 continue;

@@ -1,7 +1,7 @@
-//! The home router: people admit devices, and all traffic of a device passes the router.
+//! A home router on which people admit devices, and which all traffic of a device passes.
 //!
-//! A new device gets an address for 30 s and reaches nothing until somebody decides. Each device has a /30 of its own, so that
-//! traffic between two devices is routed, seen and permitted like any other (paper 003, chapter 4).
+//! A new device gets an address for 30 s and reaches nothing until there is a decision about it. Each device has a /30 of its own, so that
+//! traffic between two devices is routed and checked like any other (paper 003, chapter 4).
 //!
 //! ```text
 //! devices - LAN ports - OpenFlow switch - uplink - router (gateway address, NAT) - WAN
@@ -11,16 +11,16 @@
 //!
 //! | module | content |
 //! |---|---|
-//! | [`home`](mod@home) | start here: [`Home`], all that people have decided, and the changes of it |
+//! | [`home`](mod@home) | start here: [`Home`], the devices and all decisions, and their changes |
 //! | [`device`] | a [`Device`] and the decisions about it |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`] | addresses of the devices and of the router |
 //! | `live` | the router on interfaces of this machine |
-//! | `clock` | time of the router and of day |
-//! | `store` | what survives a restart, in SQLite |
+//! | `clock` | router time and Unix time |
+//! | `store` | state that survives a restart, in SQLite |
 //! | `web` | the API and the board, over HTTPS |
 //! | [`gateway`] | the control program of the switch, with the parts below |
-//! | [`dhcp`] | addresses for devices |
+//! | [`dhcp`] | addresses of devices |
 //! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
 //! | [`forward`], [`flows`] | flows and their entries in the switch |
 //! | [`accounts`] | traffic of devices, flows and ports |

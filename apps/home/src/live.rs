@@ -3,10 +3,10 @@
 //! ```text
 //! LAN interfaces - switch - router - WAN interface
 //!                    |         |
-//!             control program  TAP interface, by which this machine is a host behind the router
+//!             control program  TAP interface, which makes this machine a host behind the router
 //! ```
 //!
-//! With Open vSwitch its bridge takes the place of the switch: the control program listens for it, and the router has an internal port of
+//! With Open vSwitch, its bridge replaces the switch: it connects to the control program, and the router uses an internal port of
 //! the bridge.
 
 use crate::gateway::Settings;
@@ -21,7 +21,7 @@ use openflow::switch::{self, Switch};
 use packet::ethernet::Mac;
 use router::router::{self as router_node, PortConfig, Router};
 
-/// Nothing from outside reaches a device that did not ask for it.
+/// Only replies from outside reach the home.
 const FIREWALL: &str = "table inet home {
     chain forward {
         type filter hook forward priority 0; policy drop;
@@ -44,9 +44,9 @@ pub struct Uplink {
 /// The ports of a home router, in the order of [`whole`]: LAN interfaces or the bridge's port and the control channel, WAN, host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lan {
-    /// Our switch with this number of LAN ports.
+    /// Switch of Wireline with this number of LAN ports.
     Switch(u16),
-    /// A switch outside: its internal port for the router, then the control channel.
+    /// External switch: its internal port for the router, then the control channel.
     Bridge,
 }
 
@@ -107,7 +107,12 @@ fn router(
     let (_, prefix) = plan.network();
     let network = |address: Ipv4Addr, prefix: u8| {
         let network: Result<InterfaceAddress, _> = format!("{address}/{prefix}").parse();
-        network.map_err(|_| ConfigError::new("network", "no network of hosts"))
+        network.map_err(|_| {
+            ConfigError::new(
+                "network",
+                "not a network for hosts; use one such as 10.2.0.0/16",
+            )
+        })
     };
     let port = |name: &str, address: Vec<InterfaceAddress>| PortConfig {
         name: Some(name.into()),
@@ -119,7 +124,7 @@ fn router(
         .map(|gateway| format!("default via {gateway}").parse());
     let route = route
         .transpose()
-        .map_err(|_| ConfigError::new("gateway", "no next hop"))?;
+        .map_err(|_| ConfigError::new("gateway", "not the address of a next hop"))?;
     let config = router_node::Config {
         port: vec![
             port("lan", vec![network(plan.gateway(0), prefix)?]),

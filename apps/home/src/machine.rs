@@ -1,19 +1,19 @@
-//! Changes of this machine: the kernel is kept off the interfaces of the router, and has an interface of its own behind it.
+//! Changes to this machine: the kernel ignores the interfaces of the router, and gets an interface of its own behind it.
 
 use anyhow::{Context, bail};
 use std::net::IpAddr;
 use std::process::Command;
 
-/// The interface by which this machine is a host behind the router.
+/// Interface that makes this machine a host behind the router.
 pub const HOST: &str = "home0";
 /// The bridge of Open vSwitch, whose internal port leads to the router.
 pub const BRIDGE: &str = "home-br";
 const TABLE: &str = "wire_home";
 
-/// Rules by which the kernel sees no frame of some interfaces. They go with this value.
+/// Rules that hide all frames of some interfaces from the kernel. Dropping this value removes them.
 pub struct Quiet(());
 
-/// Keeps the kernel off interfaces: without this a device that nobody has admitted would reach this machine by them.
+/// Hides the frames of interfaces from the kernel. Without this a device that is not permitted would reach this machine.
 ///
 /// # Errors
 /// When an interface has addresses, or nftables refuses the rules.
@@ -24,7 +24,7 @@ pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
         let own = addresses.iter().find(|(address, _)| is_global(*address));
         if let Some((address, length)) = own {
             bail!(
-                "{name} has the address {address}/{length}, and the router takes the interface for itself; remove it by `ip address flush dev {name}`"
+                "{name} has the address {address}/{length}, and the router needs the interface for itself: remove it with `ip address flush dev {name}`"
             );
         }
     }
@@ -33,7 +33,7 @@ pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
         "add table netdev {TABLE}\ndelete table netdev {TABLE}\nadd table netdev {TABLE}\n\
          add chain netdev {TABLE} ingress {{ type filter hook ingress devices = {{ {list} }} priority 0; policy drop; }}"
     );
-    run("nft", &[&rules]).context("keeping the kernel off the interfaces")?;
+    run("nft", &[&rules]).context("cannot hide the interfaces from the kernel")?;
     Ok(Quiet(()))
 }
 
@@ -43,7 +43,7 @@ impl Drop for Quiet {
     }
 }
 
-/// The kernel has link-local addresses of IPv6 by itself.
+/// Excludes IPv6 link-local addresses, which the kernel adds by itself.
 fn is_global(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(_) => true,
@@ -54,7 +54,7 @@ fn is_global(address: IpAddr) -> bool {
 /// Gives this machine its address behind the router.
 ///
 /// # Errors
-/// When `ip` refuses.
+/// When `ip` fails.
 pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<()> {
     run("ip", &["address", "replace", address, "dev", HOST])?;
     run("ip", &["link", "set", HOST, "up"])?;
@@ -64,18 +64,18 @@ pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<(
     )
 }
 
-/// A bridge of Open vSwitch. It goes with this value.
+/// A bridge of Open vSwitch. Dropping this value removes it.
 pub struct Bridge(());
 
-/// Makes the bridge, with the interfaces as its ports from number 2 on and an internal port 1 for the router.
+/// Creates the bridge, with an internal port 1 for the router and the interfaces as ports 2 and up.
 ///
 /// # Errors
-/// When Open vSwitch refuses.
+/// When Open vSwitch fails.
 pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Bridge> {
     let mut words: Vec<String> = ["--if-exists", "del-br", BRIDGE, "--", "add-br", BRIDGE]
         .map(Into::into)
         .into();
-    // Without its control program the switch keeps its entries and makes none: who is not admitted stays out.
+    // Fail mode secure: without its control program the switch keeps its entries and adds none, so no device gets in.
     let settings = [
         "--",
         "set",
@@ -122,7 +122,7 @@ impl Drop for Bridge {
     }
 }
 
-/// Runs a program of the system to its end.
+/// Runs a system program to completion.
 fn run(program: &str, arguments: &[&str]) -> anyhow::Result<()> {
     let output = Command::new(program).args(arguments).output();
     let output = output.with_context(|| format!("cannot run {program}"))?;

@@ -1,8 +1,8 @@
-//! Names of addresses: those that a device has looked up, and those that answers to any device have had.
+//! Names of addresses, from the DNS responses to each device and from reverse lookups.
 //!
 //! A flow to an address is judged by the names that the device itself has looked up for it. For an address that it has not
-//! looked up the names count that answers to others had, and then the name that the reverse lookup gives (paper 003,
-//! section 4.4.2). The names of a reverse lookup are chosen by the owner of the address: they can deny a flow, and never permit one.
+//! looked up, the names in responses to other devices count, and after them the name from a reverse lookup (paper 003,
+//! section 4.4.2). The owner of an address chooses its reverse name, so that name can deny a flow and never permit one.
 
 use crate::domains::Domains;
 use core::net::Ipv4Addr;
@@ -18,9 +18,9 @@ const MAX_OF_DEVICE: usize = 512;
 const MAX_ADDRESSES: usize = 8_192;
 /// Maximum number of names of an address.
 const MAX_NAMES: usize = 4;
-/// An address is remembered for its TTL, and at least for this time: programs use addresses for longer.
+/// An address is remembered for its TTL, and at least for this time: programs often use addresses beyond the TTL.
 const MIN_MEMORY: Time = Time::from_secs(3600);
-/// An address without a name is asked for again after this time.
+/// Time after which an address without a name is looked up again.
 const NO_NAME: Time = Time::from_secs(300);
 
 /// Names of an address.
@@ -28,7 +28,7 @@ const NO_NAME: Time = Time::from_secs(300);
 struct Known {
     names: Vec<Arc<str>>,
     until: Time,
-    /// The answer of a reverse lookup, which may be none.
+    /// Result of a reverse lookup, which may be empty.
     reverse: Option<Option<Arc<str>>>,
 }
 
@@ -48,15 +48,15 @@ impl Known {
 /// Judgement of a flow to or from an address.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Judgement {
-    /// The device may reach it; whether the device has looked it up.
+    /// Permitted; the value says whether the device has looked the address up.
     Permitted(bool),
-    /// The device may not reach it: this is the name, where there is one.
+    /// Denied because of this name, if there is one.
     Denied(Option<Arc<str>>),
-    /// Only a reverse lookup can say.
+    /// A reverse lookup is needed.
     Unknown,
 }
 
-/// The names that are known.
+/// All known names of addresses.
 #[derive(Debug, Default)]
 pub struct Names {
     devices: BTreeMap<Mac, Lru<Ipv4Addr, Known>>,
@@ -64,7 +64,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Notes that a device has got an address for a name.
+    /// Records that a device has received an address for a name.
     pub fn note(&mut self, now: Time, mac: Mac, name: &Arc<str>, address: Ipv4Addr, ttl: u32) {
         let until = now + Time::from_secs(ttl.into()).max(MIN_MEMORY);
         let own = self.devices.entry(mac).or_default();
@@ -73,7 +73,7 @@ impl Names {
         }
     }
 
-    /// Notes the answer of a reverse lookup.
+    /// Records the result of a reverse lookup.
     pub fn note_reverse(&mut self, now: Time, address: Ipv4Addr, name: Option<Arc<str>>) {
         let memory = if name.is_some() { MIN_MEMORY } else { NO_NAME };
         let known = known(&mut self.all, MAX_ADDRESSES, address);
@@ -123,7 +123,7 @@ impl Names {
         }
     }
 
-    /// Forgets a device.
+    /// Removes a device.
     pub fn forget(&mut self, mac: Mac) {
         self.devices.remove(&mac);
     }
@@ -134,7 +134,7 @@ impl Names {
         own + self.all.len()
     }
 
-    /// Whether none is.
+    /// Whether no address is remembered.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

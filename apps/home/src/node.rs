@@ -1,4 +1,4 @@
-//! The control program as a node: one control port, to which the switch connects.
+//! The control program as a node with one control port, to which the switch connects.
 
 use crate::device::Admission;
 use crate::gateway::{Gateway, Settings};
@@ -12,7 +12,7 @@ use openflow::version::Version;
 use parking_lot::Mutex;
 use std::sync::Arc;
 
-/// A controller of OpenFlow 1.3 with the control program of a home. 1.0 has no action that counts the hop limit down.
+/// A controller of OpenFlow 1.3 with the control program of a home. OpenFlow 1.0 has no action that decrements the hop limit.
 pub struct HomeNode {
     home: Shared,
     controller: Controller,
@@ -20,7 +20,7 @@ pub struct HomeNode {
 }
 
 impl HomeNode {
-    /// A node for a home. `others` are programs that run before the home's, such as one with decisions at given times.
+    /// A node for a home. Programs in `others` run before the home's, such as one with decisions at given times.
     pub fn new(
         home: Shared,
         settings: Settings,

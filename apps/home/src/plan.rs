@@ -1,8 +1,8 @@
 //! Addresses: each device has a /30 of its own (paper 003, section 4.4.1).
 //!
-//! Of the four addresses of a /30 the first is the network, `.1` the gateway, `.2` the device, and the last the broadcast address.
-//! The /30 of slot 0 belongs to the router: `.1` is its own address and `.2` that of its control program. The last /30 is that of the
-//! machine on which the router runs.
+//! Of the four addresses of a /30 the first is the network, `.1` the gateway, `.2` the device, and the last one the broadcast address.
+//! The /30 of slot 0 has the router (`.1`) and its control program (`.2`). The last /30 belongs to the machine on which the
+//! router runs.
 
 use core::net::Ipv4Addr;
 
@@ -13,7 +13,7 @@ pub struct Plan {
     prefix: u8,
 }
 
-/// A network that is no plan.
+/// A network that cannot be a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the network of a home has a prefix of 16 to 28 bits and no bits after it, such as 10.2.0.0/16"
@@ -42,7 +42,7 @@ impl Plan {
         is_plan.then_some(Plan { network, prefix }).ok_or(BadPlan)
     }
 
-    /// Number of slots of devices, with that of the router: 3 to 16,383.
+    /// Number of slots of devices and the router: 3 to 16,383.
     pub fn slots(&self) -> u16 {
         self.host()
     }
@@ -67,7 +67,7 @@ impl Plan {
         (self.network + u32::from(slot) * 4 + 2).into()
     }
 
-    /// Whether an address is of this home.
+    /// Whether an address belongs to this home.
     pub fn holds(&self, address: Ipv4Addr) -> bool {
         (u32::from(address) ^ self.network) >> (32 - self.prefix) == 0
     }

@@ -9,9 +9,9 @@ use packet::ethernet::Mac;
 pub struct FlowRow {
     /// Time of the poll.
     pub at: Time,
-    /// The device that sends; `None`: an address outside of the home.
+    /// Sending device; `None` for an address outside the home.
     pub from: Option<Mac>,
-    /// The device that receives; `None`: an address outside of the home.
+    /// Receiving device; `None` for an address outside the home.
     pub to: Option<Mac>,
     /// Protocol of IPv4; 0 when the row is about all flows of a device.
     pub protocol: u8,
@@ -40,7 +40,7 @@ pub struct LinkRow {
     pub packets: (u64, u64),
     /// Bytes received and sent by the switch.
     pub bytes: (u64, u64),
-    /// Packets dropped at receipt and at sending.
+    /// Packets dropped on receive and on transmit.
     pub dropped: (u64, u64),
 }
 
@@ -53,7 +53,7 @@ pub struct LeaseRow {
     pub mac: Mac,
     /// Its address.
     pub address: Ipv4Addr,
-    /// End of the lease; `None`: it is over.
+    /// End of the lease; `None` if it has ended.
     pub end: Option<Time>,
 }
 

@@ -6,9 +6,9 @@
 //! | [`DEVICE`](priority::DEVICE) | drops all IPv4 of a device that is not admitted |
 //! | [`PROTOCOL`](priority::PROTOCOL) | DNS by UDP: to the control program; IPv6: dropped |
 //! | [`FLOW`](priority::FLOW) | a flow, forwarded or dropped |
-//! | [`LOCAL`](priority::LOCAL) | what is for an address of the home, so that no entry of a whole device forwards it |
+//! | [`LOCAL`](priority::LOCAL) | packets to addresses of the home: to the control program, so that no entry of a whole device forwards them |
 //! | [`HOST`](priority::HOST) | one entry for all flows of a device to the Internet, and one for those from it |
-//! | 0 | all else: to the control program |
+//! | 0 | all other packets: to the control program |
 
 use core::net::Ipv4Addr;
 use openflow::action::Action;
@@ -42,17 +42,17 @@ pub mod priority {
 /// Kind of an entry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// There from the start.
+    /// Initial entry.
     Base,
     /// A flow.
     Flow,
     /// All flows of a device.
     Host,
-    /// Drops.
+    /// Drop entry.
     Drop,
 }
 
-/// Mark of an entry: its kind, and the slots of the devices that send and receive; slot 0 is the router.
+/// Cookie of an entry: its kind, and the slots of the devices that send and receive; slot 0 is the router.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cookie {
     /// Kind of the entry.
@@ -61,7 +61,7 @@ pub struct Cookie {
     pub from: u16,
     /// Slot of the receiver.
     pub to: u16,
-    /// Whether the device has looked up the name of the other end, or the other end is of the home.
+    /// Whether the device has looked up the name of the other end, or the other end is in the home.
     pub is_named: bool,
     /// Number of the flow, 28 bits.
     pub serial: u32,
@@ -114,9 +114,9 @@ pub struct Rule<'a> {
     pub fields: &'a [Oxm],
     /// Its priority.
     pub priority: u16,
-    /// Its mark.
+    /// Its cookie.
     pub cookie: Cookie,
-    /// Seconds without a packet after which it goes; 0 for never.
+    /// Idle timeout, seconds; 0 for never.
     pub idle: u16,
     /// Its actions; none: it drops.
     pub actions: &'a [Action<'a>],
@@ -150,7 +150,7 @@ pub struct Datapath<'a, 'h> {
     pub switch: Peer,
     /// The controller.
     pub handle: &'a mut Handle<'h>,
-    /// Messages that could not be sent, since the switch was gone.
+    /// Messages not sent, since the switch was disconnected.
     pub unsent: u64,
 }
 
@@ -217,7 +217,7 @@ impl Datapath<'_, '_> {
         self.delete_source(mac);
     }
 
-    /// Deletes all entries for frames of a MAC address.
+    /// Deletes all entries that match a source MAC address.
     pub fn delete_source(&mut self, mac: Mac) {
         let fields = [Oxm::new(Field::EthSrc, wide(mac))];
         self.flow_mod(&FlowMod {
@@ -227,12 +227,12 @@ impl Datapath<'_, '_> {
         });
     }
 
-    /// Sends a frame of the control program by a port.
+    /// Sends a frame of the control program out of a port.
     pub fn send(&mut self, port: PortNo, frame: &[u8]) {
         self.send_through(PortNo::CONTROLLER, frame, &[Action::output(port)]);
     }
 
-    /// Sends a frame by its actions.
+    /// Sends a frame with actions.
     pub fn send_through(&mut self, in_port: PortNo, frame: &[u8], actions: &[Action<'_>]) {
         let out = PacketOut {
             buffer: None,

@@ -1,4 +1,4 @@
-//! Running the router until Ctrl-C.
+//! Runs the router until Ctrl-C.
 
 use crate::arguments::{Arguments, SwitchKind};
 use crate::machine;
@@ -22,10 +22,10 @@ use std::time::{SystemTime, UNIX_EPOCH};
 const LEAD_NS: u64 = 20_000_000;
 /// Port of the board.
 const WEB_PORT: u16 = 8443;
-/// Where the control program listens for Open vSwitch.
+/// Control channel for Open vSwitch.
 const CONTROL: &str = "ptcp:6653:127.0.0.1";
 
-/// Runs what the arguments ask for.
+/// Runs the router, or the demonstration.
 ///
 /// # Errors
 /// When it cannot start, or an interface is lost.
@@ -37,7 +37,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// The time of the router, which is that of the node, and Unix time.
+/// Router time, which is the time of the node, and Unix time.
 #[expect(clippy::disallowed_methods, reason = "the program's clock")]
 pub fn clock(start_ns: u64) -> Clock {
     Clock::new(
@@ -156,7 +156,7 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
     Ok(Plan::new(address, network.prefix)?)
 }
 
-/// Opens the file with the state. Its folder is made if it is the default one.
+/// Opens the state file, and creates its folder if necessary.
 pub fn open_store(arguments: &Arguments, clock: &Clock) -> anyhow::Result<Store> {
     if let Some(folder) = arguments
         .state
@@ -220,12 +220,12 @@ fn servers(arguments: &Arguments) -> anyhow::Result<Vec<SocketAddr>> {
         .filter(|server| server.is_ipv4() && !server.is_loopback());
     let servers: Vec<SocketAddr> = usable.map(|server| SocketAddr::new(server, 53)).collect();
     if servers.is_empty() {
-        bail!("no recursive DNS server is known; name one by --dns");
+        bail!("no usable recursive DNS server (IPv4, not loopback): name one with --dns ADDRESS");
     }
     Ok(servers)
 }
 
-/// A seed that nobody can guess: ports and identifiers of DNS queries depend on it.
+/// An unpredictable seed: ports and identifiers of DNS queries depend on it.
 fn secret() -> anyhow::Result<u64> {
     let mut bytes = [0; 8];
     std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;

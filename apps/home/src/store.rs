@@ -1,12 +1,12 @@
-//! The store: all that a home keeps over a restart, in one SQLite file.
+//! The store: all state of a home that survives a restart, in one SQLite file.
 //!
 //! It holds devices and the decisions about them, their history, sessions and settings (the password's hash, the certificate).
 //! Each change is a transaction that has reached the disk when the call returns (write-ahead log with `synchronous = FULL`).
 //! Times are Unix times.
 //!
-//! A device that people have not decided about is not written: a flood of new devices costs no write. Its slot is written
-//! with the first decision. A host name that a device changes by itself is written at most once in [`HOST_NAME_INTERVAL`];
-//! a later decision about the device and the end of the process write it too.
+//! A device without a decision is not written, so that a flood of new devices causes no writes. The first decision writes its
+//! slot. Host names from DHCP are written at most once in [`HOST_NAME_INTERVAL`]; a later decision about the device and the
+//! end of the process write them too.
 
 mod schema;
 mod sessions;
@@ -24,15 +24,15 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Minimum time between two writes for host names that devices gave themselves, seconds.
+/// Minimum time between two writes of host names from DHCP, seconds.
 pub const HOST_NAME_INTERVAL: u64 = 60;
-/// Number of changes of a device that its history holds.
+/// Number of changes in the history of a device.
 pub const MAX_HISTORY: u32 = 200;
 
 /// A store that could not be opened, read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file is something else.
+    /// The file is not a home's database.
     #[error("{0}: not a home's database ({1}); name another file, or move this one away")]
     Foreign(PathBuf, String),
     /// The file has a schema of a later version.
@@ -55,12 +55,12 @@ pub enum StoreError {
     /// The file could not be made or opened.
     #[error("{0}: {1}")]
     File(PathBuf, std::io::Error),
-    /// SQLite refused.
+    /// SQLite failed.
     #[error("database: {0}")]
     Sqlite(#[from] rusqlite::Error),
 }
 
-/// A change of a device that is kept, with its time.
+/// A change in the history of a device, with its time.
 #[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 pub struct Entry {
     /// Unix time, seconds.
@@ -74,22 +74,22 @@ pub struct Entry {
 pub struct Restored {
     /// Number of devices.
     pub devices: usize,
-    /// Number of those that have another address than before, since their slot is not of the plan or was in use.
+    /// Number of devices with a new address, since their slot is not in the plan or was in use.
     pub moved: usize,
-    /// Number of those for which the plan has no slot: they stay in the store and wait for a decision at the router.
+    /// Number of devices without a slot in the plan: they stay in the store, and the router treats them as new.
     pub left_out: usize,
 }
 
-/// A store. Clones are the same store.
+/// A store; clones share it.
 #[derive(Clone)]
 pub struct Store(Arc<Mutex<Inner>>);
 
 struct Inner {
     connection: Connection,
     clock: Clock,
-    /// Devices that are not written.
+    /// Devices that are not written yet.
     undecided: BTreeMap<Mac, Undecided>,
-    /// Host names that are not written.
+    /// Host names that are not written yet.
     host_names: BTreeMap<Mac, String>,
     host_name_written: Option<u64>,
 }
@@ -109,8 +109,8 @@ impl Store {
     /// Opens a database, or makes one that only its owner can read.
     ///
     /// # Errors
-    /// When it cannot be made, is no database of a home, is damaged, is of a newer version, or another process has it open.
-    /// The file is then as it was.
+    /// When the file cannot be created, is not a home's database, is damaged, is of a newer version, or is open in another
+    /// process. The file is unchanged then.
     pub fn open(path: &Path, clock: Clock) -> Result<Store, StoreError> {
         Ok(Store::new(schema::open(path)?, clock))
     }
@@ -118,7 +118,7 @@ impl Store {
     /// A store in memory, which ends with the process.
     ///
     /// # Errors
-    /// When SQLite refuses.
+    /// When SQLite fails.
     pub fn in_memory(clock: Clock) -> Result<Store, StoreError> {
         let mut connection = Connection::open_in_memory()?;
         schema::make(&mut connection)?;
@@ -140,10 +140,10 @@ impl Store {
         Box::new(self.clone())
     }
 
-    /// Adds all devices to a home, at a start.
+    /// Adds all stored devices to a home, at the start.
     ///
     /// # Errors
-    /// When the database cannot be read or holds what no version wrote.
+    /// When the database cannot be read or has invalid rows.
     pub fn restore(&self, home: &mut Home) -> Result<Restored, StoreError> {
         let mut inner = self.0.lock();
         let mut restored = Restored::default();
@@ -211,7 +211,7 @@ impl Store {
         Ok(row)
     }
 
-    /// Keeps a setting.
+    /// Stores a setting.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -260,7 +260,7 @@ impl Inner {
             .connection
             .transaction_with_behavior(TransactionBehavior::Immediate)?;
         if let Some(undecided) = self.undecided.get(&mac) {
-            // One that the plan had no slot for may be there: the decision begins it again.
+            // A stored device without a slot in the plan may exist: the decision starts it again.
             transaction.execute(
                 "INSERT OR REPLACE INTO devices (mac, slot, host_name) VALUES (?1, ?2, ?3)",
                 params![mac.to_string(), undecided.slot, undecided.host_name],
@@ -322,7 +322,7 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Names are for people; decisions are kept already.
+        // Only host names are lost; decisions are stored already.
         let _ = self.keep_host_names();
     }
 }
@@ -345,7 +345,7 @@ fn write_host_name(transaction: &Transaction<'_>, mac: Mac, name: &str) -> rusql
     transaction.execute(sql, params![mac.to_string(), name])
 }
 
-/// Writes a decision and its line of the history.
+/// Writes a decision and its line in the history.
 fn write(
     transaction: &Transaction<'_>,
     mac: Mac,
@@ -359,7 +359,7 @@ fn write(
     };
     match change {
         Change::Forgotten => {
-            // Its domains and its history go with it, by their foreign keys.
+            // Foreign keys delete its domains and its history.
             transaction.execute("DELETE FROM devices WHERE mac = ?1", [&text])?;
             return Ok(());
         }

@@ -3,13 +3,13 @@
 //! | module | content |
 //! |---|---|
 //! | [`api`] | the calls: table 4.1 of the paper, and those of the board |
-//! | [`feed`] | events for browsers, of any source |
-//! | [`sessions`] | the password and who is signed in |
-//! | `guard`, `limit` | requests that are refused; wrong passwords |
+//! | [`feed`] | events for browsers, from any source |
+//! | [`sessions`] | the password and the sessions |
+//! | `guard`, `limit` | checks of requests; limits on wrong passwords |
 //! | `certificate`, `files`, `views`, `watch` | the certificate, the board's files, devices as JSON, news and rates of a home |
 //!
-//! The state that a peer without a session can use is bounded: the connections and their time by [`listen::REST`], memory of requests by
-//! [`listen::REST_MEMORY`], bodies by [`MAX_BODY`], guesses of the password by address and in total, hashing to one at a time.
+//! The resources of a peer without a session are bounded: connections and their duration by [`listen::REST`], memory of requests by
+//! [`listen::REST_MEMORY`], bodies by [`MAX_BODY`], wrong passwords by address and in total. One password is hashed at a time.
 //!
 //! ```no_run
 //! use home::{clock::Clock, plan::Plan, store::Store, web};
@@ -71,11 +71,11 @@ pub struct Options {
     pub https: Vec<SocketAddr>,
     /// Addresses for plain HTTP: of loopback alone, unless `plain` is set.
     pub http: Vec<SocketAddr>,
-    /// Whether plain HTTP is served on other addresses than loopback, where anybody on the path reads the password.
+    /// Whether plain HTTP is allowed on other addresses than loopback, where the network can read the password.
     pub plain: bool,
-    /// Names of the router besides its addresses, such as `router.home.arpa`.
+    /// Names of the router, in addition to its addresses, such as `router.home.arpa`.
     pub names: Vec<String>,
-    /// The clock that the home's times are of.
+    /// Clock of the home.
     pub clock: Clock,
 }
 
@@ -95,7 +95,7 @@ impl Options {
 /// A server that cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum WebError {
-    /// An address cannot be had.
+    /// An address cannot be bound.
     #[error("{0}: {1}")]
     Address(SocketAddr, io::Error),
     /// Plain HTTP on a network.
@@ -103,7 +103,7 @@ pub enum WebError {
         "{0}: plain HTTP shows the password to the network; use HTTPS there, or allow plain HTTP by its option"
     )]
     Plain(SocketAddr),
-    /// No thread.
+    /// No thread could be started.
     #[error("starting the server: {0}")]
     Start(#[from] io::Error),
     /// The certificate.
@@ -114,7 +114,7 @@ pub enum WebError {
     Sessions(#[from] SignInError),
 }
 
-/// A server that is bound to its addresses and not started.
+/// A server that is bound to its addresses, and not started yet.
 pub struct Web {
     app: Arc<App>,
     listeners: Vec<Listener>,
@@ -129,10 +129,10 @@ struct Listener {
 }
 
 impl Web {
-    /// Binds the addresses. The first start makes the certificate.
+    /// Binds the addresses. The first start creates the certificate.
     ///
     /// # Errors
-    /// When an address cannot be had, plain HTTP is not allowed there, or the store fails.
+    /// When an address cannot be bound, plain HTTP is not allowed there, or the store fails.
     pub fn open(home: Shared, store: Store, options: Options) -> Result<Web, WebError> {
         let Options {
             https,
@@ -216,12 +216,12 @@ impl Web {
         &self.addresses
     }
 
-    /// The code to set the first password with, while none is set: shown where only the household sees it.
+    /// Code for setting the first password, while none is set. Show it only to the household.
     pub fn setup_code(&self) -> Option<String> {
         self.app.sessions.setup_code()
     }
 
-    /// SHA-256 fingerprint of the certificate, for people to compare with what their browser shows.
+    /// SHA-256 fingerprint of the certificate, to compare with the one that the browser shows.
     pub fn fingerprint(&self) -> Option<&str> {
         self.fingerprint.as_deref()
     }
@@ -277,7 +277,7 @@ impl Web {
     }
 }
 
-/// A server that runs. Dropping it stops it.
+/// A running server. Dropping it stops it.
 pub struct Running {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<io::Result<()>>>,

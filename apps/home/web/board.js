@@ -47,7 +47,7 @@ function makeLabel(mac) {
   return label;
 }
 
-/// Puts a device where it belongs, by its name; guests by their arrival.
+/// Puts a device into its panel, sorted by name; guests by arrival.
 function place(device) {
   const panel = panelOf(device);
   const label = device.element;
@@ -75,7 +75,7 @@ function count() {
   document.title = waiting ? `(${waiting}) Guest Board` : "Guest Board";
 }
 
-/// Draws the parts of a label: its texts, size, opacity and red.
+/// Draws a label: its texts, size, opacity and colour.
 function draw(device, greatest) {
   const label = device.element;
   const panel = panelOf(device);
@@ -89,7 +89,7 @@ function draw(device, greatest) {
   if (device.paused) notes.push("paused");
   if (panel === "permitted" && !device.paused) notes.push(rate(device.rate));
   if (device.signal !== null && device.signal < -75) notes.push("weak signal");
-  if (device.retransmitted > 0.1) notes.push(`${Math.round(device.retransmitted * 100)} % sent again`);
+  if (device.retransmitted > 0.1) notes.push(`${Math.round(device.retransmitted * 100)} % retransmitted`);
   const note = notes.filter(Boolean).join(" · ");
   $(".note", label).textContent = note;
   label.setAttribute("aria-label", `${device.label}, ${note || panel}`);
@@ -100,7 +100,7 @@ function draw(device, greatest) {
   $(".deny", label).hidden = device.admission === "denied";
   label.classList.toggle("paused", device.paused || device.blacklisted);
   const size = 1 + 0.8 * Math.sqrt(Math.min(1, device.rate / greatest));
-  // From -50 dBm, full, to -90 dBm.
+  // Opacity falls from -50 dBm to -90 dBm.
   const opacity = device.signal === null ? 1 : Math.min(1, Math.max(0.4, 1 + (device.signal + 50) / 65));
   label.style.setProperty("--size", size.toFixed(2));
   label.style.setProperty("--opacity", opacity.toFixed(2));
@@ -148,7 +148,7 @@ async function act(method, path, body) {
   return device;
 }
 
-/// Dragging by mouse, pen and finger. A finger drags by the grip: elsewhere it scrolls.
+/// Drags with mouse, pen and finger. A finger drags by the grip only: elsewhere it scrolls.
 function grab(event, mac) {
   const label = devices.get(mac).element;
   const isGrip = event.target.classList.contains("grip");
@@ -199,7 +199,7 @@ function fail(error) {
   fail.timer = setTimeout(() => { $("#error").hidden = true; }, 8000);
 }
 
-/// A line of news, unless it only says that a device or a lease is there.
+/// Adds a line of news, except for new devices and leases.
 function tell(notice) {
   const text = describe(notice.news);
   if (!text) return;
@@ -213,7 +213,7 @@ function tell(notice) {
   if (line.className) say(line.textContent);
 }
 
-/// Reads all devices, then follows the news.
+/// Reads all devices, then subscribes to the news.
 async function read() {
   unfollow();
   const { after, devices: list } = await call("GET", "devices");
@@ -257,7 +257,7 @@ async function start() {
   $(isSetUp ? "#sign-in [name=password]" : code ? "#set-up [name=password]" : "#set-up [name=code]").focus();
 }
 
-/// A form that calls the API with its fields.
+/// Connects a form to a call of the API, with its fields.
 function form(selector, path, done, report = fail) {
   const form = $(selector);
   form.addEventListener("submit", async (event) => {

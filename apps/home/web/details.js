@@ -11,7 +11,7 @@ export const showing = () => (dialog.open ? mac : null);
 
 const when = (seconds) => (seconds === null ? "not since the start" : new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
 
-/// News or a change in words; nothing for what concerns no one.
+/// Text for news or a change; empty for news that is not shown.
 export function describe(news) {
   if (typeof news === "string") return { lease_ended: "has left: its lease ended" }[news] ?? "";
   const [[kind, value]] = Object.entries(news);
@@ -26,18 +26,18 @@ export function describe(news) {
     case "domain": return `${value[0]} ${value[1] === null ? "has no rule" : value[1] ? "is permitted" : "is denied"}`;
     case "others_denied": return value ? "reaches only permitted domains" : "reaches all domains that are not denied";
     case "name": return value === null ? "has no name" : `is called ${value}`;
-    case "person": return value === null ? "belongs to no one" : `belongs to ${value}`;
+    case "person": return value === null ? "has no owner" : `belongs to ${value}`;
     case "host_name": return `calls itself ${value}`;
     default: return ""; // Found, and leases.
   }
 }
 
-/// The share of traffic about which the names of a device say nothing.
+/// Share of a device's traffic with addresses that it has not looked up.
 function unseen(device) {
   const all = device.sent + device.received;
   if (!all) return "No traffic since the start.";
   const share = Math.round((device.not_looked_up / all) * 100);
-  return `${share} % of its bytes went to addresses whose names it never looked up here. Rules for domains do not see these: encrypted DNS, relays, fixed addresses.`;
+  return `${share} % of its bytes went to addresses that it did not look up here (encrypted DNS, relays, fixed addresses). Domain rules cannot see these.`;
 }
 
 export function refresh(device) {
@@ -46,7 +46,7 @@ export function refresh(device) {
     ["Traffic", `${bytes(device.sent)} sent, ${bytes(device.received)} received, ${rate(device.rate)}`],
     ["Not looked up", unseen(device)],
     ["Refused", device.refused ? `${device.refused} connections` : null],
-    ["Signal", device.signal === null ? null : `${device.signal} dBm, ${Math.round(device.retransmitted * 100)} % of frames sent again`],
+    ["Signal", device.signal === null ? null : `${device.signal} dBm, ${Math.round(device.retransmitted * 100)} % of frames retransmitted`],
     ["Address", device.address],
     ["MAC address", device.mac],
     ["Calls itself", device.host_name],
@@ -77,7 +77,7 @@ export function refresh(device) {
   }));
 }
 
-/// Does something, and shows the history with it or the reason why it failed.
+/// Runs an action, and shows the new history or the reason of the failure.
 async function attempt(work) {
   const problem = $(".problem", dialog);
   problem.textContent = "";

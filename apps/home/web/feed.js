@@ -1,7 +1,7 @@
-// Events of a server, for any page. It knows neither homes nor devices.
+// Events of a server, for any page. Independent of homes and devices.
 //
-// A reader gives the id after which it wants news. The browser comes back by itself after an interruption, with the id of the last
-// event. Where the server has lost some, or no longer lets us in, `reload` is called: the reader reads everything again.
+// A reader passes the id after which it wants news. After an interruption the browser reconnects by itself, with the id of the last
+// event. If the server has lost events or refuses the connection, `reload` is called: the reader reads all state again.
 
 const RETRY = 3000;
 
@@ -18,7 +18,7 @@ export function follow(url, after, on) {
   events.addEventListener("signed-out", reload);
   events.addEventListener("error", () => {
     on.state(false);
-    // A refusal ends the source for good; an interruption does not.
+    // A refusal closes the source; an interruption does not.
     if (events.readyState === EventSource.CLOSED) timer = setTimeout(reload, RETRY);
   });
   return stop;

@@ -1,4 +1,4 @@
-// Parts that the board and the details share: elements, calls of the API, figures in words.
+// Shared by board and details: elements, calls of the API, formatted figures.
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 
@@ -10,7 +10,7 @@ export function element(name, className = "", text = "") {
   return made;
 }
 
-/// Calls the API. Throws an error with the server's message; without a session it says so to the page.
+/// Calls the API. Throws an error with the server's message; without a session it notifies the page.
 export async function call(method, path, body) {
   const answer = await fetch(`/ws.v1/${path}`, {
     method,

@@ -1,5 +1,5 @@
-//! Programs called `wire-NAME` are commands, too: `wire NAME` runs one, as git and cargo do. They are looked for next to this program, then
-//! in the folders of PATH.
+//! External commands: `wire NAME` runs a program called `wire-NAME`, as git and cargo do. The search starts next to this program, then
+//! follows PATH.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -10,7 +10,8 @@ use std::process::{Command, ExitCode};
 
 const PREFIX: &str = "wire-";
 
-/// Runs the program that a command line names, in place of this process. Returns if there is none, or with an exit code if it cannot run.
+/// Replaces this process with the program that a command line names. Returns `None` if there is no such program, and an exit code if
+/// it cannot run.
 pub fn run(arguments: &[OsString]) -> Option<ExitCode> {
     let name = arguments.get(1)?.to_str()?;
     let program = find(name)?;
@@ -25,7 +26,7 @@ fn find(name: &str) -> Option<PathBuf> {
     is_free.then(|| places.find(|place| is_program(place)))?
 }
 
-/// The names of the programs that are installed, each with the first place where it is.
+/// Names of the installed programs, each with its first location.
 pub fn installed() -> BTreeMap<String, PathBuf> {
     let mut all = BTreeMap::new();
     for entry in folders()
@@ -43,7 +44,7 @@ pub fn installed() -> BTreeMap<String, PathBuf> {
     all
 }
 
-/// Letters, digits and `-`, so that no option and no path is one.
+/// Whether a name has only letters, digits and `-`: options and paths are no names.
 fn is_name(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with('-')
@@ -57,7 +58,7 @@ fn folders() -> impl Iterator<Item = PathBuf> {
     let own = own.and_then(|program| program.parent().map(Path::to_owned));
     let path = std::env::var_os("PATH").unwrap_or_default();
     let path: Vec<PathBuf> = std::env::split_paths(&path).collect();
-    // An empty entry of PATH would be the current folder, of which anybody may be the owner.
+    // An empty entry of PATH means the current folder, which may belong to another user.
     own.into_iter()
         .chain(path)
         .filter(|folder| folder.is_absolute())

@@ -137,10 +137,10 @@ enum WorldName {
     Cosim,
 }
 
-/// A picture of one run or of many.
+/// A plot of one run or of many runs.
 #[derive(Clone, Debug)]
 enum Plot {
-    /// Of one run: a kind of `[[plot]]` as a key that stands for such a section, and its file.
+    /// Of one run: the kind as a setting key (`plot.KIND`), and the file.
     Run(String, String),
     /// Of many runs.
     Means(PathBuf),

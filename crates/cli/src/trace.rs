@@ -69,7 +69,7 @@ pub struct Trace {
     /// Probability of missing an interface after any of --branchings branching points
     #[arg(long, value_name = "P", default_value_t = 0.05)]
     alpha: f64,
-    /// Branching points of the route for which --alpha holds together
+    /// Number of branching points that share --alpha
     #[arg(long, value_name = "N", default_value_t = 1)]
     branchings: u32,
     /// Destination port, instead of 33434, or 80 with TCP
@@ -83,7 +83,7 @@ pub struct Trace {
     /// The graph of interfaces in the language of Graphviz
     #[arg(long, value_name = "FILE")]
     dot: Option<PathBuf>,
-    /// All probes and answers as an archive of scamper (warts)
+    /// Write all probes and answers as a scamper archive (warts)
     #[arg(long, value_name = "FILE")]
     warts: Option<PathBuf>,
 }

@@ -1,4 +1,4 @@
-//! A response that is made of records.
+//! Building a response from records.
 
 use crate::message::{OwnedRecord, Question};
 use alloc::vec::Vec;

@@ -1,11 +1,11 @@
-//! DNS64 (RFC 6147): AAAA records of a NAT64's prefix for names that have A records alone.
+//! DNS64 (RFC 6147): AAAA records with the prefix of a NAT64, for names that have only A records.
 //!
-//! A question for AAAA records whose response has none, or only excluded ones, goes on as a question for A records; each A record
-//! becomes an AAAA record with the address [embedded](ip::embedding) in the prefix. A question for the PTR records of such an
-//! address is answered by an alias of the IPv4 address's name (section 5.3.1).
+//! If the response to a question for AAAA records has none, or only excluded ones, the A records are looked up. Each A record
+//! becomes an AAAA record with its address [embedded](ip::embedding) in the prefix. The answer to a question for the PTR records
+//! of such an address is an alias to the name for the IPv4 address (section 5.3.1).
 //!
-//! A response with signatures stays as it is, and so do those to queries with the bits DO and CD: a client that validates would
-//! refuse what is made here (section 5.5).
+//! Responses with signatures are unchanged, and so are those to queries with the bits DO and CD: a validating client would
+//! refuse synthesized records (section 5.5).
 
 use crate::message::{OwnedRecord, Question, record_at, records};
 use crate::name::OwnedName;
@@ -22,7 +22,7 @@ use ip::embedding::Prefix;
 /// TTL of AAAA records where the response without any has no SOA record (RFC 6147 section 5.1.7), and of aliases of PTR questions,
 /// seconds.
 const DEFAULT_TTL: u32 = 600;
-/// Maximum number of records of a response that are looked at.
+/// Maximum number of records of a response that are examined.
 const MAX_RECORDS: usize = 4_096;
 
 /// Configuration: the key `dns64` of a forwarder or resolver.
@@ -35,7 +35,7 @@ const MAX_RECORDS: usize = 4_096;
 pub struct Config {
     /// Prefix of the NAT64. Default: 64:ff9b::/96, which carries global addresses only.
     pub prefix: Prefix,
-    /// AAAA records that count as none. Default: ::ffff:0:0/96 (RFC 6147 section 5.1.4).
+    /// AAAA records that are treated as absent. Default: ::ffff:0:0/96 (RFC 6147 section 5.1.4).
     pub exclude: Vec<InterfaceAddress>,
 }
 
@@ -52,25 +52,25 @@ impl Default for Config {
     }
 }
 
-/// Another question that a job goes on with.
+/// Second question of a job.
 #[derive(Clone, Debug)]
 pub(crate) enum Detour {
-    /// For A records of the same name. TTLs of records that are made have this upper limit, seconds.
+    /// For A records of the same name. The value limits the TTL of synthesized records, seconds.
     Address { max_ttl: u32 },
-    /// For the PTR records of this name of an IPv4 address.
+    /// For the PTR records of this name, which stands for an IPv4 address.
     Reverse(OwnedName),
 }
 
-/// What becomes of a response to a question for AAAA records.
+/// Result for a response to a question for AAAA records.
 pub(crate) enum Verdict {
     Keep,
-    /// It has excluded records, and others.
+    /// Some of its AAAA records are excluded.
     Filter,
     Detour(Detour),
 }
 
 impl Config {
-    /// The detour of a question for the PTR records of an address with the prefix.
+    /// Second question for the PTR records of an address with the prefix.
     pub(crate) fn reverse(&self, question: &Question<'_>) -> Option<Detour> {
         if question.rtype != Rtype::PTR || question.class != Class::IN {
             return None;
@@ -97,7 +97,7 @@ impl Config {
             for place in records(response).map_while(Result::ok).take(MAX_RECORDS) {
                 let data = &response[place.data.clone()];
                 match (place.section, place.rtype) {
-                    // The absence, or the alias, is signed.
+                    // The denial, or the alias, is signed.
                     (_, Rtype::RRSIG) => return Verdict::Keep,
                     (Section::Answer, Rtype::AAAA) => {
                         let address = <[u8; 16]>::try_from(data);
@@ -118,7 +118,7 @@ impl Config {
         }
     }
 
-    /// Writes the response to a question from that without excluded records.
+    /// Writes the response without excluded records.
     pub(crate) fn filter(&self, question: &Question<'_>, response: &[u8], out: &mut Vec<u8>) {
         let keep = |record: OwnedRecord| match record.data() {
             ZoneRecordData::Aaaa(data) if self.is_excluded(data.addr()) => None,
@@ -127,7 +127,7 @@ impl Config {
         write(question, response, Vec::new(), keep, out);
     }
 
-    /// Writes the response to a question from that to its detour.
+    /// Writes the response to a question from the response to its second question.
     pub(crate) fn synthesise(
         &self,
         question: &Question<'_>,
@@ -159,7 +159,7 @@ impl Config {
     }
 }
 
-/// Writes a response with the code of another one, and its records as `change` gives them; in the answer `first` comes first.
+/// Writes a response with the code of another one and its records, as mapped by `change`. `first` is the first answer record.
 fn write(
     question: &Question<'_>,
     response: &[u8],
@@ -180,7 +180,7 @@ fn write(
     crate::build::response(question, code, is_truncated, &answer, &authority, out);
 }
 
-/// The address that a name under ip6.arpa is of.
+/// Address that a name under ip6.arpa encodes.
 fn address_of(question: &Question<'_>) -> Option<Ipv6Addr> {
     let mut labels = question.name.iter();
     let mut bits = 0_u128;

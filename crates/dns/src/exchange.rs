@@ -24,7 +24,7 @@ pub const MAX_EXCHANGES: usize = 16_384;
 /// Transport of a query to a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Via {
-    /// UDP, from this own port.
+    /// UDP, from this local port.
     Udp(u16),
     /// TCP, on a connection to the server.
     Tcp,
@@ -60,7 +60,7 @@ struct Exchange {
     deadline: Time,
 }
 
-/// Key of a query under way: its transport, and the own port or over TCP the identifier.
+/// Key of an outstanding query: its transport, and the local port (UDP) or the identifier (TCP).
 type Key = (Transport, u16);
 
 /// End of a query.
@@ -76,7 +76,7 @@ pub struct Ended {
     pub transport: Transport,
 }
 
-/// Time for a response by a transport: over TCP a handshake comes before the query.
+/// Timeout of a response: longer over TCP, where a handshake precedes the query.
 pub(crate) fn timeout(one_round: Time, transport: Transport) -> Time {
     match transport {
         Transport::Udp => one_round,
@@ -89,7 +89,7 @@ pub(crate) fn timeout(one_round: Time, transport: Transport) -> Time {
 pub struct Counters {
     /// Queries sent.
     pub sent: u64,
-    /// Of these, over TCP.
+    /// Queries over TCP among these.
     pub sent_by_tcp: u64,
     /// Responses accepted.
     pub accepted: u64,
@@ -108,7 +108,7 @@ pub struct Counters {
 /// Queries under way.
 #[derive(Debug)]
 pub struct Exchanges {
-    /// By transport, and own port or over TCP identifier.
+    /// By transport, and local port (UDP) or identifier (TCP).
     by_key: BTreeMap<Key, Exchange>,
     deadlines: BTreeSet<(Time, Key)>,
     random: Random,
@@ -168,7 +168,7 @@ impl Exchanges {
         &mut self.random
     }
 
-    /// Sends a query for an owner: gives transport and message. `None` when [`MAX_EXCHANGES`] are under way.
+    /// Sends a query for an owner; returns transport and message. `None` when [`MAX_EXCHANGES`] are under way.
     pub fn start(&mut self, now: Time, owner: u64, request: &Request<'_>) -> Option<(Via, &[u8])> {
         if self.by_key.len() >= MAX_EXCHANGES {
             return None;
@@ -271,7 +271,7 @@ impl Exchanges {
         Some(self.end(key))
     }
 
-    /// A connection to a server has ended: queries on it fail now.
+    /// Handles the end of a connection to a server: queries on it fail now.
     pub fn lose(&mut self, now: Time, server: SocketAddr) {
         for (key, exchange) in &mut self.by_key {
             if key.0 == Transport::Tcp && exchange.server == server && exchange.deadline > now {

@@ -165,7 +165,7 @@ impl<P: Policy> Forwarder<P> {
         }
     }
 
-    /// Ends a question with the response, unless it goes on with another one.
+    /// Ends a question with the response, unless a second question follows.
     fn finish(&mut self, now: Time, id: u64, send: &mut Send<'_>) {
         if self.front.complete(now, id, &self.response, send)
             && let Some(job) = self.front.jobs.get_mut(&id)
@@ -190,7 +190,7 @@ impl<P: Policy> Forwarder<P> {
             return;
         };
         let servers = &self.config.servers;
-        // A query over TCP follows one over UDP that had a response: it is not another try.
+        // A query over TCP follows one over UDP with a response, so it does not count as a try.
         let is_try = transport == Transport::Udp;
         let is_spent = is_try && job.state.queries >= self.config.tries.max(1);
         if servers.is_empty() || is_spent {

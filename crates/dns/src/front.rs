@@ -29,7 +29,7 @@ pub enum Output<'a> {
     Query {
         /// The server.
         server: SocketAddr,
-        /// Its transport; the response comes by the same.
+        /// Transport of the query and of its response.
         via: Via,
         /// The message.
         message: &'a [u8],
@@ -82,7 +82,7 @@ pub struct Counters {
     pub invalid: u64,
     /// Queries without the bit RD, refused.
     pub not_recursive: u64,
-    /// Questions for AAAA or PTR records that went on with another question, for DNS64.
+    /// Questions for AAAA or PTR records that needed a second question, for DNS64.
     pub synthesised: u64,
 }
 
@@ -91,13 +91,13 @@ pub struct Counters {
 pub(crate) struct Job<S> {
     pub key: Arc<[u8]>,
     waiting: Vec<Asked>,
-    /// Another question that servers are asked for it.
+    /// Second question to the servers, if any.
     detour: Option<Detour>,
     pub state: S,
 }
 
 impl<S> Job<S> {
-    /// The query to ask: the first one of a client, or that of its detour.
+    /// Current query: that of the client, or the second question.
     pub fn query(&self) -> Query<'_> {
         let mut query = self.waiting[0].query();
         match &self.detour {
@@ -327,7 +327,7 @@ impl<P: Policy, S> Front<P, S> {
         Some(job)
     }
 
-    /// Ends a job with a response, whose OPT record is off. `true`: it goes on, with another [query](Job::query).
+    /// Ends a job with a response, without its OPT record. Returns `true` if the job continues with another [query](Job::query).
     pub fn complete(&mut self, now: Time, id: u64, response: &[u8], send: &mut Send<'_>) -> bool {
         let mut made = core::mem::take(&mut self.made);
         let response = match self.translate(id, response, &mut made) {
@@ -343,7 +343,7 @@ impl<P: Policy, S> Front<P, S> {
         false
     }
 
-    /// The change of a response by DNS64: in `made`, or another question for the job.
+    /// Applies DNS64 to a response: writes `made`, or sets a second question for the job.
     fn translate(&mut self, id: u64, response: &[u8], made: &mut Vec<u8>) -> Translation {
         let (Some(dns64), Some(job)) = (&self.dns64, self.jobs.get_mut(&id)) else {
             return Translation::Same;
@@ -421,7 +421,7 @@ fn write_cached(query: &Query<'_>, cached: Option<Cached<'_>>, out: &mut Vec<u8>
     }
 }
 
-/// Whether a type asks for a zone, which only an authoritative server has.
+/// Whether a type requests a zone, which only an authoritative server has.
 fn is_transfer(rtype: Rtype) -> bool {
     matches!(rtype, Rtype::AXFR | Rtype::IXFR)
 }

@@ -141,7 +141,7 @@ impl<'a> Query<'a> {
         })
     }
 
-    /// The query, received by a transport.
+    /// The query, received over a transport.
     pub fn over(self, transport: Transport) -> Query<'a> {
         Query { transport, ..self }
     }
@@ -151,7 +151,7 @@ impl<'a> Query<'a> {
         self.edns.is_some_and(|edns| edns.dnssec_ok)
     }
 
-    /// Maximum length of the response, bytes, of a server that sends at most `own` over UDP.
+    /// Maximum length of the response, bytes, for a server that sends at most `own` over UDP.
     pub fn response_size(&self, own: u16) -> usize {
         if self.transport == Transport::Tcp {
             return u16::MAX.into();

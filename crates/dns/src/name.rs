@@ -41,7 +41,7 @@ pub fn to_lower(name: &Name<[u8]>) -> OwnedName {
     Name::from_octets(octets).expect("a name in lower case is a name")
 }
 
-/// A name below `owner` with `target` in place of that (RFC 6672 section 2.2); `None` when it is too long.
+/// A name below `owner` with that suffix replaced by `target` (RFC 6672 section 2.2); `None` when it is too long.
 pub fn substitute(name: &Name<[u8]>, owner: &Name<[u8]>, target: &Name<[u8]>) -> Option<OwnedName> {
     let prefix = name.len().checked_sub(owner.len())?;
     let octets = [&name.as_slice()[..prefix], target.as_slice()].concat();

@@ -14,7 +14,7 @@ pub trait Recursive: core::fmt::Debug + core::marker::Send {
     /// Takes a query of a client.
     fn handle_query(&mut self, now: Time, client: Client, query: &[u8], send: &mut Send<'_>);
 
-    /// Takes a message that has arrived, not to port 53. `false`: it is not the response to a query, and is counted.
+    /// Handles a message that arrived at a port other than 53. Returns `false`, and counts it, if it is not the response to a query.
     fn handle_response(
         &mut self,
         now: Time,
@@ -24,10 +24,10 @@ pub trait Recursive: core::fmt::Debug + core::marker::Send {
         send: &mut Send<'_>,
     ) -> bool;
 
-    /// A connection to a server has ended before all responses; call [`wake`](Recursive::wake) after it.
+    /// Handles a connection to a server that ended before all responses; call [`wake`](Recursive::wake) after it.
     fn handle_lost(&mut self, now: Time, server: SocketAddr);
 
-    /// Whether a query over UDP is under way from an own port.
+    /// Whether a query over UDP is outstanding from a local port.
     fn has_port(&self, port: u16) -> bool;
 
     /// Time of the next call of [`wake`](Recursive::wake).

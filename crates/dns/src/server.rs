@@ -123,7 +123,7 @@ impl Server {
             self.counters.ignored += 1;
             return false;
         }
-        // The address of a client over TCP is not forged.
+        // The handshake proves the address of a TCP client.
         let verdict = match transport {
             Transport::Udp => self.limit.decide(now, client),
             Transport::Tcp => Verdict::Send,

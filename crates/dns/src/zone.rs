@@ -99,7 +99,7 @@ impl Node {
         self.sets.iter().find(|set| set.rtype == rtype)
     }
 
-    /// Adds a record, or the signature of records, with this type. `None`: there are [`MAX_SET_LEN`]; `false`: it is there.
+    /// Adds a record, or a signature of records, of this type. Returns `None` if there are [`MAX_SET_LEN`], `false` for a duplicate.
     fn add(&mut self, rtype: Rtype, is_signature: bool, ttl: Ttl, data: Data) -> Option<bool> {
         let at = self.sets.iter().position(|set| set.rtype == rtype);
         let at = at.unwrap_or_else(|| {

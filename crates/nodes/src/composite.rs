@@ -1,12 +1,12 @@
 //! Several nodes as one node: a router behind a switch, for example, as one packet function on live ports.
 //!
-//! The members are joined by links that take no time and lose nothing; a departure at a later time waits for it. Ports that are joined
-//! to nothing become ports of the whole, in the order in which they are listed.
+//! Links without delay and loss join the members; a frame with a later departure time waits for that time. The listed ports of
+//! members become the ports of the composite, in that order.
 //!
-//! - **Ports:** as listed. Those of a member that are neither joined nor listed have no link.
-//! - **Counters:** those of the members, with the member's name and a dot in front, and departures that went nowhere, by their reason; `too_many_steps`.
-//! - **Drops:** those of the members, and `members send to each other without end`: after [`MAX_STEPS`] lots in one call what is under
-//!   way between members is given up. Tables have the member's name in front, too.
+//! - **Ports:** as listed. Member ports that are neither joined nor listed have no link.
+//! - **Counters:** those of the members, with the member's name and a dot in front; refused departures by reason; `too_many_steps`.
+//! - **Drops:** those of the members, and `members send to each other without end`: after [`MAX_STEPS`] batches in one call, all frames
+//!   between members are dropped. Tables have the member's name in front, too.
 //!
 //! ```
 //! use node::{Member, Node, Port};
@@ -37,13 +37,13 @@ use node::{
 /// A port of a member: its index, and the port.
 pub type Place = (usize, Port);
 
-/// Maximum number of lots that members send to each other in one call.
+/// Maximum number of batches that members send to each other in one call.
 pub const MAX_STEPS: usize = 65_536;
-/// Maximum number of frames that wait for their time between members.
+/// Maximum number of frames between members that wait for their departure time.
 const MAX_WAITING: usize = 1 << 20;
 const ENDLESS: &str = "members send to each other without end";
 
-/// A place that there is not, or that is used twice.
+/// A member's port that does not exist, or is used twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("member {member} has no port {port}, or it is joined twice")]
 pub struct NoSuchPort {
@@ -65,7 +65,7 @@ enum End {
 #[derive(Clone, Copy, Debug)]
 struct Side {
     end: End,
-    /// Time of the last departure: no later one overtakes it.
+    /// Time of the last departure: later frames do not overtake it.
     last: Time,
 }
 
@@ -105,21 +105,21 @@ pub struct Composite {
     members: Vec<Driver>,
     sides: Vec<Vec<Side>>,
     ports: Vec<Place>,
-    /// Lots to be delivered now.
+    /// Batches to deliver now.
     lots: VecDeque<Lot>,
     /// Frames that arrive later.
     later: BinaryHeap<Later>,
     sequence: u64,
-    /// Empty lists for lots.
+    /// Empty lists for batches.
     spare: Vec<Vec<Frame>>,
     too_many_steps: u64,
 }
 
 impl Composite {
-    /// Joins members. `joined` are links between two of them, `ports` become the ports of the whole.
+    /// Joins members. `joined` are links between two of them, `ports` become the ports of the composite.
     ///
     /// # Errors
-    /// When a place does not exist or is named twice.
+    /// When a port does not exist or is used twice.
     pub fn new(
         members: Vec<Member>,
         joined: &[(Place, Place)],
@@ -168,7 +168,7 @@ impl Composite {
         })
     }
 
-    /// Calls a member, and moves what it sends. All members share the buffers of the world.
+    /// Calls a member, and moves the frames that it sends. All members share the buffers of the world.
     fn call(&mut self, now: Time, member: usize, out: &mut Out, call: impl FnOnce(&mut Driver)) {
         let driver = &mut self.members[member];
         out.lend(driver.out());
@@ -230,7 +230,7 @@ impl Composite {
         out.take_over(driver.out());
     }
 
-    /// Delivers lots until none is under way.
+    /// Delivers batches until none is left.
     fn settle(&mut self, now: Time, out: &mut Out) {
         for _ in 0..MAX_STEPS {
             let Some(((member, port), mut frames)) = self.lots.pop_front() else {
@@ -316,7 +316,7 @@ impl Node for Composite {
             for (name, value) in own.counters {
                 all.counter(&named(member, &name), value);
             }
-            // Drops of the member itself are those of the whole: these are refused departures.
+            // The composite reports drops of its members itself: these are refused departures.
             for (reason, count) in own.drops {
                 all.counter(&named(member, &reason), count);
             }

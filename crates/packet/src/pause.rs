@@ -24,15 +24,15 @@ const OPCODE: usize = 14;
 pub enum Pause {
     /// PAUSE: nothing is sent for this time; 0 ends a pause.
     Link(u16),
-    /// PFC: for each priority of which the frame says something, the time; 0 ends a pause.
+    /// PFC: pause time of each priority that the frame covers; 0 ends a pause.
     Priorities([Option<u16>; PRIORITIES]),
 }
 
 impl Pause {
-    /// Reads a frame without FCS; `None` when it is no MAC control frame for [`ADDRESS`].
+    /// Reads a frame without FCS; `None` when it is not a MAC control frame for [`ADDRESS`].
     ///
     /// # Errors
-    /// When it is cut off, or has another opcode.
+    /// When it is truncated, or has another opcode.
     pub fn of(frame: &[u8]) -> Option<Result<Pause, BadHeader>> {
         let is_control = frame.get(..6)? == ADDRESS.0
             && frame.get(12..OPCODE)? == ethertype::MAC_CONTROL.to_be_bytes();
@@ -94,7 +94,7 @@ impl Pause {
         out.resize(end, 0);
     }
 
-    /// Time in quanta for a priority; `None` when the frame says nothing of it.
+    /// Pause time of a priority, in quanta; `None` when the frame does not cover it.
     pub fn time_of(&self, priority: usize) -> Option<u16> {
         match self {
             Pause::Link(time) => Some(*time),

@@ -52,8 +52,8 @@ pub trait Discipline: Debug + Send {
     fn next_time(&self, now: Time) -> Option<Time>;
 
     /// The link's other end pauses priorities: a packet of [priority](crate::Facts::priority) `p`
-    /// does not leave before `until[p]`. Replaces what an earlier call said. Returns whether the
-    /// discipline keeps that; if not, its owner stops the whole line. Default no.
+    /// does not leave before `until[p]`. Replaces the values of earlier calls. Returns whether
+    /// the discipline obeys; if not, its owner stops the whole line. Default no.
     fn pause(&mut self, until: &Pauses) -> bool {
         let _ = until;
         false

@@ -29,7 +29,7 @@ pub struct PortQueue {
     pub make: Box<MakeDiscipline>,
     /// Called for each packet that arrives at the queue, leaves it, is dropped or is marked. Default none.
     pub see: Option<Box<SeeDiscipline>>,
-    /// Pauses that the port asks for and keeps. Default neither.
+    /// Pauses that the port sends and obeys. Default neither.
     pub pause: pause::Port,
 }
 
@@ -99,11 +99,11 @@ pub struct Egress {
     see: Option<Box<SeeDiscipline>>,
     counters: Counters,
     pause: Option<Box<Pausing>>,
-    /// Frames that have left or are dropped, of those that other ports' buffers count.
+    /// Frames that have left or were dropped, among those in other ports' buffers.
     freed: Vec<Origin>,
 }
 
-/// A frame, when its node wanted it to leave, and whose buffer it is in.
+/// A frame, its requested departure time, and the port whose buffer it is in.
 type Held = (Frame, When, Option<Origin>);
 
 /// Pauses of a port.
@@ -322,13 +322,13 @@ impl Egress {
         Some(held)
     }
 
-    /// Takes the origins of the frames that have left or are dropped, of those that came
-    /// [from a buffer](Egress::accept_from).
+    /// Takes the origins of frames [from a buffer](Egress::accept_from) that have left or were
+    /// dropped.
     pub fn freed(&mut self) -> impl Iterator<Item = Origin> {
         self.freed.drain(..)
     }
 
-    /// Lets the pauses that were heard have their effect.
+    /// Applies received pauses.
     fn apply_pauses(&mut self, now: Time) {
         let Some(Pausing { port, line_until }) = self.pause.as_deref_mut() else {
             return;
@@ -341,7 +341,7 @@ impl Egress {
                 see(&QueueEvent::Pause { at: now, event });
             }
         };
-        // What is over is judged first, by the pauses that were.
+        // Ended waits are evaluated first, with the previous pauses.
         let frames_wait = !self.discipline.backlog().is_empty();
         let storms = gate.storms(now, frames_wait);
         let stormy = (0..8u8).filter(|priority| storms & 1 << priority != 0);
@@ -372,13 +372,13 @@ impl Egress {
         }
     }
 
-    /// Whether the port has to do with pauses: what arrives by it must be shown to [`arrive`](Egress::arrive).
+    /// Whether the port sends or obeys pauses: each frame that arrives by it must be passed to [`arrive`](Egress::arrive).
     pub fn is_pausing(&self) -> bool {
         self.pause.is_some()
     }
 
-    /// A frame has arrived by the port. Returns the admission of a frame for the node, and its priority; `None` for one that
-    /// ends here: a MAC control frame.
+    /// Handles a frame that arrived by the port. Returns its admission and priority if it is for the node; `None` for MAC control
+    /// frames.
     pub fn arrive(&mut self, now: Time, frame: &[u8]) -> Option<(Admission, u8)> {
         let port = &mut self.pause.as_mut()?.port;
         if let Some(read) = Pause::of(frame) {
@@ -399,8 +399,9 @@ impl Egress {
         Some((admission, priority))
     }
 
-    /// A frame of this priority and length that arrived by the port waits at another port of its node: its first copy, or another one of the
-    /// frame in `slot`. Returns the slot. The owner calls [`forget`](Egress::forget) for each copy, and once when the node has sent all.
+    /// Counts a copy that waits at another port of the node, of a frame of this priority and length that arrived by the port. `slot`
+    /// is that of an earlier copy. Returns the slot. The owner calls [`forget`](Egress::forget) for each copy, and once when the
+    /// node has sent all copies.
     pub fn keep(&mut self, now: Time, priority: u8, len: u32, slot: Option<u32>) -> Option<u32> {
         let own = self.pause.as_mut();
         let ingress = own.and_then(|own| own.port.ingress.as_mut())?;
@@ -410,7 +411,7 @@ impl Egress {
         Some(slot)
     }
 
-    /// A copy of the frame in `slot` has left another port of its node, or is dropped there; or the node has sent all copies.
+    /// Releases a copy of the frame in `slot`, which has left or was dropped; also called once after the node has sent all copies.
     pub fn forget(&mut self, slot: u32) {
         let own = self.pause.as_mut();
         if let Some(ingress) = own.and_then(|own| own.port.ingress.as_mut()) {

@@ -61,7 +61,7 @@ pub struct Facts {
     /// which is the three high bits of the DSCP. 8..=15 are for owners that set priorities
     /// themselves, as Linux's `skb->priority`.
     pub priority: u8,
-    /// Queue of an OpenFlow switch by which the frame is to leave (`set_queue`, `enqueue`); 0 elsewhere.
+    /// Output queue of an OpenFlow switch for the frame (`set_queue`, `enqueue`); 0 elsewhere.
     pub queue: u32,
 }
 

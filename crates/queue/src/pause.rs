@@ -6,12 +6,12 @@
 //!   FCS; `quanta`, 65535; `reaction`, 0; `watchdog`, 200 ms.
 //!
 //! The receiver of a link counts the bytes that arrived by it and still wait at its node's other
-//! ports, in all or by priority. Above `xoff` it pauses the sender; at `xon` it lets it go on. It
-//! repeats a pause after half of its time. The [`Ingress`] is that count, the [`Gate`] the sender's
-//! end: it stops a [`Discipline`](crate::Discipline) that honours pauses by priority
-//! ([`pause`](crate::Discipline::pause)), and the whole line where it does not.
+//! ports, in total or by priority. Above `xoff` it pauses the sender; at `xon` the sender resumes. The
+//! receiver repeats a pause after half of its time. [`Ingress`] is that count. [`Gate`] is the
+//! sender's end: it stops priorities of a [`Discipline`](crate::Discipline) that supports this
+//! ([`pause`](crate::Discipline::pause)), and the whole line otherwise.
 //!
-//! # Choices of the standards' freedom
+//! # Where the standards leave a choice
 //! | subject | standard | here |
 //! |---|---|---|
 //! | bytes that count | implementation | frames that the node forwards in the call of their arrival, once, until the first bit of the last copy leaves |
@@ -32,10 +32,10 @@ use node::link::{FCS, MIN_WIRE_FRAME_LEN, PREAMBLE};
 use node::outcome::Direction;
 use node::{Channel, ConfigError, Rate, Size, Time};
 
-/// End of each priority's pause; in the past for one that is not paused.
+/// End of each priority's pause; in the past if it is not paused.
 pub type Pauses = [Time; PRIORITIES];
 
-/// Maximum reaction time: what is heard meanwhile is stored.
+/// Maximum reaction time. Pauses that arrive meanwhile are stored.
 const MAX_REACTION: Time = Time::from_us(100);
 
 /// Parameters of the pauses of one direction of a link: its receiver sends them.
@@ -47,9 +47,9 @@ pub struct Config {
     pub priorities: Vec<u8>,
     /// Bytes that wait, of one priority or of all, above which the sender is paused. Default 64 kB.
     pub xoff: Size,
-    /// Bytes at which it goes on. Default half of `xoff`.
+    /// Bytes at which the sender resumes. Default half of `xoff`.
     pub xon: Option<Size>,
-    /// Bytes above `xoff` that find room. Default what the link needs.
+    /// Buffer space above `xoff`, bytes. Default: [what the link needs](headroom_needed).
     pub headroom: Option<Size>,
     /// Maximum length of frames without FCS, for the default of `headroom`. Default 1514 bytes.
     pub mtu: u32,
@@ -94,7 +94,7 @@ impl Config {
             return fault("xon", "`xon` is at most `xoff`");
         }
         if self.quanta == 0 {
-            return fault("quanta", "a pause of 0 quanta ends a pause: at least 1");
+            return fault("quanta", "at least 1 quantum: 0 ends a pause");
         }
         if self.reaction > MAX_REACTION {
             return fault("reaction", "a reaction time of at most 100 us");
@@ -117,7 +117,7 @@ impl Config {
         self.xon.unwrap_or(half)
     }
 
-    /// Bytes of one count that find room: `xoff` and the headroom. `None` for channels without a rate.
+    /// Buffer space of one count, bytes: `xoff` and the headroom. `None` for channels without a rate.
     pub fn room(&self, forth: &Channel, back: &Channel) -> Option<u64> {
         let headroom = self.headroom.map(|headroom| headroom.bytes());
         let headroom =
@@ -142,17 +142,17 @@ pub fn time_of_quanta(quanta: u16, rate: Rate) -> Time {
 
 /// Bytes that may still arrive after `xoff` is exceeded: the headroom without which frames are lost.
 ///
-/// The frame that exceeds `xoff` may be one of `mtu`. The pause waits for a frame of `mtu` that is
-/// on the line back, takes its own time and the way back, and has its effect after `reaction`. Until
-/// then the sender fills the line; frames that it had sent before are on their way, and one that it
-/// has just begun ends. Frames are of at most `mtu` bytes without FCS on both directions. `None`
-/// for a direction without a rate.
+/// The frame that exceeds `xoff` may have `mtu` bytes. The pause frame waits for a frame of `mtu` on
+/// the reverse direction, takes its transmission time and the delay, and takes effect after
+/// `reaction`. Until then the sender uses the full rate. Frames in flight still arrive, and a frame
+/// whose transmission has begun is completed. Frames have at most `mtu` bytes without FCS in both
+/// directions. `None` for a direction without a rate.
 pub fn headroom_needed(forth: &Channel, back: &Channel, mtu: u32, reaction: Time) -> Option<u64> {
     let (rate, rate_back) = (forth.rate?, back.rate?);
     let wire = |len: usize| (PREAMBLE + len.max(MIN_WIRE_FRAME_LEN) + FCS) as u64;
     let mtu = u64::from(mtu);
     let blocking = wire(mtu as usize) + u64::from(back.gap) + wire(MIN_WIRE_FRAME_LEN);
-    // One picosecond for each time that is rounded.
+    // One picosecond for each rounded time.
     let back_time = rate_back.time_of(8 * blocking, 0).0 + Time::from_ps(4);
     let open = back_time + back.delay + reaction + forth.delay;
     let bits = u128::from(open.as_ps()) * u128::from(rate.bits_per_second());
@@ -160,8 +160,9 @@ pub fn headroom_needed(forth: &Channel, back: &Channel, mtu: u32, reaction: Time
     u64::try_from(bytes).ok()?.checked_add(2 * mtu)
 }
 
-/// Quanta of the shortest pause of `forth` whose repetition arrives in time: it is sent after half of the pause, and may wait
-/// for a frame of `mtu` bytes on `back`, and has its effect after `reaction`. `None` when no pause is long enough, and for a direction without a rate.
+/// Minimum quanta of a pause of `forth` such that its repetition arrives in time. The repetition is sent after half of the pause,
+/// may wait for a frame of `mtu` bytes on `back`, and takes effect after `reaction`. `None` when no pause is long enough, and for a
+/// direction without a rate.
 pub fn min_quanta(forth: &Channel, back: &Channel, mtu: u32, reaction: Time) -> Option<u16> {
     let (rate, rate_back) = (forth.rate?, back.rate?);
     let bytes = (PREAMBLE + (mtu as usize).max(MIN_WIRE_FRAME_LEN) + FCS) as u64;
@@ -172,21 +173,21 @@ pub fn min_quanta(forth: &Channel, back: &Channel, mtu: u32, reaction: Time) -> 
     u16::try_from(quanta).ok()
 }
 
-/// Both ends of pauses at a port: that of the frames it receives, and that of those it sends.
+/// Pauses at a port in both roles: as receiver it sends them, as sender it obeys them.
 #[derive(Debug, Default)]
 pub struct Port {
     /// Bytes that arrived by the port, whose sender it pauses.
     pub ingress: Option<Ingress>,
-    /// Pauses that the link's other end asks for.
+    /// Pauses that the link's other end requests.
     pub gate: Option<Gate>,
 }
 
 impl Port {
-    /// Of the port that sends by direction `way` of a link, with the directions' channels and parameters; `None` for a
+    /// For the port that sends on direction `way` of a link, with the channels and parameters of both directions; `None` for a
     /// direction without pauses.
     ///
     /// # Errors
-    /// For parameters that make no sense, and channels without a rate.
+    /// For invalid parameters, and channels without a rate.
     pub fn new(
         channels: &[Channel; 2],
         configs: &[Option<Config>; 2],
@@ -204,10 +205,10 @@ impl Port {
     }
 }
 
-/// Who has a frame in its buffer: the ingress of the port by which it arrived.
+/// Buffer that a frame is in: the ingress of the port by which it arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Origin {
-    /// The port, as its owner numbers it.
+    /// Number of the port.
     pub port: u32,
     /// Its slot in the [`Ingress`].
     pub slot: u32,
@@ -216,16 +217,16 @@ pub struct Origin {
 /// An event of pauses at a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// The port sends a pause, or the end of one.
+    /// The port sends a pause or the end of a pause.
     Asked(Pause),
-    /// A pause of the other end has its effect. Ends of each priority's pause.
+    /// A pause from the other end takes effect. Ends of each priority's pause.
     Paused(Pauses),
-    /// A frame arrived by the port, and counts from now on.
+    /// A frame arrived by the port, and is counted from now on.
     Arrived {
-        /// Bytes of the same count that wait, with it.
+        /// Waiting bytes of the same count, including the frame.
         waiting: u64,
     },
-    /// A frame that arrived by the port found no room above `xoff` and `headroom`, and is lost.
+    /// A frame that arrived by the port exceeds `xoff` and `headroom`, and is lost.
     Overflow {
         /// Its priority.
         priority: u8,
@@ -237,6 +238,6 @@ pub enum Event {
         /// The priority.
         priority: u8,
     },
-    /// A MAC control frame arrived that is no pause, or is cut off: it is dropped.
+    /// A MAC control frame arrived that is not a pause, or is truncated: it is dropped.
     Unknown,
 }

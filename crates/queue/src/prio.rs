@@ -9,8 +9,8 @@
 //! ready, and serves lower bands until then, as here; in ns-3 (`PrioQueueDisc`) a filter may choose
 //! the band.
 //!
-//! A band whose next packet has a priority that is paused ([`pause`](crate::pause)) has nothing to
-//! send meanwhile. A band with packets of several priorities waits for its first.
+//! A band sends nothing while the priority of its next packet is paused ([`pause`](crate::pause)),
+//! even if it has packets of other priorities.
 
 use crate::Config as Any;
 use crate::child::Child;

@@ -1,4 +1,4 @@
-//! Rows of an answer.
+//! Result rows.
 
 use crate::value::Owned;
 use alloc::string::String;
@@ -11,10 +11,10 @@ pub struct Answer {
     pub columns: Vec<String>,
     /// The rows.
     pub rows: Vec<Vec<Owned>>,
-    /// Rows of the windows that are not in the answer: they were overwritten between the start of the
-    /// question and their turn, or a standing window has too many groups.
+    /// Number of rows in the windows that the answer lacks: they were overwritten while the question
+    /// read the ring, or a standing window has too many groups.
     pub missing: u64,
-    /// Whether a window reaches beyond the oldest row of its ring, so that rows that were overwritten
-    /// may belong to it. A larger ring holds them.
+    /// Whether a window reaches beyond the oldest row of its ring, so that overwritten rows may belong
+    /// to it. A larger ring avoids this.
     pub is_cut: bool,
 }

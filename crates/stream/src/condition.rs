@@ -1,7 +1,7 @@
 //! Conditions on values: comparisons with AND, OR, NOT, IN, BETWEEN and IS NULL, as SQL has them.
 //!
-//! Both sides of a comparison have one class (number, text or blob), so that the conversions of
-//! SQLite between classes have no part in it.
+//! Both sides of a comparison have one class (number, text or blob), so that SQLite's
+//! conversions between classes do not matter.
 
 use crate::schema::Kind;
 use crate::syntax::{Reader, SyntaxError, Word};
@@ -14,7 +14,7 @@ use core::cmp::Ordering;
 
 /// Maximum depth of parentheses and NOT.
 const MAX_DEPTH: usize = 32;
-/// Maximum comparisons in a condition, which each row may cost.
+/// Maximum comparisons in a condition, and so for each row.
 const MAX_COMPARISONS: usize = 100;
 
 /// A condition, with three results: true, false and, where a value is null, unknown.
@@ -29,7 +29,7 @@ pub(crate) enum Condition {
 
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Operand {
-    /// The item of this number: a column, or an output of a window.
+    /// Item by number: a column, or an output of a window.
     Item(usize),
     Literal(Owned),
 }
@@ -119,7 +119,7 @@ impl Condition {
     }
 }
 
-/// `decisive` if one result is that; unknown if one is unknown; else the other.
+/// `decisive` if any result is; else unknown if any is unknown; else the opposite.
 fn combine(results: impl Iterator<Item = Option<bool>>, decisive: bool) -> Option<bool> {
     let mut all = Some(!decisive);
     for result in results {
@@ -251,7 +251,7 @@ fn negate(condition: Condition, negated: bool) -> Condition {
     }
 }
 
-/// The other side of a comparison, which has the same class.
+/// Right side of a comparison, which must have the same class.
 fn right(
     reader: &mut Reader<'_>,
     item: &mut ReadItem<'_>,
@@ -285,7 +285,7 @@ fn operand(
             Err(_) => match number.parse::<f64>() {
                 Ok(value) if negative => (Owned::Real(-value), Class::Number),
                 Ok(value) => (Owned::Real(value), Class::Number),
-                Err(_) => return Err(reader.fault(format!("{number} is no number"))),
+                Err(_) => return Err(reader.fault(format!("{number} is not a number"))),
             },
         },
         // A blob: x'00ff'.

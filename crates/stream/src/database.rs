@@ -1,4 +1,4 @@
-//! The handles by which threads share a database.
+//! Handles through which threads share a database.
 
 use crate::answer::Answer;
 use crate::extent::Unit;
@@ -15,7 +15,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-/// Limits of a database, beyond those of its tables.
+/// Limits of a database, in addition to those of its tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Limits {
     /// Limits of questions.
@@ -27,7 +27,7 @@ pub struct Limits {
 
 /// A database; clones share it.
 ///
-/// Each call holds a mutex for the time of one insertion, or of copying 256 rows for a question.
+/// A call holds a mutex for one insertion, or while it copies 256 rows for a question.
 #[derive(Clone)]
 pub struct Database {
     store: Arc<Mutex<Store>>,
@@ -71,7 +71,7 @@ impl Database {
         Ok(self.handle(id))
     }
 
-    /// The table of a name, in any case.
+    /// Table by name; case does not matter.
     #[must_use]
     pub fn table(&self, name: &str) -> Option<Table> {
         let id = self.store.lock().find(name)?;
@@ -98,20 +98,20 @@ impl Database {
         self.store.lock().unit()
     }
 
-    /// The latest time of a row or of [`advance`](Database::advance), which windows end at.
+    /// The latest time of a row or of [`advance`](Database::advance). Windows end at this time.
     #[must_use]
     pub fn now(&self) -> i64 {
         self.store.lock().now()
     }
 
-    /// Moves the time on while no rows arrive, so that `[RANGE]` windows and absences follow. A time
-    /// in the past has no effect. A program on a wall clock calls it as often as it wants absences to
-    /// be noticed, such as every 100 ms.
+    /// Advances the time while no rows arrive, which `[RANGE]` windows and absences depend on. A time
+    /// in the past has no effect. A program with a wall clock calls this regularly, such as every
+    /// 100 ms; the interval is the delay of reported absences.
     pub fn advance(&self, now: i64) {
         self.store.lock().advance(now);
     }
 
-    /// Does several things at once, such as inserting a batch of rows: other threads wait meanwhile.
+    /// Runs several operations under one lock, such as the insertion of a batch of rows.
     pub fn write<T>(&self, act: impl FnOnce(&mut Store) -> T) -> T {
         act(&mut self.store.lock())
     }
@@ -120,7 +120,7 @@ impl Database {
     /// `SELECT device, sum(bytes) FROM Flows [RANGE 10 SECONDS] GROUP BY device`.
     ///
     /// # Errors
-    /// When the text is no question that reads the tables, or the answer exceeds a limit.
+    /// When the text is not a question that only reads tables, or the answer exceeds a limit.
     #[cfg(feature = "sql")]
     pub fn query(&self, sql: &str) -> Result<Answer, QueryError> {
         self.sessions.query(sql, &[])
@@ -129,14 +129,14 @@ impl Database {
     /// Answers a question with parameters `?1`, `?2` and so on.
     ///
     /// # Errors
-    /// As those of [`query`](Database::query), or when the number of parameters differs.
+    /// Those of [`query`](Database::query), or when the number of parameters differs.
     #[cfg(feature = "sql")]
     pub fn query_with(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Answer, QueryError> {
         self.sessions.query(sql, parameters)
     }
 
     /// Makes a standing window: SELECT with count, sum, avg, min and max of one table, with WHERE,
-    /// GROUP BY and HAVING. It is summed as rows arrive.
+    /// GROUP BY and HAVING. It is updated as rows arrive.
     ///
     /// # Errors
     /// When the text cannot be read or a limit is reached.
@@ -197,7 +197,7 @@ impl StandingWindow {
     /// The answer at the time of the database; rows are in the order of their group.
     #[must_use]
     pub fn answer(&self) -> Answer {
-        // The window is there as long as its handle.
+        // The window exists as long as its handle.
         self.store.lock().answer(self.id).unwrap_or_default()
     }
 }
@@ -215,12 +215,12 @@ pub struct Subscription {
 }
 
 impl Subscription {
-    /// The oldest event that waits.
+    /// The oldest waiting event.
     pub fn take(&mut self) -> Option<Event> {
         self.store.lock().take(self.id, None)
     }
 
-    /// The oldest event that waits, or else the next one.
+    /// The oldest waiting event, or else the next one.
     pub fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<Event> {
         match self.store.lock().take(self.id, Some(context.waker())) {
             Some(event) => Poll::Ready(event),
@@ -228,7 +228,7 @@ impl Subscription {
         }
     }
 
-    /// The oldest event that waits, or else the next one within `timeout`.
+    /// The oldest waiting event, or else the next one within `timeout`.
     #[expect(clippy::disallowed_methods, reason = "the caller waits on a clock")]
     pub fn wait(&mut self, timeout: Duration) -> Option<Event> {
         let end = Instant::now() + timeout;
@@ -267,7 +267,7 @@ impl Drop for Subscription {
     }
 }
 
-/// Wakes a thread that waits.
+/// Wakes a waiting thread.
 struct Unpark(Thread);
 
 impl Wake for Unpark {

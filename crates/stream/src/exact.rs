@@ -1,4 +1,4 @@
-//! Sums of real numbers without rounding, so that what is added can be taken away again.
+//! Sums of real numbers without rounding, from which numbers can be subtracted again.
 //!
 //! A sum is a fixed-point number of 2176 bits whose lowest bit is the least subnormal number, 2^-1074.
 //! It holds every finite `f64` exactly, and 2^77 of the largest (the long accumulator of Kulisch and
@@ -50,7 +50,7 @@ impl Exact {
         self.accumulate(value, value.is_sign_negative());
     }
 
-    /// Takes away a number that was added.
+    /// Subtracts a number that was added.
     pub fn subtract(&mut self, value: f64) {
         if value.is_infinite() {
             match value > 0.0 {
@@ -122,7 +122,7 @@ impl Exact {
                 || ((below - 1) / 64 * 64..below - 1).any(|at| bit(at) == 1);
             significand += u64::from(rest || significand & 1 == 1);
         }
-        // 2^53 after rounding up is the next exponent's 2^52.
+        // 2^53 after rounding up is 2^52 with the next exponent.
         let below = below as u64 + (significand >> (FRACTION_BITS + 1));
         let significand = significand >> (significand >> (FRACTION_BITS + 1));
         let exponent = match significand < HIDDEN {

@@ -35,7 +35,7 @@ impl Unit {
         i64::try_from(units).unwrap_or(i64::MAX)
     }
 
-    /// `count` of the unit of this name.
+    /// A duration of `count` units of this name.
     pub(crate) fn duration(self, count: i64, name: &str) -> Option<i64> {
         // Picoseconds in each.
         let scale: i64 = match name.to_ascii_uppercase().as_str() {
@@ -65,7 +65,7 @@ pub enum Extent {
     All,
     /// Rows with `now - range < at <= now`.
     Range(i64),
-    /// The newest rows, this many at most.
+    /// The newest rows, at most this number.
     Rows(u64),
     /// Rows with `at` after this time.
     Since(i64),
@@ -74,7 +74,7 @@ pub enum Extent {
 }
 
 impl Extent {
-    /// The rows of a ring that are in the window at a time, of those before row `next`.
+    /// Rows of a ring before row `next` that are in the window at a time.
     #[must_use]
     pub fn rows(self, ring: &Ring, now: i64, next: u64) -> Range<u64> {
         let next = next.clamp(ring.first(), ring.next());
@@ -94,8 +94,7 @@ impl Extent {
         first.min(next)..next
     }
 
-    /// Whether rows that the ring holds no longer may belong to the window, whose rows in the ring
-    /// these are.
+    /// Whether overwritten rows may belong to the window, given its rows that are in the ring.
     #[must_use]
     pub fn is_cut(self, ring: &Ring, rows: &Range<u64>) -> bool {
         let begins_with_oldest = ring.first() > 0 && rows.start == ring.first();
@@ -106,7 +105,7 @@ impl Extent {
         }
     }
 
-    /// Reads what is in the brackets; `None` if it is no window but a name.
+    /// Reads the text in brackets; `None` if it is a name and not a window.
     pub(crate) fn read(
         text: &str,
         inside: &str,
@@ -185,12 +184,12 @@ impl Extent {
     }
 }
 
-/// A duration in words, in units of the database.
+/// Reads a duration, in units of the database.
 pub(crate) fn duration(unit: Unit, count: i64, name: &str) -> Result<i64, String> {
     unit.duration(count, name).ok_or_else(|| {
         let units = "PICOSECONDS to MILLISECONDS, SECONDS, MINUTES, HOURS or DAYS";
         match unit.duration(1, name) {
-            None => format!("{name} is no unit of time: use {units}"),
+            None => format!("{name} is not a unit of time: use {units}"),
             Some(_) => format!("{count} {name} is too long for 64 bits"),
         }
     })

@@ -7,8 +7,8 @@
 //! | `GET /subscribe?pattern=...` | server-sent events with `{"at": ..., "values": {...}}` |
 //!
 //! An error is `{"error": "..."}` with status 400, or 503 when a limit of the database is reached.
-//! Blobs are texts of hexadecimal digits, and real numbers that JSON lacks are null. The router asks
-//! for no password: the server that mounts it does, and limits connections.
+//! Blobs are texts of hexadecimal digits, and real numbers that JSON lacks are null. The router has
+//! no authentication: the server that mounts it authenticates clients and limits connections.
 
 use crate::database::{Database, Subscription};
 use crate::sql::QueryError;

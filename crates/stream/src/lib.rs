@@ -1,10 +1,10 @@
 //! A database of streams: tables of events in fixed memory, the newest kept.
 //!
 //! The Homework Database of Sventek et al. ("An information plane architecture supporting home
-//! network management", 2011) with today's parts: applications insert events that they measure, and
-//! others ask questions in SQL with windows in time, keep standing windows that are summed as rows
-//! arrive, and subscribe to patterns. Nothing here reads a clock: the time of the database is that of
-//! its newest row, or of [`Database::advance`].
+//! network management", 2011) with today's parts: applications insert measured events, and others
+//! ask questions in SQL with windows in time, keep standing windows that are updated as rows arrive,
+//! and subscribe to patterns. Nothing here reads a clock: the time of the database is that of its
+//! newest row, or of [`Database::advance`].
 //!
 //! | start here | |
 //! |---|---|

@@ -1,4 +1,4 @@
-//! Patterns of future events, as texts.
+//! Patterns of subscriptions, as texts.
 //!
 //! | pattern | event |
 //! |---|---|
@@ -96,7 +96,7 @@ impl Pattern {
         })
     }
 
-    /// The tables whose rows it takes.
+    /// Tables whose rows the pattern needs.
     pub fn tables(&self) -> Vec<TableId> {
         match self {
             Pattern::Threshold(select) => [select.table].into(),
@@ -167,19 +167,19 @@ fn values(mut key: &[u8], time: i64) -> Vec<Owned> {
     values
 }
 
-/// Watches for keys of which no row comes.
+/// Watches for keys without rows.
 pub(crate) struct Absence {
     rows: Rows,
     keys: Vec<usize>,
     span: i64,
     recent: Recent,
     key: Vec<u8>,
-    /// Rows whose key is not watched, since there are too many.
+    /// Rows whose key is not watched, since there are too many keys.
     pub refused: u64,
 }
 
 impl Absence {
-    /// Without keys, it begins to wait at `now`; with keys, when a row of the key comes.
+    /// Without keys, waiting begins at `now`; with keys, at the first row of each key.
     pub fn new(
         (rows, keys, span): (Rows, Vec<usize>, i64),
         now: i64,
@@ -200,7 +200,7 @@ impl Absence {
         }
     }
 
-    /// Takes in a row, after [`expire`](Absence::expire) for times before its own.
+    /// Handles a row. Call [`expire`](Absence::expire) for earlier times first.
     pub fn row(&mut self, ring: &Ring, row: u64) {
         if !self.rows.admit(ring, row) {
             return;
@@ -211,7 +211,7 @@ impl Absence {
         }
     }
 
-    /// Reports keys whose time has run out by `now`, with that time.
+    /// Reports keys whose time has expired by `now`, with the time of expiry.
     pub fn expire(&mut self, now: i64, mut report: impl FnMut(i64, Vec<Owned>)) {
         while let Some((last, key)) = self.recent.oldest() {
             let end = last.saturating_add(self.span);
@@ -224,7 +224,7 @@ impl Absence {
     }
 }
 
-/// Watches for rows that follow others.
+/// Watches for rows of the second kind after rows of the first kind.
 pub(crate) struct Sequence {
     first: Rows,
     then: Rows,
@@ -254,7 +254,7 @@ impl Sequence {
         }
     }
 
-    /// Takes in a row of one of the tables; reports the sequence that it completes.
+    /// Handles a row of one of the tables; reports the sequence that it completes.
     pub fn row(
         &mut self,
         table: TableId,
@@ -292,7 +292,7 @@ impl Sequence {
 }
 
 impl Pattern {
-    /// Maximum memory of a key that is watched, bytes.
+    /// Maximum memory of a watched key, bytes.
     pub fn key_cost(&self, catalog: &Catalog<'_>) -> usize {
         let of = |table, keys: &[usize]| Recent::cost(catalog.key_len(table, keys));
         match self {

@@ -2,7 +2,7 @@
 //!
 //! Each row has a number, counted from 0 for the first row ever inserted. A ring holds the rows
 //! [`first`](Ring::first)`..`[`next`](Ring::next). Texts and blobs are in a second ring of bytes: a
-//! row whose bytes need more than is free there makes the oldest rows leave early.
+//! row that needs more bytes than are free there evicts the oldest rows early.
 
 use crate::schema::{Kind, Schema};
 use crate::value::Value;
@@ -26,7 +26,7 @@ pub struct Ring {
     head: usize,
 }
 
-/// Cells in front of a row's columns.
+/// Cells before a row's columns.
 const TIME: usize = 0;
 const NULLS: usize = 1;
 const START: usize = 2;
@@ -151,7 +151,7 @@ impl Ring {
     }
 
     /// Number of the oldest row that remains when a row with `length` bytes of texts is pushed.
-    /// The rows in front of it are still whole until then.
+    /// The rows before it are intact until then.
     pub(crate) fn first_after(&self, length: usize) -> u64 {
         let mut first = self.first + u64::from(self.len() == self.rows);
         if length > 0 {
@@ -163,7 +163,7 @@ impl Ring {
         first
     }
 
-    /// Position of the next `length` bytes, which are in one piece.
+    /// Position of the next `length` contiguous bytes.
     fn place(&self, length: usize) -> u64 {
         let size = self.bytes.len() as u64;
         let used = self.end % size;
@@ -208,7 +208,7 @@ impl Ring {
     }
 }
 
-/// Copies bytes to their place; the cell that finds them again.
+/// Copies bytes to their place; returns the cell that refers to them.
 fn store(into: &mut [u8], position: &mut u64, bytes: &[u8]) -> u64 {
     if bytes.is_empty() {
         return 0;

@@ -96,7 +96,7 @@ pub struct Schema {
     pub(crate) text_bytes: Option<u64>,
 }
 
-/// A schema that cannot be a table.
+/// An invalid schema.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("table {table:?}: {message}")]
 pub struct SchemaError {
@@ -151,7 +151,7 @@ impl Schema {
     /// Memory of all texts and blobs, at most [`MAX_TEXT_BYTES`].
     ///
     /// Default: enough that every row of the ring has texts of the maximum length. With less, long
-    /// texts shorten the ring: the oldest rows make room.
+    /// texts shorten the ring: they evict the oldest rows.
     #[must_use]
     pub fn text_bytes(mut self, bytes: u64) -> Schema {
         self.text_bytes = Some(bytes);
@@ -174,7 +174,7 @@ impl Schema {
         self.rows
     }
 
-    /// The column of a name in any case, 0 for `at`.
+    /// Column by name, 0 for `at`; case does not matter.
     pub(crate) fn find(&self, name: &str) -> Option<usize> {
         if name.eq_ignore_ascii_case("at") {
             return Some(0);

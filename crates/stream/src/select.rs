@@ -12,7 +12,7 @@ use alloc::vec::Vec;
 /// Maximum outputs of a standing window.
 const MAX_OUTPUTS: usize = 64;
 
-/// The tables that a text may name.
+/// Tables that a text can refer to.
 #[derive(Clone, Copy)]
 pub(crate) struct Catalog<'a> {
     pub unit: Unit,
@@ -33,7 +33,7 @@ pub(crate) struct Select {
     pub having: Option<Condition>,
 }
 
-/// A value that is kept for each group.
+/// An aggregate, with a value for each group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Aggregate {
     pub function: Function,
@@ -119,7 +119,7 @@ impl Catalog<'_> {
         Condition::read(reader, &mut column).map(Some)
     }
 
-    /// Reads columns between commas.
+    /// Reads columns separated by commas.
     pub fn columns(
         &self,
         reader: &mut Reader<'_>,
@@ -152,7 +152,7 @@ impl Select {
     pub fn read(text: &str, catalog: &Catalog<'_>) -> Result<Select, SyntaxError> {
         let mut reader = Reader::new(text)?;
         reader.expect("SELECT")?;
-        // The outputs are read after the table: their columns are its columns.
+        // The outputs are read after the table, since they name its columns.
         let outputs = reader.position();
         while !reader.keyword("FROM") {
             if reader.next().is_none() {

@@ -1,4 +1,4 @@
-//! Requests of calls, as texts, and their replies.
+//! Text requests of calls, and their replies.
 //!
 //! | request | reply |
 //! |---|---|
@@ -8,8 +8,8 @@
 //! | `NEXT` | the next event of the connection's subscriptions, when there is one: its number, `at` and values |
 //!
 //! A reply's first line is `OK` or `ERROR` and the cause. The lines after it are rows, the first with
-//! the names of columns; tabs are between values, `\t`, `\n` and `\\` are within them, and `\N` is
-//! null.
+//! the names of columns; tabs separate values, `\t`, `\n` and `\\` are escapes within them, and
+//! `\N` is null.
 
 use crate::database::{Database, Subscription};
 use crate::syntax::{Reader, SyntaxError, Word};
@@ -26,11 +26,11 @@ pub(crate) struct Session {
     subscriptions: Vec<Subscription>,
 }
 
-/// What becomes of a request.
+/// Result of a request.
 pub(crate) enum Outcome {
-    /// The reply is there.
+    /// The reply.
     Reply(String),
-    /// The request is a question, which may take a while: [`answer`] gives its reply.
+    /// The request is a question, which may take a while: [`answer`] returns its reply.
     Question(String),
     /// The reply is the next event: [`Session::next`].
     Next,
@@ -45,7 +45,7 @@ pub(crate) fn answer(database: &Database, sql: &str) -> String {
 }
 
 impl Session {
-    /// Takes a request.
+    /// Handles a request.
     pub fn request(&mut self, database: &Database, message: &[u8], may_insert: bool) -> Outcome {
         let Ok(text) = std::str::from_utf8(message) else {
             return Outcome::Reply(fault(&"the request is not UTF-8"));
@@ -76,7 +76,7 @@ impl Session {
         Outcome::Reply(reply)
     }
 
-    /// The reply with the next event; else `waker` is woken when there is one.
+    /// The reply with the next event. Without one, `waker` is woken at the next event.
     pub fn next(&mut self, waker: &Waker) -> Option<String> {
         let mut context = Context::from_waker(waker);
         let mut subscriptions = self.subscriptions.iter_mut().enumerate();
@@ -93,7 +93,7 @@ impl Session {
     }
 }
 
-/// Appends a row in the words of SQL.
+/// Appends a row, given as SQL.
 fn insert(database: &Database, text: &str) -> Result<(), String> {
     let (name, row) = read_insert(text).map_err(|error| fault(&error))?;
     let no_table = || fault(&format!("no such table: {name}"));

@@ -2,7 +2,7 @@
 //!
 //! A window in brackets after a table's name becomes two arguments of its virtual table, so that a
 //! question reads only the rows of the window. All windows of a question end at the same time and
-//! the same rows. A question may only read: an authorizer refuses everything else. [`QueryLimits`]
+//! the same rows. An authorizer refuses all statements that do not only read. [`QueryLimits`]
 //! bound its time, steps, memory and answer.
 
 mod table;
@@ -56,10 +56,10 @@ impl Default for QueryLimits {
 /// A question without an answer.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum QueryError {
-    /// The text cannot be read; where SQLite names no place, the place is the start.
+    /// Syntax error. Without a place from SQLite, the place is the start.
     #[error(transparent)]
     Syntax(#[from] SyntaxError),
-    /// The question does something else than read the tables.
+    /// The question does more than read tables.
     #[error("a question only reads tables, with SELECT: {0}")]
     Refused(String),
     /// The question took more than its time.
@@ -83,9 +83,9 @@ pub enum QueryError {
     /// The number of parameters given is not that of the question.
     #[error("{given} parameters given, {wanted} in the question")]
     Parameters {
-        /// In the call.
+        /// Parameters in the call.
         given: usize,
-        /// In the text.
+        /// Parameters in the text.
         wanted: usize,
     },
     /// An error of SQLite while it answered.
@@ -159,7 +159,7 @@ impl Sessions {
     }
 }
 
-/// One of the questions that are being answered.
+/// A question that is being answered.
 struct Turn<'a>(&'a AtomicUsize);
 
 impl<'a> Turn<'a> {
@@ -322,7 +322,7 @@ impl Meter {
     }
 }
 
-/// Whether a statement may do this: read our tables and what is computed from them.
+/// Whether an action is allowed: reading the tables and values computed from them.
 fn judge(names: &[String], context: &AuthContext<'_>) -> Authorization {
     let allowed = match context.action {
         AuthAction::Select | AuthAction::Recursive => true,
@@ -404,7 +404,7 @@ impl<'a> Rewritten<'a> {
             }
             Error::SqliteFailure(code, message) => {
                 let message = message.clone().unwrap_or_else(|| code.to_string());
-                // SQLite names no place here, but the table.
+                // SQLite reports no place here, but the table.
                 if let Some(table) = message.strip_prefix("no such table: ") {
                     let offset = self.original.find(table).unwrap_or(0);
                     return SyntaxError::new(self.original, offset, message.as_str()).into();
@@ -424,7 +424,7 @@ fn from_sqlite(value: ValueRef<'_>) -> Owned {
         ValueRef::Null => Owned::Null,
         ValueRef::Integer(value) => Owned::Integer(value),
         ValueRef::Real(value) => Owned::Real(value),
-        // What SQL made of bytes need not be UTF-8.
+        // Texts that SQL makes from bytes need not be UTF-8.
         ValueRef::Text(text) => Owned::Text(String::from_utf8_lossy(text).into_owned()),
         ValueRef::Blob(bytes) => Owned::Blob(bytes.to_vec()),
     }

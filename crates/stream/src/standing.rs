@@ -1,10 +1,10 @@
 //! Standing windows: groups and aggregates kept up to date as rows enter and leave a window.
 //!
-//! A row costs the same whatever the size of the window. Each slot of the ring has the group that its
-//! row is in, so that a row leaves without its key being looked up. Sums of integers have 128 bits
-//! and sums of real numbers are [exact](crate::exact), so that they hold no error of rows that have
-//! left. For a minimum or maximum, the rows of a group that may still become it are a list through
-//! the slots of the ring.
+//! The cost of a row does not depend on the size of the window. Each slot of the ring stores the group
+//! of its row, so that a row leaves without a lookup of its key. Sums of integers have 128 bits
+//! and sums of real numbers are [exact](crate::exact), so that rows that have left leave no
+//! rounding error. For a minimum or maximum, a list through the slots of the ring links the rows of
+//! a group that may still become it.
 
 mod group;
 
@@ -19,9 +19,9 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use group::{Groups, Link, NO_SLOT, State};
 
-/// Group of a slot whose row is not in the window or does not fulfil the condition.
+/// Group of a slot whose row is not in the window or does not match the condition.
 const NO_GROUP: u32 = u32::MAX;
-/// Group of a slot whose row had no place among the groups.
+/// Group of a slot whose row is in no group, since there were too many.
 const REFUSED: u32 = u32::MAX - 1;
 
 /// A standing window over one ring.
@@ -37,7 +37,7 @@ pub(crate) struct Standing {
     /// Rows in the window that are in no group, since there are too many groups.
     refused: u64,
     key: Vec<u8>,
-    /// Groups that changed since they were last compared with HAVING; `None` if nobody asks.
+    /// Groups that changed since they were last compared with HAVING; `None` without HAVING.
     touched: Option<Vec<u32>>,
 }
 
@@ -85,7 +85,7 @@ impl Standing {
         self.refused
     }
 
-    /// Takes in the rows that are in the ring already.
+    /// Adds the rows that are in the ring already.
     pub fn prime(&mut self, ring: &Ring, now: i64) {
         (self.first, self.next) = (ring.first(), ring.first());
         while self.next < ring.next() {
@@ -94,14 +94,14 @@ impl Standing {
         self.expire(ring, now, |_, _, _| {});
     }
 
-    /// Takes out the rows in front of row `first`, which are about to be overwritten.
+    /// Removes the rows before row `first`, which are about to be overwritten.
     pub fn overwrite(&mut self, ring: &Ring, first: u64) {
         while self.first < first.min(self.next) {
             self.remove_first(ring);
         }
     }
 
-    /// Takes in the row that was just inserted.
+    /// Adds the row that was just inserted.
     pub fn add(&mut self, ring: &Ring, row: u64) {
         self.next = row + 1;
         let time = ring.time(row);
@@ -126,7 +126,7 @@ impl Standing {
         };
         self.group_of[slot] = NO_GROUP;
         if outside {
-            // Nothing in front of it is inside either.
+            // No earlier row is inside either.
             self.first = self.next;
             return;
         }
@@ -163,7 +163,7 @@ impl Standing {
                     if value == Value::Null {
                         continue;
                     }
-                    // Rows that leave earlier and are no better will never be the answer.
+                    // Rows that leave earlier and are no better can never be the result.
                     while *tail != NO_SLOT
                         && !aggregate.better(aggregate.value(ring, *tail as usize), value)
                     {
@@ -185,7 +185,7 @@ impl Standing {
         self.touch(group);
     }
 
-    /// Removes groups without rows that wait to be compared; whether there were any. They are not
+    /// Removes empty groups that wait to be compared; returns whether there were any. They are not
     /// over any threshold, and the row that needs their place is in none of them.
     fn sweep(&mut self) -> bool {
         let Some(touched) = &mut self.touched else {
@@ -239,7 +239,7 @@ impl Standing {
         }
     }
 
-    /// Notes a change of a group; whether changes are noted.
+    /// Records a change of a group; returns whether changes are recorded.
     fn touch(&mut self, group: u32) -> bool {
         let Some(touched) = &mut self.touched else {
             return false;
@@ -250,7 +250,7 @@ impl Standing {
         true
     }
 
-    /// Takes out rows whose time in the window ends by `now`. Calls `instant` after each time before
+    /// Removes rows whose time in the window ends by `now`. Calls `instant` after each time before
     /// `now` at which rows left.
     pub fn expire(
         &mut self,
@@ -301,10 +301,10 @@ impl Standing {
         self.touched = Some(touched);
     }
 
-    /// Compares all groups, for a start.
+    /// Compares all groups, at the start.
     pub fn compare_all(&mut self, ring: &Ring, rise: impl FnMut(Vec<Owned>)) {
         if self.select.keys.is_empty() {
-            // The only group is there without rows, too.
+            // The only group exists without rows, too.
             self.groups.find_or_add(&[]);
         }
         self.groups.sort();
@@ -348,7 +348,7 @@ impl Standing {
             .collect()
     }
 
-    /// The answer at a time that is not before that of any earlier call. Rows are in the order of
+    /// The answer at a time, which must not decrease between calls. Rows are in the order of
     /// their group.
     pub fn answer(&mut self, ring: &Ring, now: i64) -> Answer {
         self.expire(ring, now, |_, _, _| {});

@@ -28,7 +28,7 @@ pub struct Store {
 struct Entry {
     ring: Ring,
     counts: Counts,
-    /// Standing windows and subscriptions that take its rows.
+    /// Standing windows and subscriptions that use its rows.
     listeners: Vec<usize>,
 }
 
@@ -46,7 +46,7 @@ pub struct Counts {
     pub inserted: u64,
     /// Rows overwritten by newer ones.
     pub overwritten: u64,
-    /// Rows inserted with a time before that of the newest row, which they were given instead.
+    /// Rows with a time before that of the newest row, inserted with the newest row's time.
     pub late: u64,
     /// Rows refused: their values do not fit the columns.
     pub refused: u64,
@@ -63,9 +63,9 @@ pub struct InsertError {
 }
 
 impl Store {
-    /// Without tables. Its time is the least possible until a row is inserted or
-    /// [`advance`](Store::advance) is called. `seed` keys the hashes of groups, so that those who
-    /// choose keys cannot make them collide; it has no other effect.
+    /// A store without tables. Its time is the least possible until a row is inserted or
+    /// [`advance`](Store::advance) is called. `seed` keys the hashes of groups, so that chosen keys
+    /// cannot be made to collide; it has no other effect.
     #[must_use]
     pub fn new(unit: Unit, seed: [u64; 2], limits: WatchLimits) -> Store {
         Store {
@@ -113,7 +113,7 @@ impl Store {
         Ok(TableId(self.tables.len() - 1))
     }
 
-    /// The table of a name, in any case.
+    /// Table by name; case does not matter.
     #[must_use]
     pub fn find(&self, name: &str) -> Option<TableId> {
         let found = self
@@ -144,7 +144,7 @@ impl Store {
         self.tables[table.0].counts
     }
 
-    /// Moves the time on: rows leave windows, and absences are noticed. A time in the past has no
+    /// Advances the time: rows leave windows, and absences are reported. A time in the past has no
     /// effect.
     pub fn advance(&mut self, now: i64) {
         if now <= self.now {
@@ -158,7 +158,7 @@ impl Store {
 
     /// Appends a row to a table; `values` are those of the columns after `at`.
     ///
-    /// A time before that of the table's newest row becomes that time, and is counted
+    /// A time before that of the table's newest row is replaced by that time, and counted as
     /// [`late`](Counts::late).
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use core::fmt;
 /// Maximum length of a question, standing window or pattern, bytes.
 pub const MAX_SQL_LEN: usize = 64 << 10;
 
-/// A text that cannot be read, with the place of the fault.
+/// A syntax error with its place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub struct SyntaxError {
     /// Line, counted from 1.
@@ -62,7 +62,7 @@ pub(crate) enum Word<'a> {
     Text(String),
     /// A number as it is written.
     Number(&'a str),
-    /// What is between square brackets.
+    /// Text between square brackets.
     Bracket(&'a str),
     /// An operator or a mark.
     Mark(&'a str),
@@ -152,7 +152,7 @@ pub(crate) fn tokens(text: &str) -> Result<Vec<Token<'_>>, SyntaxError> {
     Ok(found)
 }
 
-/// What is between quotes that stand for themselves when doubled, and the length with the quotes.
+/// Text between quotes, where a doubled quote is a quote, and its length including the quotes.
 fn quoted(text: &str, quote: char) -> Option<(String, usize)> {
     let mut inside = String::new();
     let mut letters = text.char_indices().skip(1).peekable();
@@ -210,7 +210,7 @@ impl<'a> Reader<'a> {
         self.at = position;
     }
 
-    /// End of the last word that was taken.
+    /// End of the last word taken.
     pub fn last_end(&self) -> usize {
         let last = self
             .at

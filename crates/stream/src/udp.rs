@@ -35,11 +35,11 @@ pub struct Options {
     pub may_insert: bool,
 }
 
-/// Maximum size of a datagram of calls, and a byte more, by which a longer one shows.
+/// Maximum size of a datagram of calls, and a byte that reveals a longer one.
 const BUFFER: usize = call::packet::HEADER_LEN + call::MAX_FRAGMENT_LEN + 1;
-/// Maximum time of a server without a look at its timers.
+/// Maximum time between two checks of a server's timers.
 const POLL_INTERVAL: Duration = Duration::from_millis(500);
-/// Questions that wait for a thread or are being answered; others get an error.
+/// Maximum questions that wait for a thread or are being answered; further ones get an error.
 const MAX_QUESTIONS: usize = 8;
 
 /// A clock that begins with the server or client.
@@ -55,7 +55,7 @@ impl Clock {
         Time::from_ns(u64::try_from(self.0.elapsed().as_nanos()).unwrap_or(u64::MAX))
     }
 
-    /// How long a socket waits for a packet.
+    /// Time for which a socket waits for a packet.
     fn timeout(&self, wake: Option<Time>, most: Duration) -> Duration {
         let left = wake.map(|wake| Duration::from_nanos((wake - self.now()).as_ns()));
         left.unwrap_or(most)
@@ -84,7 +84,7 @@ struct Bell {
 
 impl Wake for Bell {
     fn wake(self: Arc<Self>) {
-        // An empty datagram. If the queue is full, the server is awake.
+        // An empty datagram wakes the server. If its queue is full, it is awake already.
         let _ = self.socket.send(&[]);
     }
 }
@@ -191,17 +191,17 @@ impl Desk {
                 return;
             }
             match self.socket.recv_from(&mut buffer) {
-                // The bell, or somebody's empty datagram.
+                // The wake-up datagram, or an empty one from another sender.
                 Ok((0, _)) => {}
                 Ok((length, from)) => self.core.handle(self.clock.now(), from, &buffer[..length]),
-                // A timeout, or an ICMP error of an earlier datagram: its sender's retries end.
+                // A timeout, or an ICMP error about an earlier datagram, whose connection times out.
                 Err(_) => {}
             }
             self.core.wake(self.clock.now());
             self.requests();
             self.finish();
             while let Some((to, packet)) = self.core.poll_transmit() {
-                // A datagram that is not sent is like one that is lost.
+                // An unsent datagram is treated like a lost one.
                 let _ = self.socket.send_to(&packet, to);
             }
             *self.counts.lock() = self.core.counts();
@@ -251,7 +251,7 @@ impl Desk {
         }
     }
 
-    /// Sends answers and events that are there.
+    /// Sends available answers and events.
     fn finish(&mut self) {
         let answers = std::mem::take(&mut *self.answers.lock());
         for (connection, reply) in answers {
@@ -281,7 +281,7 @@ impl Desk {
             .is_err()
         {
             let short = "ERROR the reply is too long: add LIMIT, or ask again later\n";
-            // A short reply has room always.
+            // A short reply is always accepted.
             let _ = self.core.reply(now, connection, short.into());
         }
     }
@@ -316,10 +316,10 @@ impl Client {
         Ok(client)
     }
 
-    /// Asks, and waits for the reply up to `timeout`; see [`service`] for requests.
+    /// Sends a request, and waits up to `timeout` for the reply; see [`service`] for requests.
     ///
     /// # Errors
-    /// When the socket fails, the server is gone, or the time is over; the connection is closed then.
+    /// When the socket fails, the server is gone, or `timeout` has passed; the connection is closed then.
     pub fn call(&mut self, request: &str, timeout: Duration) -> io::Result<String> {
         let now = self.clock.now();
         self.core.call(now, request.into()).map_err(failed)?;
@@ -357,7 +357,7 @@ impl Client {
 
     fn flush(&mut self) {
         while let Some(packet) = self.core.poll_transmit() {
-            // A datagram that is not sent is like one that is lost.
+            // An unsent datagram is treated like a lost one.
             let _ = self.socket.send(&packet);
         }
     }

@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 use core::fmt;
 
-/// A value of a cell, with its text or bytes where they are.
+/// A value of a cell, which borrows its text or bytes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Value<'a> {
     /// No value.
@@ -20,7 +20,7 @@ pub enum Value<'a> {
     Blob(&'a [u8]),
 }
 
-/// A value of a cell, with its text or bytes in memory of its own.
+/// A value of a cell, which owns its text or bytes.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Owned {
     /// No value.
@@ -36,7 +36,7 @@ pub enum Owned {
 }
 
 impl Value<'_> {
-    /// A copy with memory of its own.
+    /// An owned copy.
     #[must_use]
     pub fn to_owned(self) -> Owned {
         match self {
@@ -140,7 +140,7 @@ impl Owned {
         }
     }
 
-    /// Bytes of memory, at least.
+    /// Memory, bytes: a lower bound.
     #[must_use]
     pub fn size(&self) -> usize {
         size_of::<Owned>()

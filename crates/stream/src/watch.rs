@@ -20,7 +20,7 @@ pub struct WatchLimits {
     pub count: usize,
     /// Groups of a standing window or threshold, and keys of an absence or sequence. Default 16,384.
     pub groups: usize,
-    /// Events of a subscription that wait to be taken; then the oldest are lost. Default 1,024.
+    /// Maximum waiting events of a subscription; beyond it the oldest are lost. Default 1,024.
     pub events: usize,
     /// Memory of all standing windows and subscriptions together, bytes, reserved when they are made.
     /// Default 256 MiB.
@@ -38,7 +38,7 @@ impl Default for WatchLimits {
     }
 }
 
-/// A standing window or subscription that is not made.
+/// A standing window or subscription that was refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WatchError {
     /// The text cannot be read.
@@ -52,9 +52,9 @@ pub enum WatchError {
         "it would need {needed} bytes, and {free} are free: use fewer columns in GROUP BY or shorter texts"
     )]
     Memory {
-        /// For this one, in bytes.
+        /// Memory of this one, bytes.
         needed: u64,
-        /// Of the limit, in bytes.
+        /// Free memory, bytes.
         free: u64,
     },
 }
@@ -75,7 +75,7 @@ pub struct SubscriptionCounts {
     pub events: u64,
     /// Events lost, since too many waited.
     pub lost: u64,
-    /// Rows that found no place among the groups or keys.
+    /// Rows not counted, since there are too many groups or keys.
     pub refused: u64,
 }
 
@@ -99,7 +99,7 @@ enum Body {
     Sequence(Sequence),
 }
 
-/// What is about to be made, and its cost.
+/// A requested window or subscription, and its cost.
 pub(crate) struct Plan {
     pattern: Pattern,
     is_standing: bool,
@@ -142,7 +142,7 @@ impl Plan {
             _ => (pattern.key_cost(catalog) * limits.groups) as u64,
         };
         if !is_standing {
-            // Texts of an event are those of a row.
+            // Texts of an event are texts of a row.
             let tables = pattern.tables().into_iter();
             let row = tables
                 .map(|table| catalog.schemas[table.0].row_bytes())
@@ -159,7 +159,7 @@ impl Plan {
         }
     }
 
-    /// Makes it, with the rows that are in the ring of its first table.
+    /// Creates it, with the rows that are in the ring of its first table.
     pub fn make(
         self,
         (serial, seed): (u64, [u64; 2]),
@@ -202,7 +202,7 @@ impl Plan {
             waker: None,
             columns: self.columns,
         };
-        // Groups that are over the threshold already are events of now.
+        // Groups that are over the threshold already are events at this time.
         if let Body::Threshold(standing) = &mut watch.body {
             let mut found = Vec::new();
             standing.compare_all(ring, |values| found.push(values));
@@ -215,7 +215,7 @@ impl Plan {
 }
 
 impl Watch {
-    /// Prepares for a row at `at`, before which the rows in front of `first` are overwritten.
+    /// Prepares for a row at time `at`, which overwrites the rows before `first`.
     pub fn before(&mut self, ring: &Ring, at: i64, first: u64) {
         match &mut self.body {
             Body::Standing(standing) => {
@@ -233,7 +233,7 @@ impl Watch {
         }
     }
 
-    /// Takes in the row that was inserted; `now` is the time of the database.
+    /// Handles the inserted row; `now` is the time of the database.
     pub fn row(&mut self, table: TableId, ring: &Ring, row: u64, now: i64) {
         let at = ring.time(row);
         let mut found = Vec::new();
@@ -257,7 +257,7 @@ impl Watch {
             .for_each(|(at, values)| self.report(at, values));
     }
 
-    /// Moves the time on.
+    /// Advances the time.
     pub fn advance(&mut self, ring: &Ring, now: i64) {
         match &mut self.body {
             Body::Standing(standing) => standing.expire(ring, now, |_, _, _| {}),
@@ -267,7 +267,7 @@ impl Watch {
         }
     }
 
-    /// Lets rows leave by `now`; those that leave at `now` are compared later if a row comes then.
+    /// Removes rows that leave by `now`. Groups that change at `now` are compared later if a row arrives at that time.
     fn expire_threshold(&mut self, ring: &Ring, now: i64, row_comes: bool) {
         let Body::Threshold(standing) = &mut self.body else {
             return;
@@ -315,7 +315,7 @@ impl Watch {
         }
     }
 
-    /// The oldest event that waits; else `waker` is woken when there is one.
+    /// The oldest waiting event. Without one, `waker` is woken at the next event.
     pub fn take(&mut self, waker: Option<&Waker>) -> Option<Event> {
         let event = self.events.pop_front();
         if event.is_none() && waker.is_some() {

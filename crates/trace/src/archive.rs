@@ -1,8 +1,8 @@
 //! A trace as records of [`warts`].
 //!
-//! The search is one record: a trace where one flow was followed, else a multipath trace. Each interface, and the silence of each hop,
-//! is a ping of its own with the probes that count for it, those of the search and of the rounds: its loss and round trips are those
-//! of [`InterfaceStats`](crate::tracer::InterfaceStats). Its TTL leads to the interface, and its target is that of the trace.
+//! The search is one record: a trace record if it followed one flow, else a multipath record. Each interface, and each silent hop, has
+//! a ping record with all its probes, from the search and the rounds, so that loss and round trips equal those of
+//! [`InterfaceStats`](crate::tracer::InterfaceStats). Its TTL leads to the interface, and its target is that of the trace.
 
 mod multipath;
 
@@ -25,10 +25,10 @@ const NUMBER: u32 = 1;
 /// Class and type of an object with an incoming label stack (RFC 4950 section 3).
 const LABEL_STACK: (u8, u8) = (1, 1);
 
-/// Circumstances of a trace, which it does not know itself.
+/// Data for an archive that the trace itself does not have.
 #[derive(Clone, Copy, Debug)]
 pub struct About<'a> {
-    /// Time since 1970 of the node's time 0.
+    /// Unix time of the node's time 0.
     pub epoch: Duration,
     /// The node's time at the end.
     pub end: Time,
@@ -36,16 +36,16 @@ pub struct About<'a> {
     pub host: &'a str,
 }
 
-/// A file with what a trace has found.
+/// An archive with the results of a trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct File {
     /// Its content.
     pub bytes: Vec<u8>,
-    /// Number of links across silent hops that the multipath record has no form for. The probes of silent hops are in pings.
+    /// Number of links across silent hops that the multipath record cannot hold. The probes of silent hops are in ping records.
     pub omitted_links: usize,
 }
 
-/// A file with what a trace has found. It needs the [log](Trace::keep_log) of the trace.
+/// Builds an archive with the results of a trace. It needs the [log](Trace::keep_log) of the trace.
 ///
 /// # Errors
 /// When an interface has had more than 65,535 probes.

@@ -144,7 +144,7 @@ impl Prober {
         }
     }
 
-    /// Value of the field by which the probes of a flow differ from those of another: the source port, or ICMP's checksum.
+    /// Value of the field that identifies a flow: the source port, or the ICMP checksum.
     pub fn flow_field(&self, flow: Flow) -> u16 {
         match self.protocol {
             Protocol::Udp | Protocol::Tcp => self.source_port(flow),

@@ -163,7 +163,7 @@ impl Trace {
         self.results.of(ttl, vertex)
     }
 
-    /// Keeps each probe and its answer for archives, `limit` of them at most; call it before the first is sent.
+    /// Keeps each probe and its answer for archives, at most `limit`; call it before the first probe.
     pub fn keep_log(&mut self, limit: usize) {
         self.log = Log::new(limit);
     }
@@ -173,7 +173,7 @@ impl Trace {
         self.log.entries()
     }
 
-    /// Number of probes that had no place in the log.
+    /// Number of probes beyond the log's limit.
     pub fn left_out(&self) -> u64 {
         self.log.left_out()
     }

@@ -1,11 +1,11 @@
-//! Warts, the format of scamper's archives: traces, multipath traces and pings, with the lists and cycles they belong to.
+//! Warts, the archive format of scamper: traces, multipath traces and pings, with their lists and cycles.
 //!
 //! A file is a sequence of records, each with a type and a length (warts(5) of scamper). Most fields are optional: flags before them
 //! show which are present, so that each field here is an [`Option`]. [`records`] reads a file and [`write()`] a record. Times are since
 //! 1970 in microseconds, and round trips in microseconds.
 //!
-//! Within a trace the attributes after the hops (path MTU discovery, Doubletree) are counted and not read, and neither are fields of a
-//! later scamper than this module knows. Records of other kinds are [`Record::Other`].
+//! Not read: the attributes after the hops of a trace (path MTU discovery, Doubletree), which are only counted, and fields of later
+//! versions of scamper. Records of other kinds are [`Record::Other`].
 
 mod fields;
 mod list;
@@ -39,7 +39,7 @@ const HEADER: usize = 8;
 pub enum Record {
     /// A list of targets.
     List(List),
-    /// The start of a cycle over a list, or with `is_start` false the definition of one that another file starts.
+    /// The start of a cycle over a list, or with `is_start` false the definition of a cycle that another file starts.
     Cycle(Cycle),
     /// The end of a cycle.
     CycleStop(CycleStop),

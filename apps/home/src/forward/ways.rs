@@ -10,7 +10,7 @@ use openflow::port::PortNo;
 use packet::ethernet::{Mac, ethertype};
 use packet::ipv4::protocol;
 
-/// One direction of a flow: where its packets come in and leave.
+/// One direction of a flow: its input and output ports.
 pub(super) struct Way<'a> {
     pub key: FlowKey,
     pub in_port: PortNo,

@@ -15,7 +15,7 @@ use packet::ethernet::{Mac, ethertype};
 use packet::ipv4::protocol;
 
 impl Gateway {
-    /// Takes a frame from a device.
+    /// Handles a frame from a device.
     pub(super) fn handle_device_frame(
         &mut self,
         now: Time,
@@ -90,7 +90,7 @@ impl Gateway {
         });
     }
 
-    /// Notes that a device used an address that is not its own, and drops what it sends from there.
+    /// Reports that a device used an address that is not its own, and drops its packets from that address.
     fn spoofed(
         &mut self,
         now: Time,
@@ -123,7 +123,7 @@ impl Gateway {
         if before.is_some_and(|port| port != in_port.0) {
             self.has_moved(source, datapath);
         }
-        // New devices have their slots before their first entries.
+        // New devices get their slots before their first entries.
         self.obey(now, datapath);
         if let Some(answer) = answer {
             let macs = (self.settings.mac, answer.to);
@@ -136,7 +136,7 @@ impl Gateway {
         }
     }
 
-    /// A device is at another port: its entries lead to the old one.
+    /// Deletes the entries of a device that has moved to another port: they lead to the old one.
     fn has_moved(&mut self, mac: Mac, datapath: &mut Datapath<'_, '_>) {
         self.moved += 1;
         if let Some(slot) = self.slots.get(&mac) {
@@ -156,7 +156,7 @@ impl Gateway {
         }
     }
 
-    /// Takes EAPOL of a device to the authenticator.
+    /// Forwards EAPOL of a device to the authenticator.
     fn eapol(
         &mut self,
         source: Mac,
@@ -183,7 +183,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Answers ARP of a device: all addresses but its own are at the gateway.
+    /// Answers ARP of a device: its gateway has all addresses but the device's own.
     fn arp(
         &mut self,
         now: Time,
@@ -235,7 +235,7 @@ impl Gateway {
         match sender.port {
             None => self.set_port(sender, in_port, datapath),
             Some(port) if port == in_port.0 => {}
-            // It moves by ARP or DHCP.
+            // Only ARP and DHCP move a device.
             Some(_) => return Err("other port"),
         }
         let gateway = self.plan.gateway(sender.slot);
@@ -270,7 +270,7 @@ impl Gateway {
         self.forward(now, sender, in_port, headers, data, datapath)
     }
 
-    /// The permitted devices whose ports are known, but for this slot.
+    /// Permitted devices with known ports, except this slot.
     fn receivers(&self, but: u16) -> Vec<Receiver> {
         let home = self.home.lock();
         let devices = home
@@ -287,7 +287,7 @@ impl Gateway {
             .collect()
     }
 
-    /// Takes a packet to the gateway itself: pings, and responses to searches of SSDP.
+    /// Handles a packet to the gateway itself: pings, and responses to SSDP searches.
     fn handle_own(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! DNS, and frames from the router.
+//! DNS messages, and frames from the router.
 
 use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender};
 use crate::device::Device;
@@ -42,7 +42,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Sends the messages of DNS, and goes on with flows whose addresses have names now.
+    /// Sends the messages of DNS, and continues flows whose addresses have names now.
     pub(crate) fn deliver(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         while !self.outgoing.is_empty() {
             for outgoing in core::mem::take(&mut self.outgoing) {
@@ -79,7 +79,7 @@ impl Gateway {
         self.frames.done(frame);
     }
 
-    /// Sends a query to a server. Without the router's MAC address it is lost, as by a network, and repeated.
+    /// Sends a query to a server. Without the router's MAC address the query is lost, and the forwarder repeats it.
     fn ask(
         &mut self,
         server: SocketAddr,
@@ -98,7 +98,7 @@ impl Gateway {
         self.frames.done(frame);
     }
 
-    /// Takes a frame from the router.
+    /// Handles a frame from the router.
     pub(super) fn handle_router_frame(
         &mut self,
         now: Time,
@@ -154,7 +154,7 @@ impl Gateway {
         Ok(())
     }
 
-    /// Asks for the MAC address of the router.
+    /// Sends an ARP request for the MAC address of the router.
     pub(super) fn find_router(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         let interval = match self.router {
             None => ROUTER_INTERVAL,

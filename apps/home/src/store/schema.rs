@@ -10,9 +10,9 @@ use std::time::Duration;
 
 /// Version of the schema, as `user_version`.
 pub const VERSION: i64 = 1;
-/// "wire" as `application_id`: what tells this file from other databases.
+/// "wire" as `application_id`, which distinguishes this file from other databases.
 const APPLICATION: i64 = 0x7769_7265;
-/// How long to wait for another process that is about to end.
+/// Time to wait for another process that is about to end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
 const SCHEMA: &str = "
@@ -47,9 +47,9 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Opens a file, or makes it. Another file than ours is not written to.
+/// Opens or creates a file. A file that is not a home's database is not written to.
 pub fn open(path: &Path) -> Result<Connection, StoreError> {
-    // Hashes and the certificate's key are for its owner alone; SQLite gives its log the same mode.
+    // Only the owner may read hashes and the certificate's key; SQLite gives its log the same mode.
     let file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -87,7 +87,7 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     Ok(connection)
 }
 
-/// Whether the file has no content yet. An error if it is not ours.
+/// Whether the file is empty. An error if it is not a home's database.
 fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     let number = |sql| {
         connection
@@ -110,7 +110,7 @@ fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
     }
 }
 
-/// Makes the tables, all or none.
+/// Creates the tables in one transaction.
 pub fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     settings(connection)?;
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;

@@ -1,9 +1,9 @@
-//! Sessions as they are kept.
+//! Stored sessions.
 
 use super::{Store, StoreError};
 use rusqlite::params;
 
-/// A session. The token itself is not kept.
+/// A session. The token itself is not stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// SHA-256 of the token.
@@ -37,7 +37,7 @@ impl Store {
         Ok(rows.collect::<Result<_, _>>()?)
     }
 
-    /// Keeps a session, or the time of its use.
+    /// Stores a session, or the time of its last use.
     ///
     /// # Errors
     /// When the database cannot be written.
@@ -68,7 +68,7 @@ impl Store {
         Ok(())
     }
 
-    /// Keeps the hash of a new password and ends all sessions, both or neither.
+    /// Stores the hash of a new password and ends all sessions, in one transaction.
     ///
     /// # Errors
     /// When the database cannot be written.

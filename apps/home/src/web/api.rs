@@ -1,8 +1,8 @@
 //! The calls of the API.
 //!
-//! Table 4.1 of the paper, each at its path under `/ws.v1`. Calls that change something are POST alone: the paper does not
-//! name methods, and a GET would let any page on the Internet permit a device by an image or a link. The others are those
-//! of the board. `/openapi.json` describes all of them.
+//! The calls of table 4.1 of the paper have its paths under `/ws.v1`; the others serve the board. The paper does not name
+//! methods. Here calls that change something are POST or DELETE: with GET, any web page could permit a device by an image or a
+//! link. `/openapi.json` describes all of them.
 
 mod devices;
 mod people;
@@ -31,12 +31,12 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Time in which a request must have come and be answered.
+/// Time limit for receiving and answering a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
 /// Memory that a request holds while it is answered, bytes.
 const MEMORY: usize = 16 * MAX_BODY;
 
-/// What the calls share.
+/// State that all calls share.
 pub struct App {
     pub(super) home: Shared,
     pub(super) store: Store,
@@ -55,14 +55,14 @@ pub struct Context {
     pub(super) is_secure: bool,
 }
 
-/// The hash of the token of the session that a request is of.
+/// Hash of the session token of a request.
 #[derive(Clone, Copy)]
 struct Session([u8; 32]);
 
 /// A call: method, path, handler.
 type Call = (&'static str, &'static str, MethodRouter<Context>);
 
-/// Calls for which a session is needed.
+/// Calls that need a session.
 fn calls() -> Vec<Call> {
     vec![
         // Table 4.1.
@@ -119,11 +119,11 @@ fn open_calls() -> Vec<Call> {
     ]
 }
 
-/// All calls of a listener, and the files of the board.
+/// Routes of a listener: all calls, and the files of the board.
 pub fn router(context: Context) -> Router {
     let add = |router: Router<Context>, (_, path, handler): Call| {
         let router = router.route(path, handler.clone());
-        // The paper writes its lists with a slash at their end.
+        // The paper writes its lists with a trailing slash.
         match path.contains('{') {
             true => router,
             false => router.route(&format!("{path}/"), handler),
@@ -141,9 +141,9 @@ pub fn router(context: Context) -> Router {
         router = router.route(path, get(answer));
     }
     router
-        .fallback(async || Failed(StatusCode::NOT_FOUND, "there is no such call; /openapi.json lists them".into()))
+        .fallback(async || Failed(StatusCode::NOT_FOUND, "no such call: /openapi.json lists all calls".into()))
         .method_not_allowed_fallback(async || {
-            let why = "not by this method: a call that changes something is POST or DELETE, the others are GET";
+            let why = "wrong method: use POST or DELETE for calls that change something, GET for the others";
             Failed(StatusCode::METHOD_NOT_ALLOWED, why.into())
         })
         .layer(DefaultBodyLimit::max(MAX_BODY))
@@ -151,7 +151,7 @@ pub fn router(context: Context) -> Router {
         .with_state(context)
 }
 
-/// Lets a request through or refuses it, and sets the headers of the answer.
+/// Accepts or refuses a request, and sets the headers of the response.
 async fn check(State(context): State<Context>, request: Request, next: Next) -> Response {
     let refuse = |refusal: Refusal| refuse(&context.app.guard, refusal);
     let account = request
@@ -193,14 +193,14 @@ fn refuse(guard: &Guard, refusal: Refusal) -> Response {
     let (code, why) = refusal.answer();
     let mut answer = Failed(code, why.into()).into_response();
     if refusal == Refusal::Session {
-        // The peer did not identify itself: its place is for another.
+        // The peer has not signed in: its place may go to another.
         let close = HeaderValue::from_static("close");
         answer.headers_mut().insert(header::CONNECTION, close);
     }
     answer
 }
 
-/// The name of the cookie. `__Host-` has browsers refuse it from other hosts and without TLS.
+/// Name of the cookie. With the prefix `__Host-` browsers refuse it from other hosts and without TLS.
 fn cookie(is_secure: bool) -> &'static str {
     if is_secure {
         "__Host-session"
@@ -209,7 +209,7 @@ fn cookie(is_secure: bool) -> &'static str {
     }
 }
 
-/// The bearer token of a request, else that of its cookie.
+/// Bearer token of a request, or else the token in its cookie.
 fn token(headers: &HeaderMap, is_secure: bool) -> Option<String> {
     if let Some(given) = headers.get(header::AUTHORIZATION) {
         let (scheme, token) = given.to_str().ok()?.split_once(' ')?;
@@ -227,7 +227,7 @@ fn token(headers: &HeaderMap, is_secure: bool) -> Option<String> {
         .map(|(_, value)| value.into())
 }
 
-/// An answer to a call that failed: its status, and the reason as JSON.
+/// Response to a failed call: its status, and the reason as JSON.
 struct Failed(StatusCode, String);
 
 impl IntoResponse for Failed {

@@ -1,7 +1,7 @@
-//! The certificate of the server: signed by itself, made at the first start and kept.
+//! Certificate of the server: self-signed, created at the first start and stored.
 //!
-//! No authority signs names of a home. A browser warns once; the fingerprint shows whether it is this certificate. It is
-//! valid to 2049, since a router may start without knowing the date and browsers remember the exception by certificate.
+//! No authority signs local names. A browser warns once; the fingerprint shows whether it is this certificate. The certificate
+//! is valid until 2049: a router may start without the date, and browsers store their exception for one certificate.
 
 use crate::store::{Store, StoreError};
 use rcgen::{
@@ -17,24 +17,24 @@ use std::sync::Arc;
 const CERTIFICATE: &str = "certificate";
 const KEY: &str = "certificate-key";
 
-/// A certificate that could not be made or used.
+/// A certificate that could not be created or used.
 #[derive(Debug, thiserror::Error)]
 pub enum CertificateError {
     /// The store.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A name that no certificate can have.
+    /// A name that a certificate cannot have.
     #[error("no certificate for these names: {0}")]
     Names(#[from] rcgen::Error),
     /// The system has no random numbers, or the key is damaged.
     #[error("the certificate's key: {0}")]
     Key(String),
-    /// The key and the certificate do not fit.
+    /// The key and the certificate do not match.
     #[error("the certificate in the store: {0}")]
     Tls(#[from] rustls::Error),
 }
 
-/// The kept certificate, or a new one for these names and addresses, and its SHA-256 fingerprint as browsers show it.
+/// The stored certificate, or a new one for these names and addresses, and its SHA-256 fingerprint as browsers show it.
 ///
 /// # Errors
 /// When a name cannot be in a certificate, or the store fails.

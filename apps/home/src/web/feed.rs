@@ -1,8 +1,8 @@
 //! Events for browsers, as server-sent events: numbered batches of news, and figures once a second.
 //!
-//! The feed knows no home: a [`Source`] has the news and the figures as JSON. An event's id is `EPOCH-NUMBER`; a reader that
-//! comes back sends the last one (`Last-Event-ID`, or `?after=` at its start) and misses nothing. One whose news is no longer kept,
-//! or is of an earlier start of the server, gets the event `reload`. A slow reader gets larger batches, not a longer queue.
+//! The feed is independent of homes: a [`Source`] supplies news and figures as JSON. An event's id is `EPOCH-NUMBER`. A reader that
+//! reconnects sends its last id (`Last-Event-ID`, or `?after=` at its start) and misses nothing. If the news after it is no longer
+//! kept, or the server has restarted, the reader gets the event `reload`. A slow reader gets larger batches, not a longer queue.
 
 use axum::body::{Body, Bytes};
 use axum::http::header;
@@ -17,18 +17,18 @@ use tokio_stream::wrappers::ReceiverStream;
 
 /// Maximum number of readers at a time.
 pub const MAX_READERS: usize = 24;
-/// Minimum time between two batches of a reader: the first news after a pause comes at once, a flood ten times a second.
+/// Minimum time between two batches of a reader. The first news after a pause is sent at once.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);
 /// Time between two sets of figures.
 pub const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
-/// Time after which a comment keeps an idle connection open.
+/// Interval of comments that keep an idle connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
-/// News and figures of something that is watched.
+/// Source of news and figures.
 pub trait Source: Send + Sync + 'static {
     /// Number of the last news.
     fn last(&self) -> u64;
-    /// The news after a number: the last number, and the news as JSON, if there is any. `None`: some of it is no longer kept.
+    /// News after a number: the last number, and the news as JSON, if there is any. `None` if some of it is no longer kept.
     fn news(&self, after: u64) -> Option<(u64, Option<String>)>;
     /// Figures that changed lately, as JSON.
     fn figures(&self) -> String;
@@ -44,7 +44,7 @@ pub struct Feed<S> {
 }
 
 impl<S: Source> Feed<S> {
-    /// A feed. `epoch` is another one at each start.
+    /// A feed. `epoch` must differ at each start.
     pub fn new(source: S, epoch: String) -> Feed<S> {
         Feed {
             source,
@@ -68,7 +68,7 @@ impl<S: Source> Feed<S> {
         }
     }
 
-    /// The id after which a reader misses nothing that is not in what was read after this call.
+    /// Id for a reader that reads the state after this call: events after the id cover all later changes.
     pub fn id(&self) -> String {
         self.id_of(self.source.last())
     }
@@ -89,7 +89,8 @@ impl<S: Source> Feed<S> {
         }
     }
 
-    /// An answer that lasts until the reader leaves or `is_allowed` says no; `changed` wakes it to ask that. `None`: there are too many readers.
+    /// Response that lasts until the reader disconnects or `is_allowed` returns false, which is checked again after `changed`.
+    /// `None` if there are too many readers.
     pub fn read(
         self: Arc<Self>,
         after: Option<&str>,
@@ -156,7 +157,7 @@ impl<S: Source> Feed<S> {
     }
 }
 
-/// An event. JSON has no line ends outside of its texts, and none inside.
+/// An event on one line: serialized JSON has no line breaks.
 fn event(name: &str, id: Option<&str>, data: &str) -> Bytes {
     let id = id.map(|id| format!("id: {id}\n")).unwrap_or_default();
     Bytes::from(format!("event: {name}\n{id}data: {data}\n\n"))

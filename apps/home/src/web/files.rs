@@ -1,4 +1,4 @@
-//! The files of the board, in the program itself.
+//! The files of the board, compiled into the program.
 
 /// Path, media type and content.
 pub const FILES: [(&str, &str, &[u8]); 8] = [

@@ -1,9 +1,9 @@
-//! Requests that are not answered: they name another host, or come from a page of another origin; and headers of answers.
+//! Checks of the host and origin of requests, and the headers of all responses.
 //!
-//! A page of any site may have a browser send requests to the router, and by DNS rebinding it may read the answers. So a
-//! request names the router by an address, as `localhost` or by one of its names. One from a page of another origin is
-//! refused, and one that changes something by a cookie must show that it comes from our own page: by `Sec-Fetch-Site` or
-//! by `Origin`. A request with a bearer token needs neither: no page of another origin has the token. There is no CORS.
+//! Any web page can make a browser send requests to the router, and with DNS rebinding it can read the responses. So the host
+//! of a request must be an address, `localhost` or a name of the router. A request from a page of another origin is refused.
+//! A request that changes something by a cookie must show by `Sec-Fetch-Site` or `Origin` that it comes from the board. A
+//! request with a bearer token needs neither: no page of another origin has the token. CORS is not supported.
 
 use axum::extract::Request;
 use axum::http::header::{self, HeaderName, HeaderValue};
@@ -21,18 +21,18 @@ pub enum Refusal {
     Host,
     /// A page of another origin sent it.
     Origin,
-    /// It has a cookie, and nothing shows which page sent it.
+    /// It has a cookie, and no header shows its page of origin.
     NoOrigin,
     /// It has no session.
     Session,
     /// All memory for requests is in use.
     Memory,
-    /// It took too long.
+    /// It did not arrive in time.
     Slow,
 }
 
 impl Refusal {
-    /// All of them, with the names of their counters.
+    /// All reasons, with the names of their counters.
     pub const ALL: [(Refusal, &'static str); 6] = [
         (Refusal::Host, "host"),
         (Refusal::Origin, "origin"),
@@ -55,7 +55,7 @@ impl Refusal {
             ),
             Refusal::NoOrigin => (
                 StatusCode::FORBIDDEN,
-                "a request with a cookie that changes something needs `Sec-Fetch-Site` or `Origin`; a script takes a bearer token",
+                "a change by cookie needs `Sec-Fetch-Site` or `Origin`; scripts use a bearer token",
             ),
             Refusal::Session => (
                 StatusCode::UNAUTHORIZED,
@@ -75,13 +75,13 @@ impl Refusal {
 
 /// Checks requests and counts those that are refused.
 pub struct Guard {
-    /// Names of the router besides its addresses.
+    /// Names of the router, in addition to its addresses.
     names: Vec<String>,
     refused: [AtomicU64; Refusal::ALL.len()],
 }
 
 impl Guard {
-    /// With these names besides the addresses.
+    /// A guard with these names, in addition to the addresses.
     pub fn new(names: Vec<String>) -> Guard {
         Guard {
             names,
@@ -117,7 +117,7 @@ impl Guard {
         if !self.is_here(host) || named.is_some_and(|name| !self.is_here(name)) {
             return Err(Refusal::Host);
         }
-        // Another site may show a link to the board: its files hold nothing of this home.
+        // Another site may link to the board: its files contain no data of this home.
         if !request.uri().path().starts_with("/ws.v1") {
             return Ok(());
         }
@@ -144,7 +144,7 @@ impl Guard {
         }
     }
 
-    /// Whether a host, perhaps with a port, is one that no other site can have a browser take for the router.
+    /// Whether a host, with or without a port, is an address or a name of the router, which another site cannot use.
     fn is_here(&self, host: &str) -> bool {
         let host = match host.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
@@ -162,14 +162,14 @@ impl Guard {
     }
 }
 
-/// The value of a header that is there once.
+/// Value of a header that occurs exactly once.
 fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
     let mut all = headers.get_all(name).iter();
     let first = all.next()?.to_str().ok()?;
     all.next().is_none().then_some(first)
 }
 
-/// Headers of every answer: a page of ours runs no script that is not a file of ours, is shown in no frame, and is not kept.
+/// Headers of every response: the board runs scripts from its own files only, is not shown in frames, and is not cached.
 pub fn secure(answer: &mut Response) {
     const HEADERS: [(HeaderName, &str); 8] = [
         (

@@ -1,13 +1,13 @@
-//! Limits on guesses of the password: for each address and for all together.
+//! Limits on password guesses: for each address and in total.
 //!
-//! Each is a leaky bucket: a burst, then one guess in an interval. A right password does not count. An address that has a
-//! session is only under its own limit, so that guesses of others do not lock a signed-in household out.
+//! Each is a leaky bucket: a burst, then one guess in an interval. A correct password does not count. An address with a
+//! session has only its own limit, so that guesses from other addresses do not lock out a household that is signed in.
 
 use node::Time;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 
-/// Failures of an address before it must wait, and the time in which one is forgotten.
+/// Limit for one address: failures before it must wait, and the time after which one is forgotten.
 const EACH: Rate = Rate {
     burst: 5,
     interval: Time::from_secs(12),
@@ -17,7 +17,7 @@ const ALL: Rate = Rate {
     burst: 20,
     interval: Time::from_secs(3),
 };
-/// Maximum number of addresses that are remembered; the one that may guess again first makes room.
+/// Maximum number of addresses that are remembered; the one that may guess again first is evicted.
 const MAX_ADDRESSES: usize = 1024;
 
 struct Rate {
@@ -26,7 +26,7 @@ struct Rate {
 }
 
 impl Rate {
-    /// Time until which a bucket that is full until `full` lets nothing in; `None`: one more fits.
+    /// Time to wait for a bucket that empties at `full`; `None` if one more guess fits.
     fn wait(&self, now: Time, full: Time) -> Option<Time> {
         let level = full.as_ps().saturating_sub(now.as_ps());
         let room = self.interval.as_ps() * (self.burst - 1);
@@ -45,7 +45,7 @@ pub struct Limiter {
     each: BTreeMap<IpAddr, Time>,
 }
 
-/// The address under which guesses count: an IPv4 address or an IPv6 /64, as one device may use all of a /64.
+/// Address that guesses are counted for: an IPv4 address or an IPv6 /64, as one device may use all of a /64.
 pub fn counted(address: IpAddr) -> IpAddr {
     match address.to_canonical() {
         IpAddr::V6(v6) => Ipv6Addr::from_bits(v6.to_bits() >> 64 << 64).into(),
@@ -54,7 +54,7 @@ pub fn counted(address: IpAddr) -> IpAddr {
 }
 
 impl Limiter {
-    /// Counts a guess before it is looked at. An error is the time to wait.
+    /// Counts a guess before it is verified. The error is the time to wait.
     ///
     /// # Errors
     /// When too many were wrong.
@@ -84,7 +84,7 @@ impl Limiter {
         Ok(())
     }
 
-    /// Takes a guess back that was right, or was not looked at.
+    /// Uncounts a guess that was correct, or was not verified.
     pub fn take_back(&mut self, address: IpAddr, has_session: bool) {
         let less = |full: Time, rate: Rate| {
             Time::from_ps(full.as_ps().saturating_sub(rate.interval.as_ps()))
@@ -122,7 +122,7 @@ mod tests {
         limiter
             .guess(later, address(1), false)
             .expect_err("no more");
-        // A right one does not count.
+        // A correct one does not count.
         let end = start + Time::from_secs(100);
         for _ in 0..50 {
             limiter.guess(end, address(1), false).expect("a guess");

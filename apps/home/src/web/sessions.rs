@@ -1,6 +1,6 @@
-//! Who is signed in: one password of the household, sessions by random tokens.
+//! Sign-in: one password for the household, and sessions with random tokens.
 //!
-//! A token has 256 random bits. The store has its SHA-256 alone, so that a copy of the file is no session. A session ends by
+//! A token has 256 random bits. The store has only its SHA-256, so that a copy of the file does not give access. A session ends by
 //! signing out, by a change of the password, after [`MAX_IDLE`] without use, and after [`MAX_AGE`].
 
 use super::limit::{Limiter, counted};
@@ -19,35 +19,35 @@ use tokio::sync::{Semaphore, watch};
 pub const MAX_IDLE: u64 = 30 * DAY;
 /// Time after which a session ends, seconds: 180 days.
 pub const MAX_AGE: u64 = 180 * DAY;
-/// Maximum number of sessions; the one that was used least recently makes room.
+/// Maximum number of sessions; the least recently used one is evicted.
 pub const MAX_SESSIONS: usize = 32;
 /// Length of a password, bytes.
 pub const PASSWORD: std::ops::RangeInclusive<usize> = 10..=256;
-/// How many verifications may wait for the one that runs. Each takes 19 MiB and some 50 ms of a core.
+/// Maximum number of verifications that wait for the current one. Each takes 19 MiB and about 50 ms of a core.
 const MAX_WAITING: usize = 4;
 const DAY: u64 = 86_400;
 const SETTING: &str = "password";
 
-/// A password that is not taken.
+/// A password that is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SignInError {
     /// It is wrong.
     #[error("wrong password")]
     Wrong,
-    /// None is set.
-    #[error("no password is set yet: open the address that the router printed at its first start")]
+    /// No password is set.
+    #[error("no password is set yet: open the address that the router printed when it started")]
     NotSet,
-    /// One is set already.
+    /// A password is set already.
     #[error("a password is set already: sign in and change it")]
     AlreadySet,
     /// The code is not the one that the router printed.
-    #[error("wrong setup code: take the one that the router printed when it started")]
+    #[error("wrong setup code: use the one that the router printed when it started")]
     Code,
-    /// Too many were wrong.
+    /// Too many wrong passwords.
     #[error("too many wrong passwords: try again in {0} s")]
     Limited(u64),
-    /// Too many are being verified.
-    #[error("too many people sign in at this moment: try again in 1 s")]
+    /// Too many passwords are being verified.
+    #[error("too many sign-ins at the same time: try again in 1 s")]
     Busy,
     /// Too short or too long.
     #[error("a password has {} to {} bytes", PASSWORD.start(), PASSWORD.end())]
@@ -66,7 +66,7 @@ pub struct Sessions {
     clock: Clock,
     live: Mutex<BTreeMap<[u8; 32], Kept>>,
     limiter: Mutex<Limiter>,
-    /// The code of the first start, until a password is set.
+    /// Setup code, until a password is set.
     setup: Mutex<Option<String>>,
     queue: Semaphore,
     one: Semaphore,
@@ -75,7 +75,7 @@ pub struct Sessions {
 }
 
 impl Sessions {
-    /// Those of the store. Without a password there is a setup code.
+    /// Loads the sessions of the store. Without a password there is a setup code.
     ///
     /// # Errors
     /// When the store or the system's random numbers fail.
@@ -98,12 +98,12 @@ impl Sessions {
         })
     }
 
-    /// The code of the first start; `None` after a password is set.
+    /// Setup code; `None` after a password is set.
     pub fn setup_code(&self) -> Option<String> {
         self.setup.lock().clone()
     }
 
-    /// The hash of a session's token, if the session lives.
+    /// Hash of a session's token, if the session is valid.
     pub fn find(&self, token: &str) -> Option<[u8; 32]> {
         let hash = digest(token);
         let now = self.clock.unix();
@@ -114,13 +114,13 @@ impl Sessions {
         }
         if now.abs_diff(kept.used) >= DAY {
             kept.used = now;
-            // The day of the last use only delays the end: a failure here ends the session earlier.
+            // The stored time of use only delays expiry: after a failure here the session may end earlier.
             let _ = self.store.keep_session(kept);
         }
         Some(hash)
     }
 
-    /// Whether a session lives.
+    /// Whether a session is valid.
     pub fn is_alive(&self, hash: &[u8; 32]) -> bool {
         let now = self.clock.unix();
         self.live
@@ -141,7 +141,7 @@ impl Sessions {
     /// Ends a session.
     ///
     /// # Errors
-    /// When the store fails: the session has ended, and lives again after a restart.
+    /// When the store fails: the session has ended, and is valid again after a restart.
     pub fn sign_out(&self, hash: &[u8; 32]) -> Result<(), StoreError> {
         self.live.lock().remove(hash);
         self.ended.send_replace(());
@@ -162,8 +162,8 @@ impl Sessions {
         let Some(wanted) = self.setup_code() else {
             return Err(SignInError::AlreadySet);
         };
-        // Digests are compared, so that the time says nothing about the code. It has 96 random bits: guesses need no limit, by which
-        // others could keep the household from its first password.
+        // Comparing digests leaks nothing about the code through timing. The code has 96 random bits, so guesses need no limit; a
+        // limit would let other devices block the household's first password.
         if digest(&code) != digest(&wanted) {
             return Err(SignInError::Code);
         }
@@ -208,7 +208,7 @@ impl Sessions {
         let hash = self.store.setting(SETTING)?.ok_or(SignInError::NotSet)?;
         let has_session = self.has_session(address);
         self.count(address, has_session)?;
-        // A longer one was never set: it costs no hash.
+        // A longer password was never set: it is not hashed.
         let is_right = password.len() <= *PASSWORD.end()
             && self
                 .compute(move || is_right(&password, &hash))
@@ -231,7 +231,7 @@ impl Sessions {
         counted.map_err(|wait: Time| SignInError::Limited(wait.as_ns().div_ceil(1_000_000_000)))
     }
 
-    /// Runs slow work, one piece at a time.
+    /// Runs a slow computation, one at a time.
     async fn compute<T: Send + 'static>(
         &self,
         work: impl FnOnce() -> T + Send + 'static,
@@ -281,7 +281,7 @@ impl Sessions {
     }
 }
 
-/// Sets the password of a store that no server uses, and ends all sessions: for a password that is forgotten.
+/// Sets the password of a store that no server uses, and ends all sessions: for a forgotten password.
 ///
 /// # Errors
 /// When it is too short or too long, or the store fails.

@@ -7,8 +7,8 @@ use core::net::Ipv4Addr;
 use node::Time;
 use serde::Serialize;
 
-/// Time after a device was seen last for which it counts as asking. Clients without a decision ask every 15 s, half of their
-/// lease of 30 s, and back off to some 64 s where they hear nothing (RFC 2131, section 4.1).
+/// Time since the last sighting for which a device counts as asking. Clients without a decision ask every 15 s, half of their
+/// lease of 30 s, and back off to about 64 s without a response (RFC 2131, section 4.1).
 pub const ASKING: Time = Time::from_secs(120);
 
 /// A device.
@@ -39,7 +39,7 @@ struct Rule {
     permitted: bool,
 }
 
-/// What changes without a decision.
+/// State that changes without a decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Figures {
     /// Whether it waits for a decision now.
@@ -56,13 +56,13 @@ pub struct Figures {
     refused: u64,
     /// Bytes a second.
     pub rate: u64,
-    /// Wi-Fi signal, dBm, and the share of frames that were sent again.
+    /// Wi-Fi signal, dBm, and the share of frames that were retransmitted.
     signal: Option<i8>,
     retransmitted: Option<f32>,
 }
 
 impl Figures {
-    /// Those of a device.
+    /// State of a device.
     pub fn new(device: &Device, clock: &Clock, rate: u64) -> Figures {
         let now = clock.now();
         let recent =

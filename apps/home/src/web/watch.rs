@@ -10,9 +10,9 @@ use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Maximum number of notices in a batch; older ones are counted, and the devices of all are there.
+/// Maximum number of notices in a batch. Older ones are only counted; the batch has the devices of all.
 const MAX_NOTICES: usize = 100;
-/// Number of samples for which figures that no longer change are repeated, so that a slow reader has the last ones.
+/// Number of samples for which unchanged figures are repeated, so that a slow reader gets the last ones.
 const REPEATS: u8 = 3;
 
 /// A home that is watched.
@@ -31,11 +31,11 @@ struct Sample {
 #[derive(Serialize)]
 struct News {
     notices: Vec<NoticeView>,
-    /// Number of notices that are not shown.
+    /// Number of notices left out.
     skipped: usize,
     /// The devices of the notices as they are now.
     devices: Vec<DeviceView>,
-    /// Devices that are forgotten.
+    /// Forgotten devices.
     gone: Vec<String>,
 }
 
@@ -105,7 +105,7 @@ impl Source for Watch {
                 let new = bytes.saturating_sub(old.figures.sent + old.figures.received);
                 let elapsed = now.as_ps().saturating_sub(old.at.as_ps()).max(1);
                 let new = u128::from(new) * 1_000_000_000_000 / u128::from(elapsed);
-                // Half of the last rate stays, so that labels do not jump.
+                // Smoothed with half of the last rate, so that labels do not jump.
                 (old.figures.rate + u64::try_from(new).unwrap_or(u64::MAX)) / 2
             });
             let figures = Figures::new(device, &self.clock, rate);

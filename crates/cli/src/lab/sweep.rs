@@ -23,7 +23,7 @@ impl Lab {
             [] => None,
             [Plot::Means(path)] => Some(path),
             _ => anyhow::bail!(
-                "many runs have one picture, of their means: write --plot FILE; a kind is for one run"
+                "many runs have one plot, of their means: use --plot FILE without a kind"
             ),
         };
         if let Some(path) = picture_of {

@@ -57,12 +57,12 @@ impl Clock {
         Time::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
     }
 
-    /// The time now.
+    /// Current time.
     pub fn now(&self) -> Time {
         self.time(now_ns())
     }
 
-    /// Time since 1970 of the time 0.
+    /// Unix time of time 0.
     pub fn epoch(&self) -> Duration {
         let zero_ns = u64::try_from(self.zero / 1000).unwrap_or(u64::MAX);
         Duration::from_nanos(epoch_ns().saturating_add(zero_ns))

@@ -1,4 +1,4 @@
-//! The archive of a trace, in scamper's format.
+//! Archive of a trace, in scamper's format.
 
 use super::Tracer;
 use crate::output::{Buffering, Output};
@@ -7,7 +7,7 @@ use ::trace::archive::{self, About};
 use anyhow::Context;
 use std::path::{Path, PathBuf};
 
-/// Maximum number of probes that an archive has, which take about 200 bytes of memory each.
+/// Maximum number of probes in an archive. Each takes about 200 bytes of memory.
 pub const MAX_LOG: usize = 1_000_000;
 
 /// An archive in progress.
@@ -17,7 +17,7 @@ pub struct Archive {
 }
 
 impl Archive {
-    /// Makes the file, so that a wrong path shows before probes are sent.
+    /// Creates the file, so that a wrong path fails before probes are sent.
     pub fn new(path: &Path) -> anyhow::Result<Archive> {
         Ok(Archive {
             path: path.into(),
@@ -25,7 +25,7 @@ impl Archive {
         })
     }
 
-    /// Writes what the trace has found, and puts the file in place.
+    /// Writes the results of the trace, and moves the file into place.
     pub fn end(mut self, node: &Tracer, clock: &Clock) -> anyhow::Result<()> {
         let host = rustix::system::uname();
         let about = About {
@@ -43,7 +43,7 @@ impl Archive {
         if file.omitted_links > 0 {
             let count = file.omitted_links;
             eprintln!(
-                "note: {path} lacks {count} links across silent hops, for which its format has no place"
+                "note: {path} lacks {count} links across silent hops, which its format cannot hold"
             );
         }
         self.file.write(&file.bytes)?;

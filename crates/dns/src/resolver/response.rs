@@ -188,7 +188,7 @@ impl Response<'_> {
                 answer.push(record);
             }
             if let (None, Some((target, ttl))) = (&alias, made) {
-                // Of a server that leaves it to us (RFC 6672 section 3.4).
+                // The server left the alias to the resolver (RFC 6672 section 3.4).
                 let data = Cname::new(target.clone()).into();
                 answer.push(Record::new(name.clone(), Class::IN, ttl, data));
                 alias = Some(target);

@@ -53,10 +53,10 @@ enum End<'a> {
     NoData {
         zone: &'a Zone,
         node: &'a Node,
-        /// Of a wildcard the name that it has replaced.
+        /// For a wildcard, the name that it matched.
         expansion: Option<Expansion<'a>>,
     },
-    /// The name that a DNAME record makes is too long.
+    /// The name that a DNAME record yields is too long.
     TooLong,
     NoName {
         zone: &'a Zone,
@@ -74,7 +74,7 @@ pub(super) struct Lookup<'a> {
     zones: &'a BTreeMap<Box<[u8]>, Zone>,
     query: &'a Query<'a>,
     key: &'a mut Key,
-    /// Names that DNAME records have made.
+    /// Names that DNAME records have yielded.
     names: &'a [OnceCell<OwnedName>; MAX_ALIASES],
     expansions: [Option<Expansion<'a>>; MAX_ALIASES],
     with_signatures: bool,
@@ -274,8 +274,8 @@ impl<'a> Lookup<'a> {
         Ok(End::Answer)
     }
 
-    /// Writes the DNAME record that a name is below, and the alias of the name that it makes: without a signature, as the DNAME
-    /// record's covers it (RFC 6672 sections 3.1 and 5.3.1). Gives the target, or the end of the chain.
+    /// Writes the DNAME record above a name, and the CNAME record that it yields. The CNAME record has no signature: that of the DNAME
+    /// record covers it (RFC 6672 sections 3.1 and 5.3.1). Returns the target, or the end of the chain.
     fn substitute(
         &self,
         name: &'a Name<[u8]>,
@@ -314,7 +314,7 @@ impl<'a> Lookup<'a> {
         builder: &mut AuthorityBuilder<Target>,
     ) -> Result<(), PushError> {
         let with_signatures = self.with_signatures;
-        // A record proves two things at times, and is sent once.
+        // One record may prove two facts; it is sent once.
         let mut proofs: [Option<*const Node>; MAX_PROOFS] = [None; MAX_PROOFS];
         let mut push = |node: &Node, set: &RrSet, ttl: Ttl| {
             let is_proof = matches!(set.rtype, Rtype::NSEC | Rtype::NSEC3);

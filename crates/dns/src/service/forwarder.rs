@@ -4,7 +4,7 @@
 //! `clients`, prefixes of the networks that are answered, default those of the link by which a query comes; `timeout`,
 //! 800 ms: after it the next server is asked; `tries`, 5: maximum number of queries for a question; `mix_case`, false:
 //! whether questions get letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be
-//! given out when all servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
+//! given out when all servers fail; `max_questions`, 1024: waiting questions; `max_per_client`, 128: waiting queries; `tcp`:
 //! limits of TCP connections, see [`stream::Config`]; `dns64`, none: AAAA records for a NAT64, see [`dns64::Config`].
 //!
 //! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_forwarder_`, those of connections

@@ -70,10 +70,10 @@ pub(super) fn limits(
     Ok((cache, limits))
 }
 
-/// Where messages of a core go.
+/// Destination of a core's messages.
 struct Outbound<'a> {
     now: Time,
-    /// The own address at which a server's response has arrived.
+    /// Local address at which a server's response has arrived.
     own: Option<IpAddr>,
     macs: &'a BTreeMap<u16, [u8; 6]>,
     streams: &'a mut Streams,
@@ -110,7 +110,7 @@ impl Outbound<'_> {
                 via: Via::Tcp,
                 message,
             } => {
-                // A query over TCP follows a truncated response of the same server, which came to an own address.
+                // A query over TCP follows a truncated response of the same server, which arrived at a local address.
                 let own = self.own.expect("a server has responded");
                 self.streams.query(self.now, own, server, message);
             }
@@ -119,7 +119,7 @@ impl Outbound<'_> {
 }
 
 impl<R: Recursive> RecursiveService<R> {
-    /// Calls the core; `own` is the address at which a server's response has arrived.
+    /// Calls the core; `own` is the local address at which a server's response has arrived.
     fn call(
         &mut self,
         now: Time,
@@ -137,7 +137,7 @@ impl<R: Recursive> RecursiveService<R> {
         act(&mut self.core, &mut |output| outbound.send(output))
     }
 
-    /// Takes the messages that have come on connections, and sends on them.
+    /// Handles the messages on connections, and sends the responses.
     fn serve_streams(&mut self, now: Time, out: &mut Out) {
         while let Some(ends) = self.streams.poll_due(now) {
             loop {

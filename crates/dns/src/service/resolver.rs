@@ -5,7 +5,7 @@
 //! they need; `ipv6`, false: whether servers are asked by IPv6, too; `timeout`, 800 ms: after it another server is asked;
 //! `max_time`, 12 s: after it a question fails; `max_queries`, 50: for a question; `mix_case`, false: whether questions get
 //! letters of random case; `cache_bytes`, 4 MiB; `stale`, 0 s: how long after its TTL a response may be given out when all
-//! servers fail; `max_questions`, 1024: that wait; `max_per_client`, 128: queries that wait; `tcp`:
+//! servers fail; `max_questions`, 1024: waiting questions; `max_per_client`, 128: waiting queries; `tcp`:
 //! limits of TCP connections, see [`stream::Config`]; `dns64`, none: AAAA records for a NAT64, see [`dns64::Config`].
 //!
 //! Counters: those of [`Recursive::count`](crate::recursive::Recursive::count), each after `dns_resolver_`, those of connections

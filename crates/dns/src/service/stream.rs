@@ -1,14 +1,14 @@
 //! DNS over TCP (RFC 7766): the connections of a service, from clients and to servers.
 //!
-//! A connection is an [`Endpoint`] of `hosts`; its segments are frames of the node's links like all that a service sends. Each
-//! message has its length before it (RFC 1035 section 4.2.2).
+//! A connection is an [`Endpoint`] of `hosts`; its segments are frames on the node's links. A length precedes each message
+//! (RFC 1035 section 4.2.2).
 //!
-//! - **Pipelining:** up to [`MAX_PIPELINED`] queries of a client wait on a connection; responses leave in the order in which they
-//!   are made. More queries stay unread, and TCP's window closes.
-//! - **Memory:** connections are limited in all and for each client. Each has buffers of [`BUFFER`] bytes, a message
-//!   that has not come whole, and up to [`MAX_BACKLOG`] bytes that the client does not take; beyond that it is reset.
-//! - **Time:** a connection without a message for `idle` is closed, and reset after `idle` more. When all places are taken, or all
-//!   of a client, a new connection gets that of the oldest that is not open yet or no longer; open ones keep their places.
+//! - **Pipelining:** up to [`MAX_PIPELINED`] queries of a client wait on a connection; responses are sent in the order in which
+//!   they are ready. Further queries stay unread, and the TCP window closes.
+//! - **Memory:** connections are limited in all and for each client. Each has buffers of [`BUFFER`] bytes, an
+//!   incomplete message, and up to [`MAX_BACKLOG`] bytes that the client has not read; beyond that it is reset.
+//! - **Time:** a connection without a message for `idle` is closed, and reset after `idle` more. At the limit in
+//!   all or of a client, a new connection replaces the oldest one that is still opening or already closing; open ones stay.
 
 use super::{PORT, is_link_local};
 use alloc::collections::{BTreeMap, VecDeque};
@@ -31,7 +31,7 @@ pub const MAX_BACKLOG: usize = 1 << 18;
 const MAX_UPSTREAM: usize = 64;
 /// Reason of frames that are dropped.
 pub(super) const CLIENT_NOT_ALLOWED: &str = "client not allowed";
-/// Length of a message's length.
+/// Size of the length field before a message.
 const PREFIX: usize = 2;
 
 /// Limits of connections: the key `tcp` of a service.
@@ -42,7 +42,7 @@ const PREFIX: usize = 2;
     serde(deny_unknown_fields, default)
 )]
 pub struct Config {
-    /// Maximum number of connections of clients; 0: clients have no TCP. Default: 64.
+    /// Maximum number of connections of clients; 0 disables TCP for clients. Default: 64.
     pub connections: usize,
     /// Maximum number of connections of a client. Default: 16.
     pub per_client: usize,
@@ -71,31 +71,31 @@ impl Config {
             return Err(ConfigError::new("tcp", reason));
         }
         if self.idle < Time::from_ms(100) {
-            let reason = "idle is 100 ms or longer: a client needs time for its next query";
+            let reason = "idle is at least 100 ms: a client needs time for its next query";
             return Err(ConfigError::new("tcp", reason));
         }
         Ok(())
     }
 }
 
-/// Ends of a connection: the own one, and the remote one.
+/// Endpoints of a connection: local and remote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Ends {
     pub own: SocketAddr,
     pub remote: SocketAddr,
 }
 
-/// Segment that has arrived.
+/// Result of a segment's arrival.
 pub(super) enum Arrival {
-    /// It is for none of the connections.
+    /// It belongs to no connection.
     Other(Frame),
-    /// Of a client that is not allowed, or beyond a limit.
+    /// It comes from a client that is not allowed, or exceeds a limit.
     Refused(Frame, &'static str),
-    /// It is done with; the connection is [due](Streams::poll_due).
+    /// It was handled; the connection is [due](Streams::poll_due).
     Taken,
 }
 
-/// The way of a connection's segments.
+/// Path of a connection's segments.
 #[derive(Clone, Copy, Debug)]
 enum Path {
     Routed,
@@ -132,9 +132,9 @@ struct Stream {
     mac: [u8; 6],
     /// Whether a client has opened it.
     is_client: bool,
-    /// Bytes of messages that have not come whole.
+    /// Bytes of incomplete messages.
     input: Vec<u8>,
-    /// Bytes that wait for room in the buffer.
+    /// Bytes that wait for space in the buffer.
     backlog: VecDeque<u8>,
     /// Queries that have no response yet.
     waiting: usize,
@@ -150,7 +150,7 @@ struct Counters {
     accepted: u64,
     opened: u64,
     refused: u64,
-    /// Not open, and gone for new ones.
+    /// Connections that were not open, and were replaced by new ones.
     replaced: u64,
     idle: u64,
     reset: u64,
@@ -197,8 +197,8 @@ impl Streams {
         all.counter("tcp_reset", counters.reset);
     }
 
-    /// Takes a segment for one of the connections; a SYN of a client that `allows` permits begins one. A report about a segment
-    /// that was too long for a link makes its connection send shorter ones (RFC 1191), and is returned.
+    /// Handles a segment; a SYN of a client that `allows` permits opens a connection. An ICMP report about a segment that was too
+    /// long for a link reduces the segment size of its connection (RFC 1191), and is returned.
     pub fn handle_frame(
         &mut self,
         now: Time,
@@ -227,7 +227,7 @@ impl Streams {
             remote: SocketAddr::new(packet.source, port(0)),
         };
         if !self.all.contains_key(&ends) {
-            // A SYN alone begins one.
+            // Only a SYN opens a connection.
             let is_first = segment[13] & 0x17 == 2 && ends.own.port() == PORT;
             if !is_first || self.config.connections == 0 {
                 return Arrival::Other(frame);
@@ -263,8 +263,8 @@ impl Streams {
         Arrival::Taken
     }
 
-    /// Whether one more client's connection may begin; the oldest that is not open yet, or no longer, gives
-    /// way to it.
+    /// Whether one more connection of a client may open. If necessary it replaces the oldest one that is opening or
+    /// closing.
     fn make_room(&mut self, client: IpAddr) -> bool {
         let clients = || self.all.iter().filter(|(_, stream)| stream.is_client);
         let is_of_client = |ends: &Ends| ends.remote.ip() == client;
@@ -273,7 +273,7 @@ impl Streams {
         if !is_full && clients().count() < self.config.connections {
             return true;
         }
-        // Not open yet, or no longer.
+        // Opening or closing.
         let others = clients()
             .filter(|(ends, stream)| !stream.end.is_open() && (!is_full || is_of_client(ends)));
         let oldest = others.min_by_key(|(_, stream)| stream.used);
@@ -334,7 +334,7 @@ impl Streams {
         }
     }
 
-    /// Sends a response to a client, if its connection is still there.
+    /// Sends a response to a client, if its connection still exists.
     pub fn respond(&mut self, now: Time, ends: Ends, message: &[u8]) {
         if let Some(stream) = self.all.get_mut(&ends) {
             stream.waiting = stream.waiting.saturating_sub(1);
@@ -342,8 +342,8 @@ impl Streams {
         }
     }
 
-    /// Sends a query from an own address to a server, on the connection that is there, or on a new one. When there are too many
-    /// connections the query is lost, and counted.
+    /// Sends a query from a local address to a server, on the existing connection or on a new one. With too many connections
+    /// the query is lost and counted.
     pub fn query(&mut self, now: Time, own: IpAddr, server: SocketAddr, message: &[u8]) {
         let mut servers = self.all.iter_mut().filter(|(_, stream)| !stream.is_client);
         let is_usable = |(ends, stream): &(&Ends, &mut Stream)| {
@@ -390,7 +390,7 @@ impl Streams {
         due.min()
     }
 
-    /// Moves the next whole message of a connection to `message`. `false` when there is none, or enough queries wait.
+    /// Moves the next whole message of a connection to `message`. `false` when there is none, or too many queries wait.
     pub fn read(&mut self, now: Time, ends: Ends, message: &mut Vec<u8>) -> bool {
         let Some(stream) = self.all.get_mut(&ends) else {
             return false;
@@ -426,7 +426,7 @@ impl Streams {
         }
     }
 
-    /// Sends on a connection, and ends it when its time has come.
+    /// Sends on a connection, and closes it when it times out.
     pub fn drive(&mut self, now: Time, ends: Ends, out: &mut Out) {
         let idle = self.config.idle;
         let Some(stream) = self.all.get_mut(&ends) else {

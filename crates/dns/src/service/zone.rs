@@ -154,7 +154,7 @@ impl ZoneService {
         None
     }
 
-    /// Answers the queries that have come on connections, and sends on them.
+    /// Answers the queries on connections, and sends the responses.
     fn serve_streams(&mut self, now: Time, out: &mut Out) {
         let (server, streams) = (&mut self.server, &mut self.streams);
         while let Some(ends) = streams.poll_due(now) {
@@ -177,7 +177,7 @@ impl ZoneService {
     }
 }
 
-/// Whether a client is answered: without networks all are.
+/// Whether a client may ask. Without configured networks all may.
 fn allows(clients: &Clients, client: IpAddr, link: &Link<'_>) -> bool {
     clients.0.is_empty() || clients.contain(client, link)
 }

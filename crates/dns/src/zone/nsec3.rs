@@ -9,7 +9,7 @@ use domain::base::iana::{Nsec3HashAlgorithm, Rtype};
 use domain::rdata::ZoneRecordData;
 use sha1::{Digest, Sha1};
 
-/// Maximum number of additional iterations: validators take no more (RFC 9276 section 3.2), and each query costs several hashes.
+/// Maximum number of additional iterations: validators accept no more (RFC 9276 section 3.2), and each query costs several hashes.
 pub const MAX_ITERATIONS: u16 = 150;
 
 /// Hash of a name.
@@ -24,7 +24,7 @@ pub(crate) struct Chain {
 }
 
 impl Chain {
-    /// The chain of a zone's NSEC3PARAM record, of all NSEC3 records in the file.
+    /// Selects the chain of the zone's NSEC3PARAM record from all NSEC3 records in the file.
     ///
     /// # Errors
     /// With more than [`MAX_ITERATIONS`].
@@ -71,15 +71,15 @@ impl Chain {
         self.nodes.get(&self.hash(name))
     }
 
-    /// The record whose range of hashes has that of a name, which has no record of its own.
+    /// The record that covers the hash of a name without a record of its own.
     fn covering(&self, name: &[u8]) -> Option<&Node> {
         let mut before = self.nodes.range(..=self.hash(name));
-        // The last record's range goes on at the beginning.
+        // The last record's range wraps around.
         let found = before.next_back().or_else(|| self.nodes.last_key_value());
         found.map(|(_, node)| node)
     }
 
-    /// Proof that the name does not exist which a wildcard has replaced, below the ancestor with `encloser` labels (RFC 5155
+    /// Proof that the name that matched a wildcard does not exist, below the ancestor with `encloser` labels (RFC 5155
     /// section 7.2.6).
     pub fn expanded(&self, name: &Name<[u8]>, encloser: usize) -> Option<&Node> {
         self.covering(suffix(name, encloser + 1))
@@ -106,7 +106,7 @@ impl Chain {
         [node, next, self.covering(&wildcard)]
     }
 
-    /// Proof that a name has no records of a type, or no DS records: its own record, or where it has none because of opt-out, that
+    /// Proof that a name has no records of a type, or no DS records: its own record, or without one because of opt-out, the proof
     /// of the closest encloser (RFC 5155 sections 7.2.3, 7.2.4 and 7.2.7).
     pub fn no_data(&self, name: &Name<[u8]>) -> [Option<&Node>; 2] {
         match self.matching(name.as_slice()) {
@@ -129,7 +129,7 @@ fn suffix(name: &Name<[u8]>, labels: usize) -> &[u8] {
     &octets[(0..skipped).fold(0, skip)..]
 }
 
-/// The hash that the first label of an NSEC3 record's owner is, in base32 (RFC 5155 section 3).
+/// Hash in the first label of an NSEC3 record's owner, in base32 (RFC 5155 section 3).
 pub(super) fn owner_hash(owner: &Name<[u8]>) -> Result<Hash, ZoneError> {
     let label = owner.first();
     let text = core::str::from_utf8(label.as_slice()).unwrap_or_default();

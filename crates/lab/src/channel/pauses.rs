@@ -1,4 +1,4 @@
-//! The key `pause` of links, and the queues that it needs.
+//! The key `pause` of links, and the queues that it requires.
 
 use crate::channel::Settings;
 use crate::fault::Fault;
@@ -60,7 +60,7 @@ pub(crate) fn settle(settings: &mut [Settings; 2], span: &Range<usize>, faults: 
     }
 }
 
-/// A band of each priority, the highest first. What is lossless has no limit but the receiver's buffer.
+/// A band of each priority, the highest first. Lossless bands have no limit but the receiver's buffer.
 fn bands(config: &Config) -> queue::Config {
     let band = |priority: usize| match config.covers(priority) {
         true => queue::Config::Fifo(fifo::Config {

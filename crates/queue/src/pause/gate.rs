@@ -1,4 +1,4 @@
-//! Pauses that a link's other end asks for.
+//! Pauses that a link's other end requests.
 
 use super::{Config, PRIORITIES, Pause, Pauses, time_of_quanta};
 use alloc::collections::VecDeque;
@@ -9,10 +9,10 @@ use node::{Channel, ConfigError, Rate, Time};
 pub struct Gate {
     config: Config,
     rate: Rate,
-    /// Pauses that arrived, with the time of their effect.
+    /// Pauses that arrived, with the time at which they take effect.
     heard: VecDeque<(Time, Pause)>,
     until: Pauses,
-    /// Since when each priority is paused without interruption, and whether that is a storm.
+    /// Start of each priority's uninterrupted pause, and whether it counts as a storm.
     since: [Option<Since>; PRIORITIES],
 }
 
@@ -23,10 +23,10 @@ struct Since {
 }
 
 impl Gate {
-    /// Of the sender of a channel.
+    /// For the sender of a channel.
     ///
     /// # Errors
-    /// For parameters that make no sense, and a channel without a rate.
+    /// For invalid parameters, and a channel without a rate.
     pub fn new(config: &Config, channel: &Channel) -> Result<Gate, ConfigError> {
         config.check(channel)?;
         let Some(rate) = channel.rate else {
@@ -41,17 +41,17 @@ impl Gate {
         })
     }
 
-    /// Whether pauses are of priorities, and not of the whole link.
+    /// Whether pauses are per priority, not of the whole link.
     pub fn is_by_priority(&self) -> bool {
         !self.config.priorities.is_empty()
     }
 
-    /// A pause has arrived. It has its effect after the reaction time.
+    /// Stores a pause that has arrived. It takes effect after the reaction time.
     pub fn hear(&mut self, now: Time, pause: Pause) {
         self.heard.push_back((now + self.config.reaction, pause));
     }
 
-    /// Lets what was heard have its effect. Returns the ends of pauses when they changed.
+    /// Applies the pauses that are due. Returns the ends of pauses when they changed.
     pub fn apply(&mut self, now: Time) -> Option<Pauses> {
         let mut is_changed = false;
         while let Some((at, pause)) = self.heard.pop_front_if(|(at, _)| *at <= now) {
@@ -65,7 +65,7 @@ impl Gate {
                     continue;
                 };
                 is_changed = true;
-                // Time runs from the arrival; the last frame replaces what came before.
+                // The pause time counts from the arrival; the last frame replaces earlier ones.
                 let until = heard + time_of_quanta(quanta, self.rate);
                 let was_paused = self.until[priority] >= at;
                 self.until[priority] = until;
@@ -84,13 +84,13 @@ impl Gate {
         is_changed.then_some(self.until)
     }
 
-    /// End of the pause of all that the link carries, for a discipline that knows no priorities.
+    /// End of the pause of the whole line, for a discipline without priorities.
     pub fn line_until(&self) -> Time {
         self.until.into_iter().max().unwrap_or(Time::ZERO)
     }
 
-    /// When something is to be done: what was heard has its effect, or the watchdog is due, which
-    /// counts while frames wait.
+    /// Time of the next event: a stored pause takes effect, or the watchdog is due, which runs while
+    /// frames wait.
     pub fn next(&self, frames_wait: bool) -> Option<Time> {
         let heard = self.heard.front().map(|(at, _)| *at);
         let watched = self.since.iter().zip(&self.until);

@@ -8,15 +8,15 @@ use node::{Channel, ConfigError, Time};
 #[derive(Clone, Copy, Debug, Default)]
 struct Count {
     bytes: u64,
-    /// Whether the sender is, or is to be, paused.
+    /// Whether the sender is paused, or will be by the next pause frame.
     is_paused: bool,
-    /// Whether a frame has to say so.
+    /// Whether a pause frame must be sent.
     is_pending: bool,
-    /// When the pause is repeated.
+    /// Time of the next repetition.
     repeat: Option<Time>,
 }
 
-/// A frame that waits.
+/// A waiting frame.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
     priority: u8,
@@ -29,40 +29,40 @@ struct Waiting {
 #[derive(Debug)]
 pub struct Ingress {
     config: Config,
-    /// Bytes that a count may have.
+    /// Maximum bytes of a count.
     limit: u64,
-    /// Half of a pause's time.
+    /// Half of the pause time.
     half: Time,
-    /// The counts by priority; of the whole link the first.
+    /// Counts by priority; for the whole link only the first.
     counts: [Count; PRIORITIES],
-    /// Frames that wait, by slot, and slots without one.
+    /// Waiting frames by slot, and free slots.
     waiting: Vec<Waiting>,
     vacant: Vec<u32>,
 }
 
-/// What becomes of a frame that arrives.
+/// Result of a frame's arrival.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admission {
     /// Its priority is not lossless: it does not count.
     Uncounted,
-    /// It counts until all copies have left that the node sends on.
+    /// It is counted until all copies that the node forwards have left.
     Counted,
-    /// There is no room for it.
+    /// It exceeds the buffer.
     Overflow,
 }
 
 impl Ingress {
-    /// Of a port that receives by `forth` and sends by `back`.
+    /// For a port that receives on `forth` and sends on `back`.
     ///
     /// # Errors
-    /// For parameters that make no sense, and channels without a rate.
+    /// For invalid parameters, and channels without a rate.
     pub fn new(config: &Config, forth: &Channel, back: &Channel) -> Result<Ingress, ConfigError> {
         config.check(forth)?;
         config.check(back)?;
         if min_quanta(forth, back, config.mtu, config.reaction)
             .is_none_or(|least| config.quanta < least)
         {
-            let reason = "a pause that ends before its repetition arrives, which waits for a frame of `mtu`; give it more quanta";
+            let reason = "a pause ends before its repetition arrives, which may wait for a frame of `mtu`: give it more quanta";
             return Err(ConfigError::new("quanta", reason));
         }
         let (Some(limit), Some(rate)) = (config.room(forth, back), forth.rate) else {
@@ -89,7 +89,7 @@ impl Ingress {
         }
     }
 
-    /// A frame of this priority, 0..=7, and length arrives.
+    /// Decides about an arriving frame of this priority, 0..=7, and length.
     pub fn admit(&self, priority: u8, len: u32) -> Admission {
         if !self.config.covers(priority.into()) {
             return Admission::Uncounted;
@@ -101,8 +101,8 @@ impl Ingress {
         }
     }
 
-    /// The node has sent a copy of a frame of this priority and length on, which waits at a port: its first one, or another of the frame
-    /// in `slot`. Returns the slot, which [`remove`](Ingress::remove) frees once more than there are copies: at the end of the node's call.
+    /// Counts a copy that the node forwards, of a frame of this priority and length. `slot` is that of an earlier copy. Returns the
+    /// slot. [`remove`](Ingress::remove) must be called for each copy, and once more at the end of the node's call.
     pub fn add(&mut self, priority: u8, len: u32, slot: Option<u32>) -> u32 {
         if let Some(slot) = slot {
             self.waiting[slot as usize].copies += 1;
@@ -117,7 +117,7 @@ impl Ingress {
         let frame = Waiting {
             priority,
             len,
-            // The first copy, and the frame while its node sends more.
+            // The first copy, and the frame until the end of the node's call.
             copies: 2,
         };
         match self.vacant.pop() {
@@ -132,12 +132,12 @@ impl Ingress {
         }
     }
 
-    /// Bytes that wait of a priority, or of all if those count together.
+    /// Waiting bytes of a priority, or of all if they share one count.
     pub fn bytes(&self, priority: u8) -> u64 {
         self.counts[self.index(priority)].bytes
     }
 
-    /// A copy of the frame in `slot` has left, or is dropped, or its node has sent all copies.
+    /// Releases a copy of the frame in `slot`, which has left or was dropped; also called once after the node has sent all copies.
     pub fn remove(&mut self, slot: u32) {
         let frame = &mut self.waiting[slot as usize];
         frame.copies -= 1;
@@ -155,14 +155,14 @@ impl Ingress {
         }
     }
 
-    /// The link has gone down: its other end no longer knows of a pause.
+    /// Handles a link that went down: its other end forgets all pauses.
     pub fn restart(&mut self) {
         for count in &mut self.counts {
             (count.is_pending, count.repeat) = (count.is_paused, None);
         }
     }
 
-    /// When a pause is to be sent; `None` when there is nothing to say.
+    /// Time at which a pause frame must be sent; `None` if none is due.
     pub fn next(&self, now: Time) -> Option<Time> {
         let due = self
             .counts
@@ -174,7 +174,7 @@ impl Ingress {
         due.min()
     }
 
-    /// The pause to be sent at `now`: one frame for all that is due.
+    /// The pause frame to send at `now`: one for all changes and repetitions that are due.
     pub fn poll(&mut self, now: Time) -> Option<Pause> {
         if self.next(now).is_none_or(|due| due > now) {
             return None;

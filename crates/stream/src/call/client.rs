@@ -18,13 +18,13 @@ pub enum ClientEvent {
     Failed(CallError),
 }
 
-/// Reasons for which a call does not succeed.
+/// Reasons why a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// No packets arrive from the server.
     #[error("no answer from the server: is it running, and does a firewall let UDP through?")]
     Silent,
-    /// The server has no place, has forgotten the connection, or takes no request of this length.
+    /// The server is full, no longer has the connection, or does not accept a request of this length.
     #[error("the server refused the connection: connect again later")]
     Refused,
     /// The request is longer than [`MAX_REQUEST_LEN`].
@@ -60,7 +60,7 @@ pub struct Client {
 }
 
 impl Client {
-    /// Begins to connect. `nonce` is random.
+    /// Starts to connect. `nonce` must be random.
     #[must_use]
     pub fn new(now: Time, nonce: u64) -> Client {
         let mut client = Client {
@@ -129,7 +129,7 @@ impl Client {
         self.events.push_back(ClientEvent::Failed(error));
     }
 
-    /// Takes in a packet from the server.
+    /// Handles a packet from the server.
     pub fn handle(&mut self, now: Time, bytes: &[u8]) {
         let Some(packet) = Packet::read(bytes) else {
             return;
@@ -177,7 +177,7 @@ impl Client {
     /// A fragment of a reply.
     fn fragment(&mut self, now: Time, packet: &Packet<'_>) {
         match &self.phase {
-            // The server has the whole request, or it would not reply.
+            // A reply implies that the server has the whole request.
             Phase::Sending(_) | Phase::Waiting => {
                 self.phase = Phase::Receiving(Receiving::default());
             }

@@ -32,19 +32,19 @@ pub enum Kind {
     Open = 3,
     /// The server's identifier of the connection.
     Accept = 4,
-    /// There is no such connection, or no place for another.
+    /// There is no such connection, or no capacity for another.
     Refuse = 5,
     /// A fragment that is not the last of its request or reply.
     Fragment = 6,
     /// The last fragment.
     Last = 7,
-    /// A fragment arrived.
+    /// Acknowledgement of a fragment.
     Ack = 8,
-    /// Is the far end there?
+    /// Ping: asks whether the far end is alive.
     Ping = 9,
-    /// It is.
+    /// Reply to a ping.
     Pong = 10,
-    /// The client is done.
+    /// The client closes the connection.
     Close = 11,
 }
 

@@ -13,12 +13,12 @@ use siphasher::sip::SipHasher24;
 /// Limits of a server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Open connections. Default 1,024. When they are reached, the one that has been idle longest
-    /// gives way.
+    /// Open connections. Default 1,024. At the limit, a new one replaces the one that has
+    /// been idle longest.
     pub connections: usize,
     /// Connections of each IPv4 address or IPv6 /64. Default 64.
     pub per_address: usize,
-    /// Memory of all requests and replies together, bytes, without those of one packet. Default
+    /// Memory of all requests and replies together, bytes, except those of one packet. Default
     /// 16 MiB.
     pub memory: usize,
 }
@@ -42,17 +42,17 @@ pub struct ServerCounts {
     pub malformed: u64,
     /// Handshakes with a wrong hash.
     pub unproved: u64,
-    /// Packets of connections that are not there.
+    /// Packets of unknown connections.
     pub unknown: u64,
-    /// Packets that were repeated, late or out of turn.
+    /// Duplicate, late or out-of-order packets.
     pub ignored: u64,
     /// Handshakes refused: too many connections.
     pub refused: u64,
-    /// Connections that gave way to others while idle.
+    /// Idle connections replaced by new ones.
     pub gave_way: u64,
-    /// Connections ended: silent, or a request was too long.
+    /// Connections ended after a timeout or a request that was too long.
     pub ended: u64,
-    /// Fragments not taken and replies not sent for lack of memory.
+    /// Fragments refused and replies not sent for lack of memory.
     pub no_memory: u64,
 }
 
@@ -90,13 +90,13 @@ enum Phase {
     Replying(Sending),
 }
 
-/// A request that the service works on.
+/// A request that the service is handling.
 struct Work {
     /// Number of its last fragment.
     last: u16,
-    /// Its length, which is charged until the reply is there.
+    /// Its length, which counts as memory until the reply.
     length: usize,
-    /// When its acknowledgement is due, unless the reply is there first.
+    /// Time of its acknowledgement, unless the reply comes first.
     acknowledge: Option<Time>,
 }
 
@@ -128,7 +128,7 @@ const NO_CONNECTION: u8 = 2;
 const TOO_LONG: u8 = 3;
 
 impl Server {
-    /// Without connections. `secret` is random and keys the hashes of the handshake.
+    /// A server without connections. `secret` must be random; it keys the hashes of the handshake.
     #[must_use]
     pub fn new(limits: ServerLimits, secret: [u64; 2]) -> Server {
         Server {
@@ -170,7 +170,7 @@ impl Server {
         self.events.pop_front()
     }
 
-    /// Takes in a packet.
+    /// Handles a packet.
     pub fn handle(&mut self, now: Time, from: SocketAddr, bytes: &[u8]) {
         let Some(packet) = Packet::read(bytes) else {
             self.counts.malformed += 1;
@@ -220,7 +220,7 @@ impl Server {
             self.counts.unproved += 1;
             return;
         }
-        // The same handshake again leads to the same connection.
+        // A repeated handshake leads to the same connection.
         let id = self.hash(1, from, packet.connection);
         if !self.connections.contains_key(&id) {
             let place = origin(from);
@@ -245,7 +245,7 @@ impl Server {
         self.answer(from, Kind::Accept, packet, &id.to_be_bytes());
     }
 
-    /// Whether there is a place for another connection, if need be that of the longest idle one.
+    /// Whether another connection may open, if necessary in place of the one that is idle longest.
     fn make_place(&mut self, now: Time) -> bool {
         if self.connections.len() < self.limits.connections {
             return true;
@@ -279,7 +279,7 @@ impl Server {
             .filter(|known| known.peer == from);
         let Some(connection) = known else {
             self.counts.unknown += 1;
-            // As long as the packet at most: its header and a byte.
+            // No longer than the packet: a header and a byte.
             match packet.payload.is_empty() {
                 true => self.answer(from, Kind::Refuse, packet, &[]),
                 false => self.answer(from, Kind::Refuse, packet, &[NO_CONNECTION]),
@@ -318,7 +318,7 @@ impl Server {
         let is_next = packet.exchange == connection.exchange.wrapping_add(1);
         let is_done = matches!(connection.phase, Phase::Idle | Phase::Replying(_));
         if is_next && is_done && packet.fragment == 0 {
-            // The client has the reply, or it would not ask again.
+            // A new request implies that the client has the reply.
             self.memory -= connection.phase.memory();
             connection.exchange = packet.exchange;
             connection.phase = Phase::Receiving(Receiving::default());
@@ -336,7 +336,7 @@ impl Server {
                 return;
             }
         };
-        // A request of one packet has room always, as do short replies: one for each connection.
+        // Requests of one packet are always accepted, as are short replies: one for each connection.
         let is_short = packet.kind == Kind::Last && packet.fragment == 0;
         if packet.payload.len() > free && !is_short {
             self.counts.no_memory += 1;
@@ -373,8 +373,8 @@ impl Server {
     /// Answers a connection's request. A connection that has ended takes nothing.
     ///
     /// # Errors
-    /// When the reply is too long, or no memory is left for it: gives it back, so that a shorter one
-    /// can be sent.
+    /// When the reply is too long, or no memory is left for it. The error returns the reply, so that
+    /// a shorter one can be sent.
     pub fn reply(
         &mut self,
         now: Time,
@@ -387,7 +387,7 @@ impl Server {
         if !matches!(found.phase, Phase::Working(..)) {
             return Ok(());
         }
-        // A short reply, such as an error, has room always.
+        // A short reply, such as an error, is always accepted.
         let is_short = message.len() <= super::MAX_FRAGMENT_LEN;
         if message.len() > MAX_REPLY_LEN
             || !is_short && message.len() > self.limits.memory.saturating_sub(self.memory)
@@ -466,7 +466,7 @@ impl Server {
     }
 }
 
-/// The part of an address by which connections are counted.
+/// Part of an address that connections are counted by.
 fn origin(peer: SocketAddr) -> u128 {
     match peer.ip().to_canonical() {
         IpAddr::V4(v4) => v4.to_ipv6_mapped().to_bits(),

@@ -64,7 +64,7 @@ impl Sending {
         }
     }
 
-    /// Takes in an acknowledgement; whether it was of the last fragment.
+    /// Handles an acknowledgement; returns whether it was for the last fragment.
     pub fn acknowledge(&mut self, fragment: u16, now: Time) -> bool {
         if fragment != self.fragment {
             return false;
@@ -89,7 +89,7 @@ pub(super) struct Receiving {
 
 /// Result of a fragment's arrival.
 pub(super) enum Arrival {
-    /// It, or an earlier one, is to be acknowledged.
+    /// It, or an earlier one, must be acknowledged.
     Acknowledge,
     /// The message is complete.
     Complete,
@@ -100,7 +100,7 @@ pub(super) enum Arrival {
 }
 
 impl Receiving {
-    /// Takes in a fragment of a message of at most `most` bytes.
+    /// Handles a fragment of a message of at most `most` bytes.
     pub fn fragment(&mut self, packet: &Packet<'_>, most: usize) -> Arrival {
         if packet.fragment < self.next {
             return Arrival::Acknowledge;

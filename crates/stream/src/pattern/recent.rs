@@ -15,7 +15,7 @@ struct Entry {
     after: u32,
 }
 
-/// Keys with the time at which each was last put, in the order in which they were put.
+/// Keys with their last times, in the order of insertion.
 pub(super) struct Recent {
     hasher: SipHasher13,
     index: HashTable<u32>,
@@ -61,13 +61,13 @@ impl Recent {
             .map(|entry| self.entries[entry as usize].time)
     }
 
-    /// The key that was put first, and its time.
+    /// The oldest key, and its time.
     pub fn oldest(&self) -> Option<(i64, &[u8])> {
         let entry = self.entries.get(self.oldest as usize)?;
         Some((entry.time, &entry.key))
     }
 
-    /// Whether there is no place for another key.
+    /// Whether there is no space for another key.
     pub fn is_full(&self) -> bool {
         self.index.len() == self.max
     }

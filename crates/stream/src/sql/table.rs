@@ -2,8 +2,8 @@
 //!
 //! Columns: `at`, those of the schema, and two hidden ones that take a window as arguments. The
 //! row's number is `rowid`. Bounds of `at`, and an order by `at` or `rowid` in either direction, are
-//! used to read only a part of the ring. For GROUP BY and ORDER BY of columns, the rows of a window
-//! that is not too large are brought into groups by a hash table, which SQLite does by sorting.
+//! used to read only a part of the ring. For GROUP BY and ORDER BY of columns, a hash table
+//! groups the rows of a window that is not too large; SQLite would sort them.
 
 mod groups;
 
@@ -71,7 +71,7 @@ pub(super) struct RingTable {
     source: Source,
 }
 
-/// Maximum memory of a window whose rows are brought into groups, bytes.
+/// Maximum memory of a window whose rows are grouped, bytes.
 const MAX_GROUPED_BYTES: u64 = 64 << 20;
 
 /// Bits of a plan: which arguments a filter has, in this order. Its text has the columns of groups.
@@ -154,7 +154,7 @@ unsafe impl VTab<'_> for RingTable {
                 info.set_order_by_consumed(true);
                 bits |= if descending { plan::DESCENDING } else { 0 };
             }
-            // A row's number is none of its cells.
+            // The row number is not stored in a cell.
             _ if terms.iter().all(|term| term.0 >= 0) && self.is_small(info.col_used()) => {
                 info.set_order_by_consumed(true);
                 let distinct = info.distinct();
@@ -170,7 +170,7 @@ unsafe impl VTab<'_> for RingTable {
         let used = if used > mask { mask } else { used };
         bits |= (used as i32) << plan::COLUMNS;
         let rows = self.source.store.lock().ring(self.source.id).len();
-        // A window or a bound is expected to leave a tenth.
+        // Estimate: a window or a bound selects a tenth of the rows.
         let rows = match found.iter().flatten().count() {
             0 => rows,
             _ => rows / 10,
@@ -244,7 +244,7 @@ pub(super) struct RingCursor {
 }
 
 impl RingCursor {
-    /// Copies the next rows in place of the last ones.
+    /// Replaces the copied rows with the next ones.
     fn fill(&mut self) {
         self.at = 0;
         self.cells.clear();
@@ -312,7 +312,7 @@ impl RingCursor {
         &self.bytes[start as usize..][..length as usize]
     }
 
-    /// Place of the row at hand among those that have been copied.
+    /// Index of the current row among the copied rows.
     fn index(&self) -> usize {
         match &self.order {
             Some(order) => order[self.at] as usize,
@@ -362,7 +362,7 @@ unsafe impl VTabCursor for RingCursor {
             let store = self.source.store.lock();
             let ring = store.ring(self.source.id);
             let mut moment = self.source.moment.lock();
-            // A table that the question does not know yet has no rows for it.
+            // A table created after the question began has no rows for it.
             let end = moment.next.get(self.source.id.0).copied().unwrap_or(0);
             self.rows = extent.rows(ring, moment.now, end);
             moment.is_cut |= extent.is_cut(ring, &self.rows);
@@ -403,7 +403,7 @@ unsafe impl VTabCursor for RingCursor {
 
     fn column(&self, context: &mut Context, column: c_int) -> Result<()> {
         let column = column as usize;
-        // The hidden columns, and those that were said not to be used, are null.
+        // Hidden columns, and columns that the plan does not use, are null.
         if column >= self.width || self.read.get(self.places[column]) != Some(&column) {
             return Ok(());
         }

@@ -23,7 +23,7 @@ pub(super) struct Link {
 
 /// State of an aggregate in a group.
 pub(super) enum State {
-    /// Values that are not null.
+    /// Number of values that are not null.
     Count(u64),
     Integer {
         count: u64,
@@ -125,7 +125,7 @@ impl State {
 struct Group {
     key: Vec<u8>,
     rows: u64,
-    /// Whether HAVING was true when it was last compared.
+    /// Whether HAVING was true at the last comparison.
     is_over: bool,
     is_touched: bool,
     /// Whether it has a key, and is among [`Groups::listed`] with it.
@@ -133,7 +133,7 @@ struct Group {
     is_listed: bool,
 }
 
-/// Groups by key, up to a number. Memory of groups that are gone is used again.
+/// Groups by key, up to a limit. Memory of removed groups is reused.
 pub(super) struct Groups {
     aggregates: Vec<Aggregate>,
     hasher: SipHasher13,
@@ -247,12 +247,12 @@ impl Groups {
         &self.states[group as usize * self.aggregates.len() + aggregate]
     }
 
-    /// Whether the group was not touched before.
+    /// Marks a group as changed; returns whether it was unmarked before.
     pub fn mark_touched(&mut self, group: u32) -> bool {
         !core::mem::replace(&mut self.groups[group as usize].is_touched, true)
     }
 
-    /// Sets whether HAVING is true, and the group is compared; whether it has become true.
+    /// Sets whether HAVING is true after a comparison; returns whether it has become true.
     pub fn set_over(&mut self, group: u32, is_over: bool) -> bool {
         let group = &mut self.groups[group as usize];
         group.is_touched = false;
@@ -270,8 +270,8 @@ impl Groups {
 
     /// All groups in the order of their keys.
     ///
-    /// Groups that were there at the last call are in order already, so that the sort, which finds
-    /// runs, compares each about once.
+    /// Groups of the last call are in order already. The sort detects runs, so it compares each of
+    /// them about once.
     pub fn sort(&mut self) {
         let groups = &mut self.groups;
         self.listed

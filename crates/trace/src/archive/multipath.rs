@@ -16,11 +16,11 @@ use node::Time;
 
 /// Hops of a link between neighbours.
 const DIRECT: usize = 1;
-/// Maximum number of probes that the record states; ours has no limit of its own.
+/// Maximum number of probes in the record's settings; the search has no such limit.
 const MAX_PROBES: u32 = u32::MAX;
 
-/// Links by the number of their first node, their second, and the hops between them. One without a second node leads to silent hops
-/// only, some number of them.
+/// Links by the numbers of their first and second node, and the hops between them. A link without a second node leads to silent
+/// hops only.
 type Links = BTreeMap<(usize, Option<usize>, usize), Shown>;
 
 /// Probes that show a link, by TTL and flow, for each hop after its beginning.
@@ -90,7 +90,7 @@ impl Archive<'_> {
         Ok((paths, omitted))
     }
 
-    /// Number of each address: an interface that paths of several lengths pass is one node.
+    /// Node number of each address. An interface on paths of several lengths is one node.
     fn numbers(&self) -> BTreeMap<IpAddr, usize> {
         let mut numbers = BTreeMap::new();
         for (_, hop) in self.trace.graph().hops() {
@@ -144,7 +144,7 @@ impl Archive<'_> {
             .collect();
         for flow in flows {
             let mut from: Option<usize> = None;
-            // Hops from there on.
+            // Hops after it.
             let mut passed: Vec<u8> = Vec::new();
             let mut show = |from, to: Option<usize>, passed: &[u8]| {
                 let count = to.map_or(0, |_| passed.len());
@@ -156,7 +156,7 @@ impl Archive<'_> {
             };
             for (ttl, hop) in self.trace.graph().hops() {
                 let Outcome::Reached(index) = hop.outcome(flow) else {
-                    // The flow was not sent to this hop: what follows is another part of its path.
+                    // The flow was not sent to this hop: a separate part of its path follows.
                     from = None;
                     passed.clear();
                     continue;
@@ -221,11 +221,11 @@ impl Archive<'_> {
     }
 }
 
-/// Removes links across silent hops from interfaces that have other links; gives their number. Scamper knows them only as the single
-/// link of a node: its tools read each of several links as one hop to an address, and some end on one without.
+/// Removes links across silent hops from interfaces that have other links, and returns their number. Scamper supports them only as
+/// the single link of a node: its tools read each of several links as one hop to an address, and some crash without an address.
 fn keep_what_scamper_knows(links: &mut Links) -> usize {
     let before = links.len();
-    // Of each node, whether it has a direct link, and the end of its first.
+    // For each node, whether it has a direct link, and the end of its first link.
     let mut nodes = BTreeMap::new();
     for (from, to, hops) in links.keys() {
         let first = (false, (*to, *hops));

@@ -4,7 +4,7 @@ use ip::header::{ETHERNET, ICMP, ICMPV6, Packet, TCP};
 
 const ICMP_HEADER: usize = 8;
 
-/// Fields of an answer's IP header, and of the message in it.
+/// Fields of an answer's IP header, and of its message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Envelope {
     /// TTL or hop limit with which it arrived.

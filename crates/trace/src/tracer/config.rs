@@ -98,7 +98,7 @@ impl Config {
         Time::from_ps(Time::from_secs(1).as_ps() / u64::from(self.rate.max(1)))
     }
 
-    /// Part of `alpha` for each branching point. A sum of probabilities is at least that of any of the events.
+    /// Part of `alpha` for each branching point. By Boole's inequality the probability of any failure is at most the sum of all.
     pub fn share(&self) -> f64 {
         self.alpha / f64::from(self.branchings.max(1))
     }

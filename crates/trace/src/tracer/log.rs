@@ -10,7 +10,7 @@ use node::Time;
 pub struct Sent {
     /// Its TTL and flow.
     pub probe: Probe,
-    /// Number of the same probes sent before, because they were not answered.
+    /// Number of earlier attempts without an answer.
     pub attempt: u32,
     /// Whether it belongs to the search, not to the rounds after it.
     pub is_discovery: bool,
@@ -46,12 +46,12 @@ impl Log {
         &self.entries
     }
 
-    /// Number of probes that had no place.
+    /// Number of probes beyond the limit.
     pub fn left_out(&self) -> u64 {
         self.left_out
     }
 
-    /// Adds a probe; gives its entry.
+    /// Adds a probe; returns its entry.
     pub fn add(
         &mut self,
         (probe, is_discovery): (Probe, bool),
@@ -82,7 +82,7 @@ impl Log {
         }
     }
 
-    /// A probe has been answered or given up: it and the attempts before it count for a vertex.
+    /// Assigns an answered or lost probe, and the attempts before it, to a vertex.
     pub fn result(
         &mut self,
         entry: Option<usize>,

@@ -55,14 +55,14 @@ impl Outstanding {
         self.last
     }
 
-    /// The last probe really left at `at`; gives its entry in the log.
+    /// Sets the departure time of the last probe; returns its entry in the log.
     pub fn departed(&mut self, at: Time) -> Option<usize> {
         let waiting = self.probes.get_mut(&self.last)?;
         waiting.departed = at;
         waiting.entry
     }
 
-    /// Notes the log's entry of the last probe.
+    /// Sets the log entry of the last probe.
     pub fn logged(&mut self, entry: Option<usize>) {
         if let Some(waiting) = self.probes.get_mut(&self.last) {
             waiting.entry = entry;

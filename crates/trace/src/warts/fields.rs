@@ -34,7 +34,7 @@ impl<const N: usize> Field for [u8; N] {
     }
 }
 
-/// A time since 1970. One after 2106 is written as the last that there is; parts of a microsecond are cut off.
+/// Unix time. Times after 2106 are written as the maximum; fractions of a microsecond are truncated.
 impl Field for Duration {
     fn read(input: &mut Input<'_>) -> Result<Duration, Flaw> {
         let [seconds, micros] = [u32::read(input)?, u32::read(input)?];
@@ -63,8 +63,7 @@ impl Field for IpAddr {
     }
 }
 
-/// A reference to an address record, as old files have them. Readers put the address into the field for addresses; a reference is never
-/// written.
+/// Reference to an address record, in old files. Readers put the address into the address field; references are never written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Global(pub(super) Option<IpAddr>);
 
@@ -80,14 +79,14 @@ impl Field for Global {
     }
 }
 
-/// Puts the address of an old reference into the field for addresses.
+/// Puts the address of an old reference into the address field.
 pub(super) fn resolve(global: &mut Option<Global>, address: &mut Option<IpAddr>) {
     if let Some(Global(old)) = global.take() {
         *address = address.or(old);
     }
 }
 
-/// A text; what is not UTF-8 is replaced when it is read.
+/// A text; invalid UTF-8 is replaced when it is read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name(pub String);
 
@@ -126,7 +125,7 @@ impl Field for Length {
     }
 }
 
-/// Bytes of a probe, as many as [`Length`] before them says.
+/// Bytes of a probe; the preceding [`Length`] has their number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Data(pub Vec<u8>);
 
@@ -182,7 +181,7 @@ impl Field for Extensions {
     }
 }
 
-/// Up to 255 addresses: of IPv4's record route, or those that were asked for stamps.
+/// Up to 255 addresses: of IPv4's record route option, or those of which timestamps were requested.
 impl Field for Vec<IpAddr> {
     fn read(input: &mut Input<'_>) -> Result<Vec<IpAddr>, Flaw> {
         let [count] = input.array()?;
@@ -196,7 +195,7 @@ impl Field for Vec<IpAddr> {
     }
 }
 
-/// Stamps of IPv4's timestamp option, ms since midnight, and the addresses of the routers that made them, if they were asked for.
+/// Timestamps of IPv4's timestamp option, ms since midnight, and the addresses of their routers, if requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamps {
     /// The stamps.

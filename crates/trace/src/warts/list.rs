@@ -8,9 +8,9 @@ use super::parameters::{Field, Flaw, Input, Output, TooLong, parameters};
 pub struct List {
     /// Number in the file, from 1.
     pub number: u32,
-    /// Number that a person has chosen.
+    /// Number chosen by the user.
     pub id: u32,
-    /// Name that a person has chosen.
+    /// Name chosen by the user.
     pub name: Name,
     /// Optional fields.
     pub parameters: ListParameters,
@@ -35,7 +35,7 @@ pub struct Cycle {
     pub number: u32,
     /// Number of the list in the file.
     pub list: u32,
-    /// Number that a person has chosen.
+    /// Number chosen by the user.
     pub id: u32,
     /// Start, seconds since 1970.
     pub start: u32,

@@ -6,7 +6,7 @@ use alloc::vec::Vec;
 use core::net::IpAddr;
 use core::time::Duration;
 
-/// Nodes and links of all paths to a target. Counts in the parameters of its parts are written from the parts themselves.
+/// Nodes and links of all paths to a target. Writing takes the counts in the parameters from the parts themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Multipath {
     /// Its settings and outcome.
@@ -82,7 +82,7 @@ parameters! {
         21 source: IpAddr,
         /// Address of the target.
         22 target: IpAddr,
-        /// Number that a person has chosen.
+        /// Number chosen by the user.
         23 user: u32,
         /// Flags.
         24 flags: u8,
@@ -218,7 +218,7 @@ impl Multipath {
     }
 }
 
-/// A count as a field, which is absent when it was and there is nothing to count.
+/// A count as a field, which stays absent if it was and the count is zero.
 fn count<T: TryFrom<usize>>(length: usize, before: Option<T>) -> Result<Option<T>, TooLong> {
     match (length, before) {
         (0, None) => Ok(None),

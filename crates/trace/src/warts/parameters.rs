@@ -1,4 +1,4 @@
-//! Flags and the fields that they announce (warts(5), "Flags and parameters").
+//! Flags, and the fields that they declare (warts(5), "Flags and parameters").
 
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
@@ -14,7 +14,7 @@ const LINK: u8 = 0x80;
 /// Flaw of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flaw {
-    /// It does not begin with the magic number, so that nothing after it can be found.
+    /// It does not begin with the magic number, so that reading ends.
     Magic,
     /// The file ends before the record does.
     Cut,
@@ -22,7 +22,7 @@ pub enum Flaw {
     Short,
     /// There are more flags than any version has.
     Flags,
-    /// An address of a type or a length that does not belong here.
+    /// An address of an unknown type or length.
     Address,
     /// A reference to an address that was not defined.
     Reference,
@@ -62,12 +62,12 @@ impl fmt::Display for TooLong {
 
 impl core::error::Error for TooLong {}
 
-/// The body of a record that is read.
+/// Reads the body of a record.
 pub(super) struct Input<'a> {
     bytes: &'a [u8],
     /// Addresses that the record has defined.
     addresses: Vec<IpAddr>,
-    /// Addresses that the file has defined; `None` for those that are not of IP.
+    /// Addresses that the file has defined; `None` for those that are not IP.
     globals: &'a [Option<IpAddr>],
     /// The last [`Length`](super::Length), of the data that follow.
     pub length: u16,
@@ -107,7 +107,7 @@ impl<'a> Input<'a> {
         Ok(text)
     }
 
-    /// Takes an address that is defined here, or was before in this record.
+    /// Takes an address that is defined here or earlier in this record.
     pub fn address(&mut self) -> Result<IpAddr, Flaw> {
         let [length] = self.array()?;
         if length == 0 {
@@ -120,7 +120,7 @@ impl<'a> Input<'a> {
         Ok(address)
     }
 
-    /// Takes a reference to an address of the file, from 1; 0 stands for none.
+    /// Takes a reference to an address of the file, from 1; 0 means none.
     pub fn global(&mut self) -> Result<Option<IpAddr>, Flaw> {
         match u32::from_be_bytes(self.array()?) {
             0 => Ok(None),
@@ -152,7 +152,7 @@ impl<'a> Input<'a> {
         }
         let length = u16::from_be_bytes(self.array()?);
         let own = self.take(length.into())?;
-        // Fields of a later version stand at the end.
+        // Fields of later versions are at the end.
         let rest = core::mem::replace(&mut self.bytes, own);
         let result = fields(&flags, self);
         self.bytes = rest;
@@ -196,7 +196,7 @@ impl Flags {
     }
 }
 
-/// The body of a record that is written.
+/// Writes the body of a record.
 #[derive(Default)]
 pub(super) struct Output {
     pub bytes: Vec<u8>,

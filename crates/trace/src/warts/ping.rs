@@ -54,7 +54,7 @@ parameters! {
         17 source_port: u16,
         /// Destination port, or the first sequence number of ICMP.
         18 target_port: u16,
-        /// Number that a person has chosen.
+        /// Number chosen by the user.
         19 user: u32,
         /// Address of the source.
         20 source: IpAddr,
@@ -64,7 +64,7 @@ parameters! {
         22 flags: u8,
         /// Traffic class of probes.
         23 traffic_class: u8,
-        /// Addresses that are asked for stamps.
+        /// Addresses of which timestamps are requested.
         24 stamping: Vec<IpAddr>,
         /// Checksum of ICMP probes.
         25 checksum: u16,
@@ -72,7 +72,7 @@ parameters! {
         26 mtu: u16,
         /// Time to wait for an answer, s.
         27 timeout_s: u8,
-        /// Time between probes, us, besides `interval_s`.
+        /// Time between probes, us, in addition to `interval_s`.
         28 interval_us: u32,
         /// Acknowledgement of TCP.
         29 acknowledgement: u32,
@@ -82,7 +82,7 @@ parameters! {
         31 sequence: u32,
         /// Router that probes were sent to.
         32 router: IpAddr,
-        /// Time to wait for an answer, us, besides `timeout_s`.
+        /// Time to wait for an answer, us, in addition to `timeout_s`.
         33 timeout_us: u32,
         /// Error message.
         34 error: Name,
@@ -118,7 +118,7 @@ parameters! {
         12 address: IpAddr,
         /// Addresses that IPv4's option has recorded.
         13 route: Vec<IpAddr>,
-        /// Stamps that IPv4's option has recorded.
+        /// Timestamps that IPv4's option has recorded.
         14 stamps: Stamps,
         /// Identification of a fragment of IPv6.
         15 fragment: u32,

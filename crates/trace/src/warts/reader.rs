@@ -10,7 +10,7 @@ use alloc::vec::Vec;
 use core::fmt;
 use core::net::IpAddr;
 
-/// A record that cannot be read; the next is read after it, unless the flaw is [`Flaw::Magic`] or [`Flaw::Cut`].
+/// A record that cannot be read. Reading continues with the next, unless the flaw is [`Flaw::Magic`] or [`Flaw::Cut`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bad {
     /// Offset of its first byte in the file.
@@ -33,7 +33,7 @@ impl fmt::Display for Bad {
 
 impl core::error::Error for Bad {}
 
-/// Reads a file. Address records of old files are resolved and not given.
+/// Reads a file. Address records of old files are resolved and not returned.
 ///
 /// Memory is proportional to the file's size. A caller counts the records that are bad, and goes on.
 pub fn records(file: &[u8]) -> Records<'_> {
@@ -51,7 +51,7 @@ type Uncut = (Option<u16>, Flaw);
 pub struct Records<'a> {
     file: &'a [u8],
     at: usize,
-    /// Those that address records have defined; `None` for one that is not of IP.
+    /// Addresses from address records; `None` for those that are not IP.
     addresses: Vec<Option<IpAddr>>,
 }
 

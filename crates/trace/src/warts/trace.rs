@@ -60,9 +60,9 @@ parameters! {
         19 hop_count: u16,
         /// Silent hops in a row after which the trace ends.
         20 gap: u8,
-        /// Measure at that end.
+        /// Action at the gap limit.
         21 gap_action: u8,
-        /// Measure at a loop.
+        /// Action at a loop.
         22 loop_action: u8,
         /// Number of probes sent.
         23 probes: u16,
@@ -74,7 +74,7 @@ parameters! {
         26 source: IpAddr,
         /// Address of the target.
         27 target: IpAddr,
-        /// Number that a person has chosen.
+        /// Number chosen by the user.
         28 user: u32,
         /// Offset of fragments.
         29 offset: u16,
@@ -100,7 +100,7 @@ parameters! {
         2 probe_ttl: u8,
         /// TTL of the answer.
         3 reply_ttl: u8,
-        /// Flags: 0x01 the socket's stamp, 0x10 the answer's TTL is known, 0x20 TCP.
+        /// Flags: 0x01 timestamp from the socket, 0x10 the answer's TTL is known, 0x20 TCP.
         4 flags: u8,
         /// Number of probes sent to this hop before this one.
         5 attempt: u8,

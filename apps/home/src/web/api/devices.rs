@@ -80,7 +80,7 @@ pub struct All {
 }
 
 pub async fn all(State(context): State<Context>) -> Json<All> {
-    // In this order: an event that is in both is shown twice, and none is missed.
+    // In this order no event is missed; one that happens in between is delivered again.
     let after = context.app.feed.id();
     Json(All {
         after,
@@ -92,7 +92,7 @@ pub async fn one(State(context): State<Context>, path: Of<String>) -> Answer<Dev
     view(&context, mac(path?)?)
 }
 
-/// A change of what people call a device, and of what it may do.
+/// Changes of a device's names, and of its restrictions.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Wanted {
@@ -144,7 +144,7 @@ pub async fn history(State(context): State<Context>, path: Of<String>) -> Answer
     Ok(Json(context.app.store.history(mac(path?)?)?))
 }
 
-/// Decides about a device, also before it comes.
+/// Makes a decision about a device, also before it is seen.
 fn decide(context: &Context, path: Of<String>, change: Change) -> Answer<DeviceView> {
     let mac = mac(path?)?;
     let now = context.app.clock.now();

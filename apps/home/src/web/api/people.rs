@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;
 
-/// Whether the request is of a session, and whether a password is set.
+/// Whether the request has a session, and whether a password is set.
 pub async fn session(State(context): State<Context>, headers: HeaderMap) -> Json<Value> {
     let sessions = &context.app.sessions;
     let token = token(&headers, context.is_secure);
@@ -27,7 +27,7 @@ pub async fn session(State(context): State<Context>, headers: HeaderMap) -> Json
 #[serde(deny_unknown_fields)]
 pub struct SignIn {
     password: String,
-    /// Whether the token is wanted in the answer and not as a cookie: for scripts.
+    /// Whether the response has the token in its body and not as a cookie: for scripts.
     #[serde(default)]
     bearer: bool,
 }
@@ -72,7 +72,7 @@ pub struct ChangePassword {
     new: String,
 }
 
-/// Changes the password. All sessions end, and the answer has a new one.
+/// Changes the password. All sessions end, and the response has a new one.
 pub async fn change_password(
     State(context): State<Context>,
     Extension(Peer(address)): Extension<Peer>,
@@ -113,7 +113,7 @@ pub async fn sign_out(
     answer
 }
 
-/// Sets the cookie: not for scripts, not for requests that other sites start.
+/// Sets the cookie: out of reach of page scripts, and not sent with requests from other sites.
 fn set_cookie(answer: &mut Response, is_secure: bool, token: &str, age: u64) {
     let secure = if is_secure { "; Secure" } else { "" };
     let name = cookie(is_secure);
@@ -136,7 +136,7 @@ pub async fn events(
     let app = Arc::clone(&context.app);
     let changed = app.sessions.ended.subscribe();
     let is_allowed = move || app.sessions.is_alive(&hash);
-    // The connection is in use until the reader leaves.
+    // The connection is in use until the reader disconnects.
     let feed = Arc::clone(&context.app.feed);
     let answer = feed.read(header.or(query), changed, is_allowed, visitor.busy());
     answer.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! PAUSE and PFC on links: how long senders were paused, what waited in the receivers' buffers, storms, and deadlocks.
+//! PAUSE and PFC on links: pause times of senders, bytes in the receivers' buffers, storms and deadlocks.
 //!
 //! A deadlock is a circle of directions of links that are still paused at the end of the run, each for its watchdog's time at least: each
 //! direction waits for the next one to take frames from the buffer at its end.
@@ -20,7 +20,7 @@ pub(super) fn paused(lab: &Lab) -> impl Iterator<Item = (usize, Direction)> + Cl
     })
 }
 
-/// What was seen of pauses at the queue of a direction.
+/// Pauses at the queue of a direction.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// Of the direction's own sender.
@@ -102,7 +102,7 @@ struct Stuck {
     is_link: bool,
 }
 
-/// What all queues have seen, by link and direction, at the end of the run; `None` without pauses.
+/// Results of all queues, by link and direction, at the end of the run; `None` without pauses.
 pub(super) fn find(
     lab: &Lab,
     mut seen: impl FnMut(usize, Direction) -> Option<Seen>,

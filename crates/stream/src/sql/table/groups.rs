@@ -1,4 +1,4 @@
-//! Rows in groups, or in the order of some columns, by a hash table of the groups.
+//! Grouping or sorting rows by columns, with a hash table of the groups.
 
 use crate::value::Value;
 use hashbrown::HashTable;
@@ -39,7 +39,7 @@ impl Order {
         })
     }
 
-    /// The order of `count` rows: those of a group next to each other, as they came.
+    /// The order of `count` rows: rows of a group are adjacent, in their original order.
     pub fn rows<'c>(&self, count: usize, cell: impl Fn(usize, usize) -> ValueRef<'c>) -> Vec<u32> {
         let random = RandomState::new();
         let hasher = SipHasher13::new_with_keys(random.hash_one(0), random.hash_one(1));
@@ -80,7 +80,7 @@ impl Order {
                 self.compare(&cell, one, other)
             });
         }
-        // Where the next row of each group goes.
+        // Position of each group's next row.
         let (mut places, mut place) = (vec![0; firsts.len()], 0);
         for group in groups {
             places[group as usize] = place;

@@ -67,6 +67,11 @@ impl Plan {
         (self.network + u32::from(slot) * 4 + 2).into()
     }
 
+    /// Whether an address is the router's own, or of the machine on which it runs.
+    pub fn is_router(&self, address: Ipv4Addr) -> bool {
+        address == self.gateway(0) || address == self.device(self.host())
+    }
+
     /// Whether an address belongs to this home.
     pub fn holds(&self, address: Ipv4Addr) -> bool {
         (u32::from(address) ^ self.network) >> (32 - self.prefix) == 0

@@ -2,7 +2,7 @@
 
 WIRE = target/release/wire
 
-.PHONY: demo test check rtl bench fuzz soak jepsen docs build install
+.PHONY: demo home test check rtl bench fuzz soak jepsen docs build install
 
 PREFIX ?= /usr/local
 
@@ -16,6 +16,11 @@ build:
 	@.ci/setup build
 	.ci/build --release -p wireline-cli
 	.ci/strip $(WIRE)
+
+home: ## the home router, target/release/wire-home; make install puts it next to wire
+	@.ci/setup build
+	.ci/build --release -p wireline-home
+	.ci/strip target/release/wire-home
 
 install: build ## the command, the papers' names for it, manual pages and completions, below PREFIX (/usr/local)
 	.ci/install $(WIRE) $(PREFIX)

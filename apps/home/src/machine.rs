@@ -8,16 +8,18 @@ use std::process::Command;
 pub const HOST: &str = "home0";
 /// The bridge of Open vSwitch, whose internal port leads to the router.
 pub const BRIDGE: &str = "home-br";
+/// The bridge's internal port, which leads to the router.
+pub const GATEWAY: &str = "home-gw";
 const TABLE: &str = "wire_home";
 
 /// Rules that hide all frames of some interfaces from the kernel. Dropping this value removes them.
 pub struct Quiet(());
 
-/// Hides the frames of interfaces from the kernel. Without this a device that is not permitted would reach this machine.
+/// Checks that the kernel has no addresses on interfaces that the router needs for itself.
 ///
 /// # Errors
-/// When an interface has addresses, or nftables refuses the rules.
-pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
+/// When an interface has an address, or does not exist.
+pub fn check_free(interfaces: &[&str]) -> anyhow::Result<()> {
     for name in interfaces {
         let addresses =
             live::interface::addresses(name).with_context(|| format!("interface {name}"))?;
@@ -28,6 +30,14 @@ pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
             );
         }
     }
+    Ok(())
+}
+
+/// Hides the frames of interfaces from the kernel. Without this a device that is not permitted would reach this machine.
+///
+/// # Errors
+/// When nftables refuses the rules.
+pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
     let list = interfaces.join(", ");
     let rules = format!(
         "add table netdev {TABLE}\ndelete table netdev {TABLE}\nadd table netdev {TABLE}\n\
@@ -65,13 +75,17 @@ pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<(
 }
 
 /// A bridge of Open vSwitch. Dropping this value removes it.
-pub struct Bridge(());
+pub struct Bridge {
+    /// Whether the kernel forwards, and takes the frames of the interfaces before its own stack does.
+    pub is_in_kernel: bool,
+}
 
 /// Creates the bridge, with an internal port 1 for the router and the interfaces as ports 2 and up.
 ///
 /// # Errors
 /// When Open vSwitch fails.
 pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Bridge> {
+    let is_in_kernel = std::path::Path::new("/sys/module/openvswitch").exists();
     let mut words: Vec<String> = ["--if-exists", "del-br", BRIDGE, "--", "add-br", BRIDGE]
         .map(Into::into)
         .into();
@@ -86,7 +100,10 @@ pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Brid
         "other_config:disable-in-band=true",
     ];
     words.extend(settings.map(Into::into));
-    let ports = std::iter::once("home-gw").chain(interfaces.iter().copied());
+    if !is_in_kernel {
+        words.push("datapath_type=netdev".into());
+    }
+    let ports = std::iter::once(GATEWAY).chain(interfaces.iter().copied());
     for (number, port) in (1..).zip(ports) {
         words.extend(
             [
@@ -109,8 +126,8 @@ pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Brid
     words.extend(["--", "set-controller", BRIDGE, controller].map(Into::into));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     run("ovs-vsctl", &words)?;
-    let bridge = Bridge(());
-    for name in interfaces.iter().chain(&["home-gw"]) {
+    let bridge = Bridge { is_in_kernel };
+    for name in interfaces.iter().chain(&[GATEWAY]) {
         run("ip", &["link", "set", name, "up"])?;
     }
     Ok(bridge)

@@ -74,33 +74,35 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     }
     let home = home.shared();
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
-    let mut quiet = lan.clone();
-    quiet.push(wan);
-    let _quiet = machine::keep_quiet(&quiet)?;
-    let (kind, names, _bridge) = match arguments.switch {
+    machine::check_free(&lan)?;
+    machine::check_free(&[wan])?;
+    let (kind, names, quiet, _bridge) = match arguments.switch {
         SwitchKind::Wireline => {
             let count = u16::try_from(lan.len()).context("too many interfaces")?;
-            (
-                Lan::Switch(count),
-                lan.iter().map(ToString::to_string).collect::<Vec<_>>(),
-                None,
-            )
+            (Lan::Switch(count), lan.clone(), lan.clone(), None)
         }
         SwitchKind::Openvswitch => {
             let bridge = machine::make_bridge(&lan, "tcp:127.0.0.1:6653")?;
+            let mut quiet = vec![machine::GATEWAY];
+            // The kernel's datapath takes frames after the rules, and its own stack sees none of them.
+            if !bridge.is_in_kernel {
+                quiet.extend(&lan);
+            }
             (
                 Lan::Bridge,
-                vec!["home-gw".into(), CONTROL.into()],
+                vec![machine::GATEWAY, CONTROL],
+                quiet,
                 Some(bridge),
             )
         }
     };
-    let names = names
-        .into_iter()
-        .chain([wan.to_owned(), format!("tap:{}", machine::HOST)]);
+    let quiet: Vec<&str> = quiet.into_iter().chain([wan]).collect();
+    let _quiet = machine::keep_quiet(&quiet)?;
+    let tap = format!("tap:{}", machine::HOST);
+    let names = names.into_iter().chain([wan, &tap]);
     let options = Options::of_nodes(lan.len() + 2);
     let ports: Vec<Port> = names
-        .map(|name| open(&name, &options))
+        .map(|name| open(name, &options))
         .collect::<anyhow::Result<_>>()?;
     let mac = ports[ports.len() - 2]
         .info

@@ -29,7 +29,7 @@ use std::path::PathBuf;
 #[command(after_help = "Examples:
   wire trace eth0 10.0.0.2 --source 10.0.0.1
   wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --rounds 10 --dot paths.dot
-  wire trace eth0 10.0.0.2 --source 10.0.0.1 --warts path.warts")]
+  wire trace eth0 10.0.0.2 --source 10.0.0.1 --protocol tcp --warts path.warts")]
 pub struct Trace {
     /// By which port: an interface, tap:NAME, xdp:IFACE, udp:HOST:PORT
     #[arg(value_parser = spec())]

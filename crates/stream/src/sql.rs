@@ -117,6 +117,8 @@ struct Session {
 #[derive(Default)]
 pub(super) struct Moment {
     now: i64,
+    /// The oldest row of each table.
+    first: Vec<u64>,
     /// The end of each table.
     next: Vec<u64>,
     /// Rows that were overwritten before they were read.
@@ -137,10 +139,11 @@ impl Sessions {
 
     pub(crate) fn query(&self, sql: &str, parameters: &[Value<'_>]) -> Result<Answer, QueryError> {
         let _turn = Turn::take(&self.busy, self.limits.questions)?;
-        let (now, next, unit) = {
+        let (now, (first, next), unit) = {
             let store = self.store.lock();
-            let next = store.tables().map(|table| store.ring(table).next());
-            (store.now(), next.collect::<Vec<u64>>(), store.unit())
+            let rings = store.tables().map(|table| store.ring(table));
+            let rows: (Vec<u64>, Vec<u64>) = rings.map(|ring| (ring.first(), ring.next())).unzip();
+            (store.now(), rows, store.unit())
         };
         let rewritten = Rewritten::new(sql, unit)?;
         let idle = self.idle.lock().pop();
@@ -150,6 +153,7 @@ impl Sessions {
         };
         *session.moment.lock() = Moment {
             now,
+            first,
             next,
             ..Moment::default()
         };

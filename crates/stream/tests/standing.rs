@@ -188,7 +188,7 @@ fn a_text_that_cannot_stand_names_its_place() {
         ("SELECT total(n) FROM T", 8, "count, sum"),
         ("SELECT count(*) FROM U", 22, "no such table"),
         ("SELECT count(x) FROM T", 14, "no such column"),
-        ("SELECT count(*) FROM T [RANGE 5 X]", 24, "no unit"),
+        ("SELECT count(*) FROM T [RANGE 5 X]", 24, "not a unit"),
         ("SELECT count(*) FROM T WHERE k > 5", 34, "one type"),
         ("SELECT count(*) FROM T ORDER BY 1", 30, "no ORDER"),
         ("SELECT count(*)", 16, "FROM"),

@@ -366,6 +366,17 @@ unsafe impl VTabCursor for RingCursor {
             let end = moment.next.get(self.source.id.0).copied().unwrap_or(0);
             self.rows = extent.rows(ring, moment.now, end);
             moment.is_cut |= extent.is_cut(ring, &self.rows);
+            if from.is_none() && to.is_none() {
+                // Rows that were overwritten since the question began. Of a window in time nothing says whether they were in it.
+                let first = moment.first.get(self.source.id.0).copied();
+                let first = first.unwrap_or(ring.first());
+                let begin = match extent {
+                    Extent::All => first,
+                    Extent::Rows(most) => end.saturating_sub(most).max(first),
+                    _ => ring.first(),
+                };
+                moment.missing += ring.first().min(end).saturating_sub(begin);
+            }
             if let Some(ValueRef::Integer(from)) = from {
                 let first = ring.lower_bound(self.rows.start, from);
                 self.rows.start = first.min(self.rows.end);

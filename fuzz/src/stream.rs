@@ -25,7 +25,7 @@ pub fn calls(mut data: &[u8]) {
         }
         server.handle(now, from, packet);
         client.handle(now, packet);
-        // What the client sends is good, so that connections open.
+        // The client's segments are valid, so connections open.
         while let Some(packet) = client.poll_transmit() {
             server.handle(now, from, &packet);
         }
@@ -46,12 +46,12 @@ pub fn calls(mut data: &[u8]) {
         while client.poll_event().is_some() {}
         server.wake(now);
         client.wake(now);
-        // Beyond the limit only a packet of each connection.
+        // Above the limit only one packet of each connection passes.
         assert!(server.memory() <= limits.memory + 4 * 1200 && server.connections() <= 4);
     }
 }
 
-/// A text as a standing window and as a pattern, with rows through what it makes.
+/// Reads a text as a standing window and as a pattern, and inserts rows.
 pub fn texts(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;

@@ -1,4 +1,4 @@
-//! Costs of the control program with its switch: DHCP for devices that all come at once, the first packet of a flow, and
+//! Time of the control program and its switch: DHCP for devices that start at the same time, the first packet of a flow, and
 //! interception of DNS. All work is counted: the switch, the messages on the control channel, and the program.
 //!
 //! `cargo bench -p wireline-home --no-default-features`
@@ -58,7 +58,7 @@ fn memory() -> f64 {
     pages.unwrap_or(0.0) * 4096.0 / 1e6
 }
 
-/// All devices send their first message at the same time, and each the next one when its answer is there.
+/// All devices send their first message at the same time, and the next one when the response arrives.
 fn dhcp_at_once(devices: u16) -> Vec<Duration> {
     let mut stage = Stage::new(
         Home::new(Plan::default(), Box::new(NoJournal)),
@@ -118,7 +118,7 @@ fn question(name: &str) -> Vec<u8> {
     message
 }
 
-/// A device looks up a name that has the address of the server.
+/// A device looks up the server's name.
 fn resolve(stage: &mut Stage, index: u16, own: Ipv4Addr) {
     let frame = udp(
         (mac(index), GATEWAY),

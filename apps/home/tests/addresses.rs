@@ -1,4 +1,4 @@
-//! DHCP: leases by decision, addresses that stay, floods.
+//! DHCP: leases that follow decisions, stable addresses, floods.
 
 use crate::stage::{Stage, mac};
 use core::net::Ipv4Addr;

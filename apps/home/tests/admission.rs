@@ -11,7 +11,7 @@ use node::random::Random;
 use packet::arp::Arp;
 use packet::ethernet::Mac;
 
-/// A device, as the test knows it.
+/// A device in the test's model.
 #[derive(Clone, Debug)]
 struct Guest {
     mac: Mac,
@@ -28,7 +28,7 @@ impl Guest {
     }
 }
 
-/// Where frames with this text have gone: port and receiver.
+/// The ports and receivers of the frames that contain this text.
 fn places(sent: &[Sent], text: &[u8]) -> Vec<(u32, Mac)> {
     let with_text = sent
         .iter()
@@ -80,7 +80,7 @@ impl Run {
         format!("step {:016}", self.step).into_bytes()
     }
 
-    /// Sends a datagram of a guest, and checks where it goes.
+    /// Sends a datagram of a guest, and checks by which port it leaves.
     fn check(&mut self, from_port: u32, frame: &[u8], expected: Vec<(u32, Mac)>) {
         let text = self.text();
         let sent = self.stage.send(from_port, frame);
@@ -95,7 +95,7 @@ impl Run {
         }
     }
 
-    /// Forgets the guests that a flood has pushed out. Those that people have decided about must stay.
+    /// Removes the guests that a flood evicted. Those with a decision must remain.
     fn forget_evicted(&mut self) {
         let home = self.stage.home.lock();
         for guest in &mut self.guests {
@@ -145,14 +145,14 @@ impl Run {
                 let expected = guest.is_admitted().then_some((guest.port, guest.mac));
                 self.check(1, &frame, expected.into_iter().collect());
             }
-            // With the address of another device, or of none.
+            // With the IP address of another device, or one that no device has.
             8 => {
                 let stolen = peer.address.filter(|_| index != other);
                 let from = stolen.unwrap_or(Ipv4Addr::new(10, 2, 9, self.step as u8));
                 let frame = udp(macs, at(from, ports.0), at(SERVER, ports.1), &text);
                 self.check(guest.port, &frame, Vec::new());
             }
-            // With the MAC address of another device, from a port where that is not.
+            // With the MAC address of a device at another port.
             9 => {
                 if guest.port == peer.port {
                     return;
@@ -215,7 +215,7 @@ impl Run {
 
     fn decide(&mut self, index: usize) {
         let guest = &self.guests[index];
-        // Devices that have not come are not known.
+        // Devices that never appeared are unknown.
         if guest.address.is_none() {
             return;
         }
@@ -254,7 +254,7 @@ impl Run {
         self.check(guest.port, &frame, expected);
     }
 
-    /// Frames that must neither pass nor stop anything: new devices, what is no packet, ARP for the addresses of others.
+    /// Frames that must not pass and must not disturb others: new devices, malformed packets, ARP for other devices' addresses.
     fn attack(&mut self, guest: &Guest) {
         let text = self.text();
         for _ in 0..20 {

@@ -47,7 +47,7 @@ fn a_flow_has_entries_in_both_directions_and_needs_the_program_once() {
         assert_eq!((sent[0].0, &sent[0].1[..6]), (2, &mac(0).0[..]));
     }
     assert_eq!(stage.counter("packet_ins"), before + 1);
-    // They go when the flow is idle.
+    // The entries expire when the flow is idle.
     stage.run(Time::from_secs(35));
     assert_eq!(stage.counter("flows"), 0);
 }
@@ -103,7 +103,7 @@ fn without_the_program_flows_go_on_and_strangers_stay_out() {
     }
     let stranger = udp((mac(7), GATEWAY), at(own, 1), at(SERVER, 9), b"text");
     assert_eq!(stage.send(4, &stranger), []);
-    // It comes back, and all is as decided.
+    // After a restart all decisions hold.
     stage.is_connected = true;
     stage.run(Time::from_secs(60));
     assert_eq!(stage.send(2, &outward(own, 1)).len(), 1);
@@ -128,7 +128,7 @@ fn too_many_flows_of_a_device_become_one_entry() {
         assert_eq!(stage.send(2, &outward(own, port)).len(), 1, "{port}");
     }
     assert_eq!((refuges(&stage), stage.counter("refuges")), (1, 1));
-    // Ten flows, the one that was too many, and ARP of the router.
+    // Ten flows, the one above the limit, and the router's ARP.
     assert!(stage.counter("packet_ins") < 30);
     assert_eq!(stage.counter("flows"), 2);
     stage.run(Time::from_secs(2));
@@ -175,7 +175,7 @@ fn traffic_is_counted_for_sender_and_receiver() {
     stage.run(Time::from_secs(2));
     let home = stage.home.lock();
     let [sent, received] = [0, 1].map(|index| home.device(mac(index)).expect("known").traffic);
-    // The first packet of each flow goes by the program.
+    // The control program handles the first packet of each flow.
     assert_eq!(sent.sent.0, 20);
     assert_eq!(received.received.0, 10);
     assert!(sent.not_looked_up > 0 && sent.not_looked_up < sent.sent.1);

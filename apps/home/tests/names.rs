@@ -9,7 +9,7 @@ use home::{Admission, Change, Home, Settings};
 use node::Time;
 
 const PERMIT: Change = Change::Admission(Admission::Permitted);
-/// A server that nobody has.
+/// An address that answers no query.
 const OTHER: Ipv4Addr = Ipv4Addr::new(8, 8, 8, 8);
 
 fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
@@ -39,7 +39,7 @@ fn question(name: &str, rtype: u8) -> Vec<u8> {
     message
 }
 
-/// Asks for a name; gives the frames that leave.
+/// Queries a name. Returns the frames that leave the switch.
 fn ask(stage: &mut Stage, index: u16, own: Ipv4Addr, name: &str) -> Vec<Sent> {
     let frame = udp(
         (mac(index), GATEWAY),
@@ -50,7 +50,7 @@ fn ask(stage: &mut Stage, index: u16, own: Ipv4Addr, name: &str) -> Vec<Sent> {
     stage.send(2 + u32::from(index), &frame)
 }
 
-/// Answers a query that has left to the server with a record; gives the frames that leave.
+/// Answers a query to the server with one record. Returns the frames that leave the switch.
 fn reply(stage: &mut Stage, query: &Sent, rtype: u8, data: &[u8]) -> Vec<Sent> {
     let (port, frame) = query;
     assert_eq!(*port, 1);

@@ -29,7 +29,7 @@ pub struct Stage {
     program: HomeNode,
     outs: [Out; 2],
     sent: Vec<Sent>,
-    /// Whether the control channel carries anything.
+    /// Whether the control channel is connected.
     pub is_connected: bool,
 }
 
@@ -72,7 +72,7 @@ impl Stage {
         stage
     }
 
-    /// Moves time on.
+    /// Advances time.
     pub fn run(&mut self, time: Time) {
         let until = self.now + time;
         self.settle();
@@ -94,7 +94,7 @@ impl Stage {
         self.now = until;
     }
 
-    /// Carries frames between switch and program until none is left, and plays the router's ARP.
+    /// Delivers frames between switch and program until none is left, and answers ARP as the router.
     fn settle(&mut self) {
         loop {
             let from_switch: Vec<_> = self.outs[0].sends().collect();
@@ -139,7 +139,7 @@ impl Stage {
         self.sent.push((port, frame.to_vec()));
     }
 
-    /// Sends a frame into a port of the switch, from 1; gives those that leave it.
+    /// Sends a frame into a port of the switch, from 1. Returns the frames that leave the switch.
     pub fn send(&mut self, port: u32, frame: &[u8]) -> Vec<Sent> {
         self.sent.clear();
         let frames = &mut vec![Frame::new(frame)];
@@ -160,7 +160,7 @@ impl Stage {
         self.run(Time::ZERO);
     }
 
-    /// Sends a message of DHCP; gives the answer.
+    /// Sends a DHCP message. Returns the response.
     pub fn dhcp(
         &mut self,
         port: u32,

@@ -1,4 +1,4 @@
-//! The store: what survives a restart, kill -9 at any moment, and files that are not ours.
+//! The store: restarts, kill -9 at any moment, and foreign files.
 
 use home::clock::Clock;
 use home::device::Admission;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// A folder that goes when the test is over.
+/// A folder of a test, removed when dropped.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -68,7 +68,7 @@ impl Random {
         (self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33) % limit
     }
 
-    /// A device and a change that makes it one that people have decided about.
+    /// A device and its first decision.
     fn change(&mut self) -> (Mac, Change) {
         let mac = mac(u8::try_from(self.below(10)).expect("small"));
         let text = format!("n{}", self.below(1000));
@@ -95,7 +95,7 @@ fn make(home: &mut Home, (mac, change): (Mac, Change)) {
     home.change(Time::ZERO, mac, change).expect("kept");
 }
 
-/// What is kept of each device.
+/// Expected state of each device in the store.
 fn kept(home: &Home) -> BTreeMap<Mac, String> {
     let text = |device: &home::Device| {
         let mut device = device.clone();
@@ -296,7 +296,7 @@ fn devices_whose_slot_is_not_of_the_plan_get_another() {
     for each in 1..=3 {
         make(&mut home, (mac(each), Change::Forgotten));
     }
-    // One that was left out comes, and is decided about again.
+    // A device without a slot appears, and is denied.
     let come = mac(20);
     assert!(home.device(come).is_none());
     make(&mut home, (come, Change::Admission(Admission::Denied)));
@@ -338,7 +338,7 @@ fn a_device_has_a_bounded_history_until_it_is_forgotten() {
 
 const CHILD: &str = "a_child_makes_changes_until_it_is_killed";
 
-/// Not a test by itself: the process that the next ones kill. It prints the number of each change that was kept.
+/// Not a test by itself: the process that other tests kill. It prints the number of each stored change.
 #[test]
 #[ignore = "the child of the tests below"]
 fn a_child_makes_changes_until_it_is_killed() {
@@ -424,7 +424,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed_at_any_moment() {
     assert!(total > 100, "{total} changes");
 }
 
-/// The same with the kill at each system call that changes a file, in turn.
+/// The same, killed at each system call that changes a file in turn.
 #[test]
 fn nothing_acknowledged_is_lost_when_the_process_is_killed_at_each_write() {
     let folder = Folder::new("strace");
@@ -453,7 +453,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed_at_each_write() {
         println!("skipped: no strace, or it may not trace here");
         return;
     }
-    // What a killed process has written is with the system; that it is on the disk is shown by fsync before each acknowledgement.
+    // Data that a killed process wrote stays in the page cache, so the trace must also show fsync before each acknowledgement.
     let (mut synced, mut acknowledged) = (false, 0);
     for line in std::fs::read_to_string(&log).expect("a log").lines() {
         synced |= line.contains("sync(");

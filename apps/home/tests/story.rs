@@ -15,7 +15,7 @@ fn run(text: &str) -> Report {
     lab::run(&lab, World::Sim, &options).expect("the lab runs")
 }
 
-/// Packets that a program of a host sent to an address, and those that were lost.
+/// Number of packets that a program of a host sent to an address, and of lost ones.
 fn flow(report: &Report, host: &str, program: &str, to: &str) -> (u64, u64) {
     let nodes = &report.outcome.nodes;
     let node = nodes.iter().find(|node| node.name == host).expect("a host");

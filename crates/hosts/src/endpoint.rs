@@ -167,7 +167,7 @@ impl Stack {
         }
     }
 
-    /// Changes the maximum length of packets, for endpoints that are made from now on.
+    /// Sets the MTU of endpoints that are created later.
     pub fn set_mtu(&mut self, mtu: usize) {
         self.mtu = mtu;
     }

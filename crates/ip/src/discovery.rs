@@ -149,7 +149,7 @@ fn discover(
     });
 }
 
-/// Appends a message that does not leave the link, with what `body` appends.
+/// Appends a message with a hop limit of 255, whose content `body` appends.
 fn send_on_link(
     mac: [u8; 6],
     (own, to): (Ipv6Addr, Ipv6Addr),

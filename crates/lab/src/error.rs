@@ -82,7 +82,7 @@ pub enum LabError {
          for the world `live` take `level = \"block\"` and `clocks` out"
     )]
     BlockLevel {
-        /// One end.
+        /// The first end.
         first: String,
         /// The other.
         second: String,
@@ -93,7 +93,7 @@ pub enum LabError {
          for the world `live` take it out"
     )]
     Pauses {
-        /// One end.
+        /// The first end.
         first: String,
         /// The other.
         second: String,

@@ -22,7 +22,7 @@ pub(crate) const OUTSIDE: &str = "port:";
 
 /// A lab of so many links that does not say where to measure measures at every port.
 const SMALL: usize = 8;
-/// Maximum number of places of a plot that names none.
+/// Maximum number of places of a plot without `at`.
 const MAX_PLACES: usize = 16;
 
 impl Reading<'_> {

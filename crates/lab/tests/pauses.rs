@@ -11,7 +11,7 @@ fn run(text: &str, settings: &[(&str, &str)]) -> Report {
     lab::run(&lab, World::Sim, &Options::default()).unwrap()
 }
 
-/// The incast with another line than that of `pause`.
+/// The incast with another `pause` line.
 fn with(line: &str) -> String {
     let pause = INCAST
         .lines()
@@ -46,7 +46,7 @@ fn an_incast_of_a_lossless_priority_waits_at_its_senders() {
     let queues = lines(&report, "queue");
     assert_eq!(sum(&queues, "dropped"), 0);
     let last = queues.iter().find(|line| line["at"] == "tor.4").unwrap();
-    // What waits in the switch fits in the four buffers.
+    // The queue in the switch never exceeds its four receive buffers.
     assert_eq!(last["sent"], 240);
     assert!(
         last["longest_bytes"].as_u64().unwrap() < 4 * 32_000,

@@ -225,7 +225,7 @@ pub(crate) struct Receiver {
     pub messages: VecDeque<Message>,
     /// What its node was told of, and how often a frame had a wrong bit, as far as the last good one tells.
     pub landed: Counts,
-    /// Whether the port's queue has to do with pauses.
+    /// Whether the port's queue sends or obeys pauses.
     pub is_pausing: bool,
     /// Who looks at what arrives.
     pub taps: Vec<Box<See>>,

@@ -70,12 +70,12 @@ fn frame(way: &[u8], priority: u8, len: usize) -> Vec<u8> {
     bytes
 }
 
-/// What happened at one direction's sender.
+/// Pauses, storms and queue lengths at the sender of one direction.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Seen {
     asked: Vec<(Time, Pause)>,
     paused: Vec<(Time, pause::Pauses)>,
-    /// Most bytes that its node keeps of those that arrived by the port.
+    /// Maximum number of bytes from the port that the node has buffered.
     most: u64,
     overflows: u64,
     storms: u64,
@@ -263,7 +263,7 @@ fn an_incast_loses_nothing_with_the_computed_headroom_at_any_rate_delay_and_mtu(
         let asked: usize = all.values().map(|seen| seen.asked.len()).sum();
         assert!(asked > 0, "{round}: nothing was paused");
     }
-    // The formula is no more than the worst case needs, to within two frames of it.
+    // The formula exceeds the worst case by two frames at most.
     assert!((0.8..=1.0).contains(&fullest), "{fullest}");
 }
 
@@ -404,7 +404,7 @@ fn a_frame_that_is_flooded_counts_once_until_its_last_copy_has_left() {
     }
     let seen = &all[&(0, 1)];
     assert!(seen.most > 10_000 && seen.overflows == 0, "{seen:?}");
-    // The last that was said is that the source may send.
+    // The last pause frame allowed the source to send.
     let (_, last) = seen.asked.last().unwrap();
     assert_eq!(*last, Pause::Link(0));
 }
@@ -455,7 +455,7 @@ fn a_ring_of_pauses_is_a_deadlock_that_the_watchdog_counts() {
     assert!(heard < 6_000, "{heard}: no deadlock");
     let overflows: u64 = seen.values().map(|seen| seen.overflows).sum();
     assert_eq!(overflows, 0);
-    // The three directions of the ring are paused for good, and so are the hosts.
+    // The three directions of the ring stay paused, and so do the hosts.
     let storms: Vec<_> = seen
         .iter()
         .filter(|(_, seen)| seen.storms == 1)

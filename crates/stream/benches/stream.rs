@@ -38,7 +38,7 @@ fn flows() -> (Database, Table) {
     (database, table)
 }
 
-/// Inserts rows, 10 us from one to the next, of `devices` devices.
+/// Inserts rows of `devices` devices, 10 us apart.
 struct Writer {
     table: Table,
     names: Vec<String>,

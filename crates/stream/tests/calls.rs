@@ -1,4 +1,4 @@
-//! Calls over a network that loses, repeats and reorders packets, and what peers can cost.
+//! Calls over a network that loses, repeats and reorders packets, and the memory that peers can use.
 
 use node::Time;
 use node::random::Random;
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// Does what comes next; `false` when nothing does before `end`.
+    /// Handles the next event; `false` if there is none before `end`.
     fn step(&mut self, end: Time) -> bool {
         self.flush();
         let wakes = self
@@ -219,7 +219,7 @@ fn each_request_is_taken_once_and_has_its_reply_whatever_the_network_does() {
         wanted.sort();
         world.taken.sort();
         assert_eq!(world.taken, wanted, "seed {seed}");
-        // Nothing is left behind.
+        // No file remains.
         let end = world.now + Time::from_secs(20);
         while world.server.memory() > 0 && world.step(end) {}
         assert_eq!(world.server.memory(), 0, "seed {seed}");
@@ -289,7 +289,7 @@ fn a_client_that_is_gone_is_forgotten() {
     assert_eq!(world.server.poll_event(), None);
 }
 
-/// Random packets, from addresses that prove nothing, cost no state and no more bytes than they have.
+/// Random packets from unverified addresses create no state, and cause no more bytes than they have.
 #[test]
 fn an_address_that_proves_nothing_gets_no_more_bytes_than_it_sends() {
     let mut random = Random::new(4);
@@ -362,7 +362,7 @@ fn connections_and_memory_of_peers_are_bounded() {
     // The same handshake again is the same connection.
     let again = open(&mut server, Time::from_ms(11), ids[0].0, 5);
     assert_eq!(again, Some(ids[0].1));
-    // Each begins a request and does not end it.
+    // Each connection sends an incomplete request.
     let fragment = [7; MAX_FRAGMENT_LEN];
     for number in 0..40 {
         for (from, id) in &ids {

@@ -70,7 +70,7 @@ fn standing_windows_answer_as_sqlite_does() {
                 1 => " ORDER BY 1",
                 _ => " ORDER BY 1, 2",
             };
-            // Some are made when rows are there already.
+            // Some are created after the first rows.
             windows.push((random.below(150), text, order, None));
         }
         let mut at = 0_i64;

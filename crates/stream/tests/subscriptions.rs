@@ -35,7 +35,7 @@ fn events(subscription: &mut Subscription) -> Vec<(i64, String)> {
 /// Whether HAVING is true of the values of a group.
 type Holds = fn(&[i64]) -> bool;
 
-/// A threshold, from all rows of the window at each time at which it changes.
+/// Computes a threshold from all rows of the window each time it changes.
 struct Threshold {
     rows: Vec<(i64, String, i64)>,
     first: usize,
@@ -149,7 +149,7 @@ fn thresholds_are_crossed_when_a_model_crosses_them() {
         for step in 0..300 {
             if step == start {
                 subscription = Some(database.subscribe(&text).expect("a pattern"));
-                // Rows of the ring are taken in; groups that are over at this time are events of it.
+                // Existing rows are counted; groups above the threshold cause events at once.
                 model.over.clear();
                 model.found.clear();
                 model.expire(database.now());
@@ -260,7 +260,7 @@ fn sequences_are_those_of_a_model() {
         let text =
             format!("SEQUENCE A WHERE n < 4 THEN {second} WHERE n >= 3 BY k WITHIN {span} NS");
         let mut subscription = database.subscribe(&text).expect("a pattern");
-        // The latest row of the first kind for each key, and the time of each table.
+        // For each key the latest row that matches the first condition, and the time of each table.
         let mut first: BTreeMap<String, i64> = BTreeMap::new();
         let mut times = [0_i64; 2];
         let mut wanted = Vec::new();

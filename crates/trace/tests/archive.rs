@@ -128,14 +128,14 @@ fn a_cut_or_changed_archive_is_read_to_the_next_good_record() {
             .to_string()
             .starts_with(&format!("record at byte {} (", starts[2]))
     );
-    // Without the magic number nothing is known of what follows.
+    // Without the magic number the rest cannot be read.
     changed[starts[4]] = 0;
     let records: Vec<_> = warts::records(&changed).collect();
     assert_eq!(records.len(), 5);
     assert_eq!(records[4].as_ref().unwrap_err().flaw, warts::Flaw::Magic);
 }
 
-/// A file of a test, removed in the end.
+/// A file of a test, removed when dropped.
 struct Place(PathBuf);
 
 impl Place {
@@ -175,7 +175,7 @@ fn read_by(program: &str, files: &[&Place]) -> String {
     String::from_utf8(ended.stdout).expect("text")
 }
 
-/// The objects that scamper reads, by type.
+/// The objects in scamper's output, by type.
 fn objects(file: &Place) -> BTreeMap<String, Vec<Value>> {
     let mut all: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for line in read_by("sc_warts2json", &[file]).lines() {
@@ -479,7 +479,7 @@ fn scamper_sees_no_difference_between_two_traces_of_one_path() {
     }
 }
 
-/// The corpus of others' archives, where the tests have it.
+/// The corpus of archives, if it is available.
 fn corpus() -> Option<PathBuf> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
     let found = root

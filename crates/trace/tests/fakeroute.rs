@@ -14,7 +14,7 @@ use trace::tracer::{Config, Trace};
 
 const ROUTER_MAC: [u8; 6] = [2, 0, 0, 0, 0, 9];
 
-/// A network, and the manners of its routers.
+/// A network, and the behaviour of its routers.
 pub struct World {
     pub network: Network,
     pub is_v4: bool,
@@ -85,7 +85,7 @@ impl World {
         Trace::new(config).expect("a good configuration")
     }
 
-    /// Runs a tracer to its end; gives the time of it.
+    /// Runs a tracer to its end. Returns the end time.
     pub fn run(&self, trace: &mut Trace) -> Time {
         let mut route = Route::new(self, trace.config());
         let mut out = Out::default();
@@ -204,7 +204,7 @@ impl<'a> Route<'a> {
     }
 
     fn error(&self, now: Time, mut frame: Frame, end: usize, router: usize) -> Frame {
-        // As it arrives, with the last of its TTL.
+        // With the TTL at arrival, 1.
         let place = if self.world.is_v4 { 8 } else { 7 };
         frame[ETHERNET + place] = 1;
         if self.world.is_v4 {
@@ -224,7 +224,7 @@ impl<'a> Route<'a> {
     }
 }
 
-/// The fields by which load balancers choose: addresses are the same, ports or the first word of ICMP remain.
+/// The fields that load balancers hash, without the addresses, which are the same: ports or the first word of ICMP.
 fn flow(frame: &[u8], packet: &header::Packet) -> u64 {
     let word: [u8; 4] = frame[packet.payload..][..4].try_into().expect("a header");
     u64::from(u32::from_be_bytes(word)) << 8 | u64::from(packet.protocol)

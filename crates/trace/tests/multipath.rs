@@ -20,7 +20,7 @@ impl Sums {
     }
 }
 
-/// Traces random networks; `share` divides `alpha` among the branching points.
+/// Traces random networks. `share`: `alpha` is divided among the branching points.
 fn run(algorithm: Algorithm, share: bool, graphs: u64) -> Sums {
     let mut random = Random::new(7);
     let mut sums = Sums {

@@ -24,7 +24,7 @@ fn address(router: Option<usize>) -> IpAddr {
     Ipv4Addr::from(router.map_or(0, |router| router as u32 + 1)).into()
 }
 
-/// Searches a network in which each flow takes a random path. Gives the routers found by TTL, and the number of probes.
+/// Searches a network in which each flow takes a random path. Returns the routers by TTL, and the number of probes.
 fn search(network: &Network, plan: Plan, seed: u64) -> (Vec<BTreeSet<IpAddr>>, u32) {
     let mut discovery = Discovery::new(plan);
     let mut sent = 0;
@@ -114,7 +114,7 @@ impl Measured {
     }
 }
 
-/// Name, graph, and the part of the MDA's probes that MDA-Lite spares at least, percent. It spares most where many routers follow on
+/// Name, graph, and the least percentage of the MDA's probes that MDA-Lite saves. It saves most where many routers follow
 /// each other, and none where it needs node control.
 fn graphs() -> Vec<(&'static str, Network, f64)> {
     let plain = |width| Network::of(&[(Diamond::Plain(1), width)]);

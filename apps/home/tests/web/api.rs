@@ -70,7 +70,7 @@ fn each_call_of_table_4_1_does_what_it_says() {
     assert_eq!(post(&format!("deny/{MAC}")).status, 200);
     assert!(!server.device(MAC).is_admitted());
     assert_eq!(macs("status"), Vec::<String>::new());
-    // A decision before the device comes.
+    // A decision about a device that has not appeared yet.
     assert_eq!(post("permit/02:00:00:00:00:09").status, 200);
     assert!(server.device("02:00:00:00:00:09").is_admitted());
 }

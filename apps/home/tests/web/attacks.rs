@@ -1,4 +1,4 @@
-//! Requests of pages of other origins, of people without a session, and of clients that misbehave.
+//! Requests of pages of other origins, requests without a session, and malformed requests.
 
 use super::server::{PASSWORD, Server};
 use home::Change;
@@ -54,7 +54,7 @@ fn pages_of_other_origins_change_nothing() {
         let headers = [&[("Cookie", cookie.as_str())], headers].concat();
         server.call("POST", &path, &headers, "").status
     };
-    // A browser sends SameSite cookies with none of these; one that did would still be refused.
+    // Browsers send no SameSite cookie with these requests; with one they are refused all the same.
     let foreign: [&[(&str, &str)]; 7] = [
         &[],
         &[("Origin", "http://evil.example")],
@@ -69,7 +69,7 @@ fn pages_of_other_origins_change_nothing() {
     }
     let form = ("Content-Type", "application/x-www-form-urlencoded");
     assert_eq!(post(&[form, ("Origin", "http://evil.example")]), 403);
-    // By GET, as an image of another page would ask, not even our own page changes something.
+    // GET changes nothing, not even from our own page: an image on another page could send it.
     let own = format!("http://{}", server.http);
     for headers in [vec![], vec![("Sec-Fetch-Site", "same-origin")]] {
         let headers = [vec![("Cookie", cookie.as_str())], headers].concat();
@@ -249,7 +249,7 @@ fn bodies_and_heads_that_are_too_long_are_refused() {
         let text = String::from_utf8_lossy(&answer);
         assert!(text.is_empty() || text.starts_with("HTTP/1.1 4"), "{text}");
     }
-    // Both lengths at a time, as for request smuggling.
+    // Content-Length and chunked encoding together, as in request smuggling.
     let both = format!(
         "POST /ws.v1/session HTTP/1.1\r\nHost: {}\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n",
         server.http

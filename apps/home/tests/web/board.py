@@ -19,7 +19,7 @@ def said(text):
 def open_page(browser, width, height, **options):
     context = browser.new_context(viewport={"width": width, "height": height}, ignore_https_errors=True, **options)
     page = context.new_page()
-    # A script of a device's name, or a violation of the policy, shows here.
+    # Scripts from device names and violations of the CSP appear here.
     page.on("console", lambda message: message.type == "error" and problems.append(message.text))
     page.on("pageerror", lambda error: problems.append(str(error)))
     page.on("dialog", lambda dialog: (problems.append(dialog.message), dialog.dismiss()))
@@ -60,7 +60,7 @@ with sync_playwright() as playwright:
     expect(board.locator("#live")).to_contain_text("asks to join")
     said("guests seen")
 
-    # Dragging by mouse permits it; the other board sees it without a reload.
+    # Dragging with the mouse permits the guest; the other board shows it without a reload.
     second.evaluate("window.kept = true")
     text = label(board, "asking", GUEST).locator(".text")
     board.mouse.move(*centre(text))
@@ -116,7 +116,7 @@ with sync_playwright() as playwright:
     board.keyboard.press("Escape")
     expect(label(second, "permitted", GUEST).locator(".note")).to_contain_text("paused")
 
-    # By finger, on a telephone: the grip drags, to a bar at the edge.
+    # Touch, at the width of a phone: the grip drags a label to a bar at the edge.
     phone = open_page(browser, 390, 844, has_touch=True, is_mobile=True, color_scheme="dark")
     assert phone.evaluate("document.documentElement.scrollWidth") <= 390, "nothing is wider than the page"
     touch = phone.context.new_cdp_session(phone)
@@ -160,7 +160,7 @@ with sync_playwright() as playwright:
     assert board.locator(".device").count() == 0
     expect(phone.locator("#state")).to_have_text("Live")
     browser.close()
-    # An answer that is an error is in the console too: the domain that is none.
+    # The console also shows error responses, such as the one for the invalid domain.
     expected = "the server responded with a status of 400"
     problems = [text for text in problems if expected not in text]
     assert not problems, problems

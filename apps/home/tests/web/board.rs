@@ -125,7 +125,7 @@ fn people_permit_and_deny_devices_on_the_board() {
     let (server, is_running) = (&server, &running);
     std::thread::scope(|scope| {
         if !pictures.is_empty() {
-            // Rates for the pictures.
+            // Rates for the screenshots.
             scope.spawn(move || {
                 while is_running.load(Ordering::Relaxed) {
                     pass(server);
@@ -153,7 +153,7 @@ fn people_permit_and_deny_devices_on_the_board() {
     assert_eq!(steps.last().map(String::as_str), Some("end"));
 }
 
-/// The state of the home after a step of the browser.
+/// The state of the home after a step in the browser.
 fn check(server: &Server, step: &str) {
     let admission = |mac| server.device(mac).admission;
     match step {
@@ -186,7 +186,7 @@ fn check(server: &Server, step: &str) {
         }
         "dragged by finger" => {
             assert_eq!(admission(SECOND), Admission::Permitted);
-            // One that asks while the pictures are taken.
+            // A guest that asks while screenshots are taken.
             server.seen("02:00:00:00:01:03");
         }
         "end" => {}

@@ -28,7 +28,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// With the password set.
+    /// A server whose password is set.
     pub fn new() -> Server {
         let server = Server::without_password(|store| {
             sessions::set_password(store, PASSWORD).expect("a password");
@@ -116,7 +116,7 @@ impl Server {
         self.send(format!("{text}\r\n{body}").as_bytes())
     }
 
-    /// A call of somebody who is signed in.
+    /// A request with a session.
     pub fn ask(&self, token: &str, method: &str, path: &str, body: &str) -> Answer {
         let bearer = format!("Bearer {token}");
         self.call(method, path, &[("Authorization", &bearer)], body)
@@ -132,7 +132,7 @@ impl Server {
     /// Sends bytes and reads to the end of the connection.
     pub fn send(&self, bytes: &[u8]) -> Answer {
         let mut stream = self.connect();
-        // The server may answer and close before it has read all.
+        // The server may respond and close before it has read the whole request.
         let _ = stream.write_all(bytes);
         let mut answer = Vec::new();
         let _ = stream.read_to_end(&mut answer);

@@ -44,7 +44,7 @@ fn the_first_password_needs_the_code_that_the_router_printed() {
         (&state["signed_in"], &state["set_up"]),
         (&true.into(), &true.into())
     );
-    // The code is of no more use.
+    // The setup code is used up.
     assert_eq!(set(&code, NEW).status, 409);
     assert_eq!(sign_in(&server, PASSWORD).status, 200);
 }
@@ -52,7 +52,7 @@ fn the_first_password_needs_the_code_that_the_router_printed() {
 #[test]
 fn wrong_passwords_are_refused_and_then_must_wait() {
     let server = Server::new();
-    // Of each length: none, too short, too long to be one.
+    // Setup codes that are empty, too short and too long.
     for password in ["", "x", &"x".repeat(3000), "correct horse batter"] {
         assert_eq!(sign_in(&server, password).status, 403);
     }
@@ -82,7 +82,7 @@ fn many_sign_ins_at_a_time_are_bounded() {
             .collect()
     });
     let count = |wanted: u16| statuses.iter().filter(|status| **status == wanted).count();
-    // Five are verified one after the other; others hear at once that they must wait.
+    // Five passwords are verified one after the other; other attempts are rejected at once.
     assert_eq!(count(403), 5, "{statuses:?}");
     assert_eq!(count(403) + count(429) + count(503), 14, "{statuses:?}");
 }

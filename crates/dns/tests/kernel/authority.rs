@@ -136,7 +136,7 @@ fn exchange(socket: &UdpSocket, server: &str, query: &[u8]) -> Vec<u8> {
     panic!("{server} does not respond");
 }
 
-/// Signs a zone in the test's folder with NSEC records; gives its text.
+/// Signs a zone in the test's folder with NSEC records. Returns its text.
 pub fn sign(net: &Net, name: &str, text: &str) -> String {
     sign_with(net, name, text, &[])
 }
@@ -163,7 +163,7 @@ pub fn sign_with(net: &Net, name: &str, text: &str, options: &[&str]) -> String 
 }
 
 /// Our server at 10.0.0.1 and another at 10.1.0.2, started by `start`, get the same queries; the zone is signed with `options`.
-/// Responses of ours to queries for a type that `is_other` names may differ.
+/// Responses to queries for types that match `is_other` may differ.
 fn compare(
     test: &str,
     zone: &str,
@@ -271,7 +271,7 @@ fn responses_to_random_queries_are_those_of_nsd() {
     if !has(&["nsd", "dig", "dnssec-signzone"]) {
         return;
     }
-    // It does not load a zone with names below a DNAME record, sends for a name that such a record makes NSEC records that do not
+    // It does not load a zone with names below a DNAME record. For a name that a DNAME record creates it sends NSEC records that do not
     // cover it, for a question for a wildcard itself those of an expanded one, and none of a delegation's own.
     let is_other = |ours: &Normal, text: &str| {
         let is_made = ours.answer.iter().any(|record| record.contains(" dname "));

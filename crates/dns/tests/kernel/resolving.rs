@@ -156,7 +156,7 @@ fn resolve(net: &mut Net) {
     );
     let said = ask("a.b.c.d.e.f.g.h.i.j.k.l.m.site.test", "A");
     assert!(said.contains("192.0.2.2"), "{said}");
-    // Truncated by the server: once more, over TCP.
+    // The server truncates; the query is repeated over TCP.
     let said = ask("long.other.test", "TXT");
     assert!(said.contains("ANSWER: 30,"), "{said}");
     let said = ask("odd.other.test", "TYPE65280");

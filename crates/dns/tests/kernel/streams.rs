@@ -8,7 +8,7 @@ use dns::service::zone::{self, ZoneConfig};
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-/// Records of a set that is longer than any datagram.
+/// A record set longer than any datagram.
 const LARGE: usize = 240;
 
 fn text() -> String {
@@ -98,7 +98,7 @@ fn clients_ask_the_authoritative_server_by_tcp() {
             assert!(said.contains("Queries lost:         0"), "{said}");
             let rate = said.lines().find(|line| line.contains("per second"));
             println!("{}", rate.unwrap_or(&said).trim());
-            // More queries at once than may wait, a byte at a time at first, and a response that is longer than the buffers.
+            // More queries than may wait, the first bytes one at a time, and a response longer than the buffers.
             let pipeline = || {
                 let mut stream = connect().unwrap();
                 let mut bytes = Vec::new();
@@ -147,19 +147,19 @@ fn connections_are_limited_and_end_when_they_are_idle() {
             let act = || {
                 let mut all: Vec<TcpStream> = (0..4).map(|_| connect().unwrap()).collect();
                 assert!(connect().is_err(), "a fifth connection of a client");
-                // A client that takes nothing of what it asked for.
+                // A client that does not read its responses.
                 let large: Vec<u8> = (0..60)
                     .flat_map(|id| query(id, "large.example", 16))
                     .collect();
                 all[0].write_all(&large).unwrap();
-                // One that ends its side gets its response, and no more.
+                // A client that closes its side still gets its response.
                 all[1].write_all(&query(9, "x.w.example", 1)).unwrap();
                 all[1].shutdown(std::net::Shutdown::Write).unwrap();
                 assert!(read(&mut all[1]).is_some() && read(&mut all[1]).is_none());
                 let begin = Instant::now();
                 assert!(read(&mut all[2]).is_none());
                 let end = begin.elapsed();
-                // Room again, after the second's end and those of idle ones.
+                // There is room again after the second connection ends and idle ones time out.
                 let mut fresh = connect().unwrap();
                 fresh.write_all(&query(10, "y.w.example", 1)).unwrap();
                 assert!(read(&mut fresh).is_some());
@@ -213,7 +213,7 @@ fn a_forwarder_asks_by_tcp_after_a_truncated_response_and_answers_out_of_order()
             );
             let act = || {
                 let mut stream = connect().unwrap();
-                // The servers of this zone are not there.
+                // The servers of this zone do not exist.
                 stream.write_all(&query(1, "slow", 1)).unwrap();
                 stream.write_all(&query(2, "www.example", 1)).unwrap();
                 let codes: Vec<(u8, u8)> = (0..2)
@@ -223,7 +223,7 @@ fn a_forwarder_asks_by_tcp_after_a_truncated_response_and_answers_out_of_order()
                 assert_eq!(codes, [(2, 0), (1, 2)]);
             };
             net.clients.enter(act).unwrap();
-            // A server of clients that asks ours by TCP alone.
+            // A server that queries ours over TCP only.
             let folder = net.folder.to_str().unwrap();
             let text = format!(
                 "options {{ directory \"{folder}\"; pid-file none; recursion yes; listen-on {{ 10.0.0.2; }}; \

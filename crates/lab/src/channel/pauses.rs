@@ -76,7 +76,7 @@ fn bands(config: &Config) -> queue::Config {
     })
 }
 
-/// Gives the ports of nodes that pause senders a queue each: a buffer counts the frames in them.
+/// Adds a queue to the ports of nodes that pause senders, whose buffer counts the frames in them.
 pub(crate) fn add_queues(lab: &mut Lab) {
     let mut pausing = BTreeSet::new();
     for plan in &lab.links {

@@ -90,7 +90,7 @@ fn redirects_of_ipv6_need_a_neighbour_and_a_link_local_next_hop_as_in_linux() {
     let mut router = router();
     let address = |text: &str| text.parse::<Ipv6Addr>().expect("an address");
     for (port, source, destination, redirects) in [
-        // The next hop is a router of which only another address is known.
+        // The next hop is a router of which only a global address is known.
         (1, host(1, 9), address("fd09::1"), 0),
         (2, host(2, 9), address("fd08::1"), 0),
         // Its link-local address is known.

@@ -111,7 +111,7 @@ pub(super) struct Queues {
     disciplined: Option<(queue::Config, u64, Disciplined)>,
 }
 
-/// Makes a discipline whose parameters were checked.
+/// Creates a discipline from checked parameters.
 fn build(config: &queue::Config, seed: u64) -> Box<dyn queue::Discipline> {
     let built = config.build(seed);
     built.expect("the switch's parameters were checked")

@@ -5,14 +5,14 @@ use crate::lane::Sender;
 use node::{Frame, Time};
 use queue::pause::{Admission, Origin};
 
-/// A frame in the buffer of the port by which it arrived.
+/// A frame in the receive buffer of its port.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Buffered {
     /// The port, by the rank of its sender.
     port: u32,
     priority: u8,
     len: u32,
-    /// Time of its arrival, by which it is known again.
+    /// Time of its arrival, which identifies it.
     arrived: Time,
     /// Its slot, once a copy of it is sent on.
     slot: Option<u32>,
@@ -32,7 +32,7 @@ pub(super) fn senders(all: &[Sender]) -> Vec<(u32, usize)> {
 }
 
 impl Part {
-    /// The frame that has landed meets the pauses of its port. Returns whether it ends here.
+    /// Handles a frame that arrived at a port with pauses. Returns whether it was a pause frame.
     #[cold]
     pub(super) fn arrive(&mut self, receiver: usize) -> bool {
         let network = &mut self.network;

@@ -37,7 +37,7 @@ fn a_ring_holds_the_newest_rows_at_any_size() {
             while model.len() > ring.len() {
                 model.pop_front();
             }
-            // Rows leave early only for bytes: those that remain and the gap at the end need them all.
+            // Rows leave early only for lack of bytes: the remaining rows and the gap at the end need all of them.
             if ring.len() < rows.min(number as usize + 1) {
                 let used: usize = model.iter().map(|row| row.2.len() + row.3.len()).sum();
                 assert!(used + 8 + 7 >= bytes as usize, "{used} of {bytes}");

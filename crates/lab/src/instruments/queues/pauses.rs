@@ -170,7 +170,7 @@ fn deadlocks(stuck: &[Stuck]) -> Vec<Circle> {
             .collect();
         let mut seen = vec![false; of_it.len()];
         for first in 0..of_it.len() {
-            // A walk along directions that were not seen before; it ends where none is left.
+            // Follows directions not visited before, until there are none.
             let mut walk = Vec::new();
             let mut tried = vec![(first, 0)];
             while let Some((way, from)) = tried.pop() {
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn circles_of_one_priority_are_deadlocks_and_chains_are_none() {
-        // A host that waits for a circle is not in it.
+        // A host that waits for a circle is not part of it.
         let ring = [
             stuck(9, 0, 8),
             stuck(0, 1, 8),
@@ -255,7 +255,7 @@ mod tests {
         assert!(deadlocks(&ring[..3]).is_empty());
         let mixed = [stuck(0, 1, 8), stuck(1, 2, 4), stuck(2, 0, 8)];
         assert!(deadlocks(&mixed).is_empty());
-        // A way that leads nowhere comes first.
+        // The first path is a dead end.
         let side = [
             stuck(0, 5, 1),
             stuck(0, 1, 1),

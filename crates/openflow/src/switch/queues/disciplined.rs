@@ -19,7 +19,7 @@ pub(super) struct Disciplined {
     /// Frames that were dropped, until the port takes them.
     lost: Vec<Frame>,
     rate: Rate,
-    /// When the last frame has left, and the part of a picosecond that is missing to it.
+    /// Time at which the last frame has left, and the missing part of a picosecond.
     free_at: Time,
     carry: u64,
 }
@@ -86,7 +86,7 @@ impl Disciplined {
         self.lost.pop()
     }
 
-    /// Takes all that waits, and goes on with another, empty discipline.
+    /// Removes all waiting frames, and continues with another, empty discipline.
     pub fn drain(&mut self, empty: Box<dyn Discipline>) -> impl Iterator<Item = Frame> {
         self.discipline = empty;
         self.vacant.clear();

@@ -168,7 +168,7 @@ fn queues_that_cannot_be_are_refused_with_the_port_and_the_sum() {
     assert!(text.contains("more than one queue 1 of port 4"), "{text}");
 }
 
-/// A port 4 with a discipline, and frames of queues 1 and 2 and of none.
+/// A port 4 with a discipline, and frames of queue 1, of queue 2 and without a queue.
 fn disciplined(discipline: queue::Config) -> Config {
     Config {
         disciplines: vec![DisciplineConfig {
@@ -186,7 +186,7 @@ fn fifo(limit: u32) -> queue::Config {
     })
 }
 
-/// Bands of 10 packets: queue 1 before queue 2 before frames of none.
+/// Bands of 10 packets: queue 1 first, then queue 2, then frames without a queue.
 fn bands() -> queue::Config {
     queue::Config::Prio(queue::prio::Config {
         bands: vec![fifo(10); 3],
@@ -203,7 +203,7 @@ fn a_queue_chooses_the_class_of_the_ports_discipline() {
         frame[11] = port as u8;
         frame
     };
-    // The first leaves at once; then those that wait, by their band. Of 15 of queue 2, 10 find room.
+    // The first frame leaves at once, then the waiting ones, band by band. 10 of the 15 frames of queue 2 find room.
     let order = [3, 3, 2, 2, 1, 1].into_iter().chain([2; 13]);
     let mut sent = Vec::new();
     for port in order {
@@ -240,7 +240,7 @@ fn a_queue_chooses_the_class_of_the_ports_discipline() {
         pair.drops(),
         [("dropped by the port's queue discipline", 5)]
     );
-    // What waits goes with the link.
+    // Waiting frames are lost with the link.
     pair.receive(3, &frame(3));
     pair.receive(3, &frame(3));
     pair.link(4, false);

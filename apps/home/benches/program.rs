@@ -14,7 +14,7 @@ use home::home::NoJournal;
 use home::plan::Plan;
 use home::{Admission, Change, Home, Settings};
 use node::Time;
-use stage::{DNS, GATEWAY, ROUTER, SERVER, Stage, mac, udp};
+use stage::{DNS, GATEWAY, SERVER, Stage, mac, question, udp};
 use std::time::{Duration, Instant};
 
 fn at(address: Ipv4Addr, port: u16) -> SocketAddrV4 {
@@ -92,64 +92,42 @@ fn first_packets(is_restricted: bool) -> Vec<Duration> {
     let mut times = Vec::new();
     for flow in 0..90_u16 {
         for (index, own) in (0..).zip(&addresses) {
-            let frame = udp(
-                (mac(index), GATEWAY),
+            let start = Instant::now();
+            let sent = send(
+                &mut stage,
+                index,
                 at(*own, 1000 + flow),
                 at(SERVER, 443),
                 b"text",
             );
-            let start = Instant::now();
-            let sent = stage.send(port(index), &frame);
             times.push(start.elapsed());
-            assert_eq!(sent.len(), 1);
+            assert_eq!(sent, 1);
         }
         stage.run(Time::from_ms(10));
     }
     times
 }
 
-fn question(name: &str) -> Vec<u8> {
-    let mut message = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    for label in name.split('.') {
-        message.push(label.len() as u8);
-        message.extend(label.as_bytes());
-    }
-    message.extend([0, 0, 1, 0, 1]);
-    message
+/// Sends a datagram of a device, from one of its ports.
+fn send(
+    stage: &mut Stage,
+    index: u16,
+    from: SocketAddrV4,
+    to: SocketAddrV4,
+    payload: &[u8],
+) -> usize {
+    let frame = udp((mac(index), GATEWAY), from, to, payload);
+    stage.send(port(index), &frame).len()
 }
 
 /// A device looks up the server's name.
 fn resolve(stage: &mut Stage, index: u16, own: Ipv4Addr) {
-    let frame = udp(
-        (mac(index), GATEWAY),
-        at(own, 4444),
-        at(DNS, 53),
-        &question("good.example"),
-    );
-    for (to, frame) in stage.send(port(index), &frame) {
-        if to != 1 {
-            continue;
+    let query = question("good.example", 1);
+    let frame = udp((mac(index), GATEWAY), at(own, 4444), at(DNS, 53), &query);
+    for sent in stage.send(port(index), &frame) {
+        if sent.0 == 1 {
+            stage.reply(&sent, 1, &SERVER.octets());
         }
-        let own = u16::from_be_bytes([frame[34], frame[35]]);
-        let mut message = frame[42..].to_vec();
-        let end = 12
-            + message[12..]
-                .iter()
-                .position(|byte| *byte == 0)
-                .expect("a root")
-            + 5;
-        message.truncate(end);
-        message[2..4].copy_from_slice(&[0x81, 0x80]);
-        message[4..12].copy_from_slice(&[0, 1, 0, 1, 0, 0, 0, 0]);
-        message.extend([0xC0, 12, 0, 1, 0, 1, 0, 0, 0x0E, 0x10, 0, 4]);
-        message.extend(SERVER.octets());
-        let reply = udp(
-            (ROUTER, GATEWAY),
-            at(DNS, 53),
-            at(Ipv4Addr::new(10, 2, 0, 2), own),
-            &message,
-        );
-        stage.send(1, &reply);
     }
 }
 
@@ -169,7 +147,7 @@ fn queries(name: &str) -> Vec<Duration> {
                 (mac(index), GATEWAY),
                 at(*own, 1024 + round),
                 at(DNS, 53),
-                &question(name),
+                &question(name, 1),
             );
             let start = Instant::now();
             let sent = stage.send(port(index), &frame);
@@ -194,13 +172,14 @@ fn main() {
     let (mut stage, addresses) = home(500);
     for flow in 0..20_u16 {
         for (index, own) in (0..).zip(&addresses) {
-            let frame = udp(
-                (mac(index), GATEWAY),
+            let sent = send(
+                &mut stage,
+                index,
                 at(*own, 1000 + flow),
                 at(SERVER, 443),
                 b"text",
             );
-            assert_eq!(stage.send(port(index), &frame).len(), 1);
+            assert_eq!(sent, 1);
         }
     }
     println!(

@@ -84,7 +84,7 @@ impl Gateway {
             && key.ports.is_some_and(|(_, to)| to == 53)
         {
             self.refuse(now, sender, in_port, key, None, datapath);
-            return Err("dns by tcp");
+            return Err("DNS over TCP of a restricted device");
         }
         let is_named = self.judge(now, sender, to, (in_port, data), key, datapath)?;
         self.outward(now, sender, in_port, (key, is_named), data, datapath)

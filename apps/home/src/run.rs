@@ -227,9 +227,7 @@ fn servers(arguments: &Arguments) -> anyhow::Result<Vec<SocketAddr>> {
     Ok(servers)
 }
 
-/// An unpredictable seed: ports and identifiers of DNS queries depend on it.
+/// A random seed: the ports and identifiers of DNS queries depend on it.
 fn secret() -> anyhow::Result<u64> {
-    let mut bytes = [0; 8];
-    std::io::Read::read_exact(&mut std::fs::File::open("/dev/urandom")?, &mut bytes)?;
-    Ok(u64::from_ne_bytes(bytes))
+    Ok(u64::from_str_radix(&web::sessions::random::<8>()?, 16)?)
 }

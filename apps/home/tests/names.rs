@@ -1,6 +1,6 @@
 //! Interception of DNS, and flows judged by names.
 
-use crate::stage::{DNS, GATEWAY, ROUTER, SERVER, Sent, Stage, mac, udp};
+use crate::stage::{GATEWAY, SERVER, Sent, Stage, mac, question, udp};
 use core::net::{Ipv4Addr, SocketAddrV4};
 use home::dns::Denied;
 use home::home::{News, NoJournal};
@@ -29,16 +29,6 @@ fn stage(settings: Settings) -> (Stage, [Ipv4Addr; 2]) {
     (stage, addresses)
 }
 
-fn question(name: &str, rtype: u8) -> Vec<u8> {
-    let mut message = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    for label in name.split('.') {
-        message.push(label.len() as u8);
-        message.extend(label.as_bytes());
-    }
-    message.extend([0, 0, rtype, 0, 1]);
-    message
-}
-
 /// Queries a name. Returns the frames that leave the switch.
 fn ask(stage: &mut Stage, index: u16, own: Ipv4Addr, name: &str) -> Vec<Sent> {
     let frame = udp(
@@ -48,29 +38,6 @@ fn ask(stage: &mut Stage, index: u16, own: Ipv4Addr, name: &str) -> Vec<Sent> {
         &question(name, 1),
     );
     stage.send(2 + u32::from(index), &frame)
-}
-
-/// Answers a query to the server with one record. Returns the frames that leave the switch.
-fn reply(stage: &mut Stage, query: &Sent, rtype: u8, data: &[u8]) -> Vec<Sent> {
-    let (port, frame) = query;
-    assert_eq!(*port, 1);
-    assert_eq!(frame[30..34], DNS.octets());
-    let own = u16::from_be_bytes([frame[34], frame[35]]);
-    let mut message = frame[42..].to_vec();
-    let end = 12
-        + message[12..]
-            .iter()
-            .position(|byte| *byte == 0)
-            .expect("a root")
-        + 5;
-    message.truncate(end);
-    message[2..4].copy_from_slice(&[0x81, 0x80]);
-    message[4..12].copy_from_slice(&[0, 1, 0, 1, 0, 0, 0, 0]);
-    message.extend([0xC0, 12, 0, rtype, 0, 1, 0, 0, 0, 60, 0, data.len() as u8]);
-    message.extend(data);
-    let to = Ipv4Addr::new(10, 2, 0, 2);
-    let frame = udp((ROUTER, GATEWAY), at(DNS, 53), at(to, own), &message);
-    stage.send(1, &frame)
 }
 
 fn code(sent: &[Sent]) -> u8 {
@@ -89,7 +56,7 @@ fn passes(stage: &mut Stage, index: u16, own: Ipv4Addr, to: Ipv4Addr) -> bool {
 fn queries_are_answered_in_the_name_of_the_server_that_was_asked() {
     let (mut stage, [own, _]) = stage(Settings::default());
     let sent = ask(&mut stage, 0, own, "good.example");
-    let sent = reply(&mut stage, &sent[0], 1, &SERVER.octets());
+    let sent = stage.reply(&sent[0], 1, &SERVER.octets());
     let (port, frame) = &sent[0];
     assert_eq!((*port, &frame[..6]), (2, &mac(0).0[..]));
     assert_eq!(
@@ -137,12 +104,12 @@ fn a_denied_domain_does_not_exist_or_is_refused() {
 fn a_flow_to_an_address_that_others_looked_up_under_a_denied_name_is_dropped() {
     let (mut stage, [own, other]) = stage(Settings::default());
     let sent = ask(&mut stage, 1, other, "www.bad.example");
-    reply(&mut stage, &sent[0], 1, &SERVER.octets());
+    stage.reply(&sent[0], 1, &SERVER.octets());
     assert!(passes(&mut stage, 1, other, SERVER));
     assert!(!passes(&mut stage, 0, own, SERVER));
     // Another site at the same address.
     let sent = ask(&mut stage, 0, own, "good.example");
-    reply(&mut stage, &sent[0], 1, &SERVER.octets());
+    stage.reply(&sent[0], 1, &SERVER.octets());
     stage.run(Time::from_secs(31));
     assert!(passes(&mut stage, 0, own, SERVER));
 }
@@ -162,7 +129,7 @@ fn a_flow_to_an_address_that_was_not_looked_up_waits_for_its_name() {
         let sent = stage.send(2, &frame);
         assert_eq!(sent.len(), 1);
         assert!(sent[0].1.windows(8).any(|part| part == b"\x07in-addr"));
-        let sent = reply(&mut stage, &sent[0], 12, name.as_bytes());
+        let sent = stage.reply(&sent[0], 12, name.as_bytes());
         assert_eq!(
             sent.iter().any(|(_, frame)| frame.ends_with(b"text")),
             may_pass
@@ -175,7 +142,7 @@ fn a_flow_to_an_address_that_was_not_looked_up_waits_for_its_name() {
 fn a_decision_about_a_domain_ends_its_flows_at_once() {
     let (mut stage, [own, _]) = stage(Settings::default());
     let sent = ask(&mut stage, 0, own, "ads.example");
-    reply(&mut stage, &sent[0], 1, &SERVER.octets());
+    stage.reply(&sent[0], 1, &SERVER.octets());
     assert!(passes(&mut stage, 0, own, SERVER));
     stage.change(mac(0), Change::Domain("ads.example".into(), Some(false)));
     assert!(!passes(&mut stage, 0, own, SERVER));
@@ -192,7 +159,7 @@ fn a_device_that_may_reach_some_domains_only_reaches_no_other_address() {
     let sent = ask(&mut stage, 0, own, "other.example");
     assert_eq!(code(&sent), 3);
     let sent = ask(&mut stage, 0, own, "www.good.example");
-    reply(&mut stage, &sent[0], 1, &SERVER.octets());
+    stage.reply(&sent[0], 1, &SERVER.octets());
     stage.run(Time::from_secs(31));
     assert!(passes(&mut stage, 0, own, SERVER));
 }
@@ -201,7 +168,7 @@ fn a_device_that_may_reach_some_domains_only_reaches_no_other_address() {
 fn an_address_of_the_home_for_a_name_outside_is_refused() {
     let (mut stage, [own, other]) = stage(Settings::default());
     let sent = ask(&mut stage, 0, own, "rebind.example");
-    let sent = reply(&mut stage, &sent[0], 1, &other.octets());
+    let sent = stage.reply(&sent[0], 1, &other.octets());
     assert_eq!((sent[0].0, code(&sent)), (2, 5));
     // From the cache, too.
     let sent = ask(&mut stage, 0, own, "rebind.example");

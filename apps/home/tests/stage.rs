@@ -208,6 +208,34 @@ impl Stage {
         Some(address)
     }
 
+    /// Answers a query to the server with one record. Returns the frames that leave the switch.
+    pub fn reply(&mut self, query: &Sent, rtype: u8, data: &[u8]) -> Vec<Sent> {
+        let (port, frame) = query;
+        assert_eq!(*port, 1);
+        assert_eq!(frame[30..34], DNS.octets());
+        let own = u16::from_be_bytes([frame[34], frame[35]]);
+        let mut message = frame[42..].to_vec();
+        let end = 12
+            + message[12..]
+                .iter()
+                .position(|byte| *byte == 0)
+                .expect("a root")
+            + 5;
+        message.truncate(end);
+        message[2..4].copy_from_slice(&[0x81, 0x80]);
+        message[4..12].copy_from_slice(&[0, 1, 0, 1, 0, 0, 0, 0]);
+        message.extend([0xC0, 12, 0, rtype, 0, 1, 0, 0, 0, 60, 0, data.len() as u8]);
+        message.extend(data);
+        let to = Ipv4Addr::new(10, 2, 0, 2);
+        let frame = udp(
+            (ROUTER, GATEWAY),
+            SocketAddrV4::new(DNS, 53),
+            SocketAddrV4::new(to, own),
+            &message,
+        );
+        self.send(1, &frame)
+    }
+
     pub fn counter(&self, name: &str) -> u64 {
         let counters = self.program.statistics().counters;
         let counter = counters.iter().find(|(known, _)| known == name);
@@ -219,4 +247,15 @@ impl Stage {
 pub fn udp(macs: (Mac, Mac), from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) -> Vec<u8> {
     let mut frames = home::frame::Frames::default();
     frames.datagram(macs, from, to, payload).to_vec()
+}
+
+/// A query of DNS with one question.
+pub fn question(name: &str, rtype: u8) -> Vec<u8> {
+    let mut message = vec![0x12, 0x34, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
+    for label in name.split('.') {
+        message.push(label.len() as u8);
+        message.extend(label.as_bytes());
+    }
+    message.extend([0, 0, rtype, 0, 1]);
+    message
 }

@@ -1,5 +1,7 @@
 //! HTTP over TCP and TLS within the [limits](crate): what REST and gRPC are served with.
 
+pub mod origin;
+
 use crate::{Gate, Permit, Visitor};
 use hyper::body::{Body, Incoming};
 use hyper::{Request, Response};

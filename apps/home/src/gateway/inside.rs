@@ -257,7 +257,7 @@ impl Gateway {
             return Ok(());
         }
         if headers.destination != self.settings.mac {
-            return Err("past the gateway");
+            return Err("bypasses the gateway");
         }
         if headers.protocol == Some(protocol::UDP)
             && let Some((_, 53)) = headers.transport

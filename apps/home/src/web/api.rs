@@ -25,6 +25,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{MethodRouter, delete, get, post};
 use axum::{Json, Router};
+use listen::http::origin::bearer;
 use listen::{Gate, Visitor};
 use node::budget::Account;
 use serde_json::json;
@@ -211,11 +212,8 @@ fn cookie(is_secure: bool) -> &'static str {
 
 /// Bearer token of a request, or else the token in its cookie.
 fn token(headers: &HeaderMap, is_secure: bool) -> Option<String> {
-    if let Some(given) = headers.get(header::AUTHORIZATION) {
-        let (scheme, token) = given.to_str().ok()?.split_once(' ')?;
-        return scheme
-            .eq_ignore_ascii_case("bearer")
-            .then(|| token.trim().into());
+    if headers.contains_key(header::AUTHORIZATION) {
+        return bearer(headers).map(Into::into);
     }
     let name = cookie(is_secure);
     let cookies = headers.get_all(header::COOKIE).iter();

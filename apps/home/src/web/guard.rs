@@ -7,12 +7,10 @@
 
 use axum::extract::Request;
 use axum::http::header::{self, HeaderName, HeaderValue};
-use axum::http::{HeaderMap, Method, StatusCode};
+use axum::http::{Method, StatusCode};
 use axum::response::Response;
-use std::net::IpAddr;
+use listen::http::origin::{FETCH_SITE, Names};
 use std::sync::atomic::{AtomicU64, Ordering};
-
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// A reason to refuse a request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,7 +74,7 @@ impl Refusal {
 /// Checks requests and counts those that are refused.
 pub struct Guard {
     /// Names of the router, in addition to its addresses.
-    names: Vec<String>,
+    names: Names,
     refused: [AtomicU64; Refusal::ALL.len()],
 }
 
@@ -84,7 +82,7 @@ impl Guard {
     /// A guard with these names, in addition to the addresses.
     pub fn new(names: Vec<String>) -> Guard {
         Guard {
-            names,
+            names: Names::new(names),
             refused: Default::default(),
         }
     }
@@ -109,14 +107,7 @@ impl Guard {
     /// The reason to refuse it.
     pub fn check(&self, request: &Request, is_secure: bool) -> Result<(), Refusal> {
         let headers = request.headers();
-        let host = one(headers, &header::HOST).ok_or(Refusal::Host)?;
-        let named = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str());
-        if !self.is_here(host) || named.is_some_and(|name| !self.is_here(name)) {
-            return Err(Refusal::Host);
-        }
+        let host = self.names.host(request).ok_or(Refusal::Host)?;
         // Another site may link to the board: its files contain no data of this home.
         if !request.uri().path().starts_with("/ws.v1") {
             return Ok(());
@@ -143,30 +134,6 @@ impl Guard {
             _ => Ok(()),
         }
     }
-
-    /// Whether a host, with or without a port, is an address or a name of the router, which another site cannot use.
-    fn is_here(&self, host: &str) -> bool {
-        let host = match host.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => host,
-        };
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
-        bare.unwrap_or(host).parse::<IpAddr>().is_ok()
-            || host.eq_ignore_ascii_case("localhost")
-            || self
-                .names
-                .iter()
-                .any(|name| host.eq_ignore_ascii_case(name))
-    }
-}
-
-/// Value of a header that occurs exactly once.
-fn one<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Option<&'a str> {
-    let mut all = headers.get_all(name).iter();
-    let first = all.next()?.to_str().ok()?;
-    all.next().is_none().then_some(first)
 }
 
 /// Headers of every response: the board runs scripts from its own files only, is not shown in frames, and is not cached.

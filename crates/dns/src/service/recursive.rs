@@ -1,6 +1,6 @@
 //! A forwarder or resolver behind the node's links.
 
-use super::stream::{self, Arrival, CLIENT_NOT_ALLOWED, Ends, Streams};
+use super::stream::{self, CLIENT_NOT_ALLOWED, Ends, Streams};
 use super::{Clients, PORT, count, query, read, respond, unspecified, write};
 use crate::cache;
 use crate::exchange::Via;
@@ -239,15 +239,9 @@ impl<R: Recursive> Service for RecursiveService<R> {
     ) -> Option<Frame> {
         let clients = &self.clients;
         let allows = |client| clients.contain(client, link);
-        let rest = match self.streams.handle_frame(now, link, frame, allows, out) {
-            Arrival::Other(frame) => self.handle_datagram(now, link, frame, out),
-            Arrival::Refused(frame, reason) => {
-                self.refused += u64::from(reason == CLIENT_NOT_ALLOWED);
-                out.drop(frame, reason);
-                None
-            }
-            Arrival::Taken => None,
-        };
+        let arrival = self.streams.handle_frame(now, link, frame, allows, out);
+        let other = arrival.other(&mut self.refused, out);
+        let rest = other.and_then(|frame| self.handle_datagram(now, link, frame, out));
         self.serve_streams(now, out);
         rest
     }

@@ -95,6 +95,22 @@ pub(super) enum Arrival {
     Taken,
 }
 
+impl Arrival {
+    /// The frame, if it belongs to no connection. One that is refused is dropped; `refused` counts those of clients that are not
+    /// allowed.
+    pub fn other(self, refused: &mut u64, out: &mut Out) -> Option<Frame> {
+        match self {
+            Arrival::Other(frame) => Some(frame),
+            Arrival::Refused(frame, reason) => {
+                *refused += u64::from(reason == CLIENT_NOT_ALLOWED);
+                out.drop(frame, reason);
+                None
+            }
+            Arrival::Taken => None,
+        }
+    }
+}
+
 /// Path of a connection's segments.
 #[derive(Clone, Copy, Debug)]
 enum Path {

@@ -8,7 +8,7 @@
 //! Counters: those of [`Server::count`], each after `dns_zone_`, those of connections (`tcp_accepted`, `tcp_opened`, `tcp_refused`, `tcp_replaced`,
 //! `tcp_idle`, `tcp_reset`), and `refused_clients`.
 
-use super::stream::{self, Arrival, CLIENT_NOT_ALLOWED, Streams};
+use super::stream::{self, CLIENT_NOT_ALLOWED, Streams};
 use super::{Clients, query, read, respond};
 use crate::message::Transport;
 use crate::server::{Limits, Server};
@@ -192,15 +192,9 @@ impl Service for ZoneService {
     ) -> Option<Frame> {
         let clients = &self.clients;
         let allows = |client| allows(clients, client, link);
-        let rest = match self.streams.handle_frame(now, link, frame, allows, out) {
-            Arrival::Other(frame) => self.handle_datagram(now, link, frame, out),
-            Arrival::Refused(frame, reason) => {
-                self.refused += u64::from(reason == CLIENT_NOT_ALLOWED);
-                out.drop(frame, reason);
-                None
-            }
-            Arrival::Taken => None,
-        };
+        let arrival = self.streams.handle_frame(now, link, frame, allows, out);
+        let other = arrival.other(&mut self.refused, out);
+        let rest = other.and_then(|frame| self.handle_datagram(now, link, frame, out));
         self.serve_streams(now, out);
         rest
     }

@@ -8,15 +8,13 @@
 use super::failed;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
-use axum::http::header::{
-    AUTHORIZATION, CONNECTION, CONTENT_TYPE, HOST, HeaderName, ORIGIN, WWW_AUTHENTICATE,
-};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use listen::Visitor;
+use listen::http::origin::{FETCH_SITE, Names, bearer, one};
 use node::budget::Account;
-use std::net::IpAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -29,8 +27,6 @@ const WHOLE: Duration = Duration::from_secs(30);
 pub const MAX_BODY: usize = 64 << 10;
 /// Memory of a request that is dealt with: its body, that as JSON, and the entry.
 const MEMORY: usize = 8 * MAX_BODY;
-
-const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 
 /// Why a request is not listened to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,17 +87,16 @@ impl Refusal {
 pub struct Guard {
     /// Without one everybody may ask who may connect.
     token: Option<String>,
-    /// Names of this machine beside its addresses.
-    names: Vec<String>,
+    names: Names,
     refused: [AtomicU64; Refusal::ALL.len()],
 }
 
 impl Guard {
-    /// With this token, and these names beside the addresses.
+    /// A guard with this token, and these names in addition to the addresses.
     pub fn new(token: Option<String>, names: Vec<String>) -> Guard {
         Guard {
             token,
-            names,
+            names: Names::new(names),
             refused: Default::default(),
         }
     }
@@ -117,14 +112,7 @@ impl Guard {
 
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
-        let host = one(headers, HOST).ok_or(Refusal::Host)?;
-        let named = request
-            .uri()
-            .authority()
-            .map(|authority| authority.as_str());
-        if !self.is_here(host) || named.is_some_and(|name| !self.is_here(name)) {
-            return Err(Refusal::Host);
-        }
+        let host = self.names.host(request).ok_or(Refusal::Host)?;
         let foreign = |site: &HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
         let origin = format!("http://{host}");
         let other = |given: &HeaderValue| !given.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
@@ -134,10 +122,8 @@ impl Guard {
             return Err(Refusal::Origin);
         }
         if let Some(token) = &self.token {
-            let given = one(headers, AUTHORIZATION).and_then(|text| text.split_once(' '));
-            let given = given.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-            let (_, given) = given.ok_or(Refusal::Token)?;
-            if !bool::from(given.trim().as_bytes().ct_eq(token.as_bytes())) {
+            let given = bearer(headers).ok_or(Refusal::Token)?;
+            if !bool::from(given.as_bytes().ct_eq(token.as_bytes())) {
                 return Err(Refusal::Token);
             }
         }
@@ -147,34 +133,10 @@ impl Guard {
             false => Ok(()),
         }
     }
-
-    /// Whether a host, perhaps with a port, is one that nobody else can have a browser take for this machine.
-    fn is_here(&self, host: &str) -> bool {
-        let host = match host.rsplit_once(':') {
-            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
-            _ => host,
-        };
-        let bare = host
-            .strip_prefix('[')
-            .and_then(|host| host.strip_suffix(']'));
-        bare.unwrap_or(host).parse::<IpAddr>().is_ok()
-            || host.eq_ignore_ascii_case("localhost")
-            || self
-                .names
-                .iter()
-                .any(|name| host.eq_ignore_ascii_case(name))
-    }
-}
-
-/// The value of a header that is there once.
-fn one(headers: &HeaderMap, name: HeaderName) -> Option<&str> {
-    let mut all = headers.get_all(name).iter();
-    let first = all.next()?.to_str().ok()?;
-    all.next().is_none().then_some(first)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
-    one(headers, CONTENT_TYPE).is_some_and(|given| {
+    one(headers, &CONTENT_TYPE).is_some_and(|given| {
         let kind = given.split(';').next().unwrap_or_default();
         kind.trim().eq_ignore_ascii_case("application/json")
     })

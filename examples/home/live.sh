@@ -72,6 +72,8 @@ start() {
     for _ in $(seq 100); do grep -qE "setup=|the board is at" "$work/log" && break; sleep 0.1; done
 }
 start
+awk '/^Uid:/ { user = $3 ? "an unprivileged user" : "root" } /^Seccomp:/ { calls = $2 ? "a list of system calls" : "all system calls" }
+    END { print "the router runs as " user " with " calls }' "/proc/$router/status"
 code=$(sed -n 's/.*#setup=//p' "$work/log" | head -n 1)
 [ -n "$code" ] || { cat "$work/log" >&2; exit 1; }
 

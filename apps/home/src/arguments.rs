@@ -58,6 +58,9 @@ pub struct Arguments {
     /// HTTPS addresses of the board and its API; default: port 8443 on loopback and on home0
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 1..)]
     pub web: Vec<SocketAddr>,
+    /// As root: the user that it becomes once its ports are open; default: one that nothing belongs to
+    #[arg(long, value_name = "NAME")]
+    pub user: Option<String>,
     /// Show the board with simulated devices, without privileges
     #[arg(long, conflicts_with_all = ["lan", "wan", "switch"])]
     pub demo: bool,

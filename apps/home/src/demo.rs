@@ -21,13 +21,8 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let lab = registry
         .parse(LAB)
         .map_err(|faults| anyhow::anyhow!("{faults}"))?;
-    let web = run::serve(
-        arguments,
-        &home,
-        store,
-        clock,
-        &[IpAddr::V4(Ipv4Addr::LOCALHOST)],
-    )?;
+    let localhost = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
+    let web = run::board(arguments, &home, store, clock, &localhost)?.start()?;
     let options = lab::Options {
         realtime: true,
         dry: true,

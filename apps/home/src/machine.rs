@@ -1,8 +1,12 @@
 //! Changes to this machine: the kernel ignores the interfaces of the router, and gets an interface of its own behind it.
+//!
+//! The router has no rights of root while it runs, so a process of its own, [`Undo`], takes the changes back.
 
 use anyhow::{Context, bail};
+use std::io::Write;
 use std::net::IpAddr;
-use std::process::Command;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, ChildStdin, Command, Stdio};
 
 /// Interface that makes this machine a host behind the router.
 pub const HOST: &str = "home0";
@@ -12,8 +16,45 @@ pub const BRIDGE: &str = "home-br";
 pub const GATEWAY: &str = "home-gw";
 const TABLE: &str = "wire_home";
 
-/// Rules that hide all frames of some interfaces from the kernel. Dropping this value removes them.
-pub struct Quiet(());
+/// Takes the changes back when it is dropped: the rules, and the bridge. After a crash they stay, so that devices that are not permitted stay out
+/// until the router starts again.
+pub struct Undo {
+    process: Child,
+    input: Option<ChildStdin>,
+}
+
+impl Undo {
+    /// Starts the process that waits for the end.
+    ///
+    /// # Errors
+    /// When there is no shell.
+    pub fn start() -> anyhow::Result<Undo> {
+        // Signals to the whole service must not end it before the router.
+        let script = format!(
+            "trap '' INT TERM HUP; read -r line || exit 0\n\
+             nft delete table netdev {TABLE}; command -v ovs-vsctl && ovs-vsctl --timeout=5 --if-exists del-br {BRIDGE}; exit 0"
+        );
+        let mut process = Command::new("sh")
+            .args(["-c", &script])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .context("cannot run sh")?;
+        let input = process.stdin.take();
+        Ok(Undo { process, input })
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if let Some(mut input) = self.input.take() {
+            let _ = input.write_all(b"end\n");
+        }
+        let _ = self.process.wait();
+    }
+}
 
 /// Checks that the kernel has no addresses on interfaces that the router needs for itself.
 ///
@@ -37,20 +78,13 @@ pub fn check_free(interfaces: &[&str]) -> anyhow::Result<()> {
 ///
 /// # Errors
 /// When nftables refuses the rules.
-pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<Quiet> {
+pub fn keep_quiet(interfaces: &[&str]) -> anyhow::Result<()> {
     let list = interfaces.join(", ");
     let rules = format!(
         "add table netdev {TABLE}\ndelete table netdev {TABLE}\nadd table netdev {TABLE}\n\
          add chain netdev {TABLE} ingress {{ type filter hook ingress devices = {{ {list} }} priority 0; policy drop; }}"
     );
-    run("nft", &[&rules]).context("cannot hide the interfaces from the kernel")?;
-    Ok(Quiet(()))
-}
-
-impl Drop for Quiet {
-    fn drop(&mut self) {
-        let _ = run("nft", &[&format!("delete table netdev {TABLE}")]);
-    }
+    run("nft", &[&rules]).context("cannot hide the interfaces from the kernel")
 }
 
 /// Excludes IPv6 link-local addresses, which the kernel adds by itself.
@@ -74,17 +108,12 @@ pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<(
     )
 }
 
-/// A bridge of Open vSwitch. Dropping this value removes it.
-pub struct Bridge {
-    /// Whether the kernel forwards, and takes the frames of the interfaces before its own stack does.
-    pub is_in_kernel: bool,
-}
-
-/// Creates the bridge, with an internal port 1 for the router and the interfaces as ports 2 and up.
+/// Creates a bridge of Open vSwitch, with an internal port 1 for the router and the interfaces as ports 2 and up. Returns whether its kernel module
+/// forwards, which takes the frames of the interfaces before the kernel's own stack does.
 ///
 /// # Errors
 /// When Open vSwitch fails.
-pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Bridge> {
+pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<bool> {
     let is_in_kernel = std::path::Path::new("/sys/module/openvswitch").exists();
     let mut words: Vec<String> = ["--if-exists", "del-br", BRIDGE, "--", "add-br", BRIDGE]
         .map(Into::into)
@@ -126,17 +155,10 @@ pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<Brid
     words.extend(["--", "set-controller", BRIDGE, controller].map(Into::into));
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     run("ovs-vsctl", &words)?;
-    let bridge = Bridge { is_in_kernel };
     for name in interfaces.iter().chain(&[GATEWAY]) {
         run("ip", &["link", "set", name, "up"])?;
     }
-    Ok(bridge)
-}
-
-impl Drop for Bridge {
-    fn drop(&mut self) {
-        let _ = run("ovs-vsctl", &["--if-exists", "del-br", BRIDGE]);
-    }
+    Ok(is_in_kernel)
 }
 
 /// Runs a system program to completion.

@@ -3,6 +3,7 @@
 use crate::arguments::{Arguments, SwitchKind};
 use crate::machine;
 use anyhow::{Context, bail};
+use confine::Service;
 use home::clock::Clock;
 use home::gateway::Settings;
 use home::live::{Lan, Uplink, whole};
@@ -76,33 +77,33 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
     machine::check_free(&lan)?;
     machine::check_free(&[wan])?;
-    let (kind, names, quiet, _bridge) = match arguments.switch {
+    let _undo = machine::Undo::start()?;
+    let (kind, names, quiet) = match arguments.switch {
         SwitchKind::Wireline => {
             let count = u16::try_from(lan.len()).context("too many interfaces")?;
-            (Lan::Switch(count), lan.clone(), lan.clone(), None)
+            (Lan::Switch(count), lan.clone(), lan.clone())
         }
         SwitchKind::Openvswitch => {
-            let bridge = machine::make_bridge(&lan, "tcp:127.0.0.1:6653")?;
+            let is_in_kernel = machine::make_bridge(&lan, "tcp:127.0.0.1:6653")?;
             let mut quiet = vec![machine::GATEWAY];
             // The kernel's datapath takes frames after the rules, and its own stack sees none of them.
-            if !bridge.is_in_kernel {
+            if !is_in_kernel {
                 quiet.extend(&lan);
             }
-            (
-                Lan::Bridge,
-                vec![machine::GATEWAY, CONTROL],
-                quiet,
-                Some(bridge),
-            )
+            (Lan::Bridge, vec![machine::GATEWAY, CONTROL], quiet)
         }
     };
     let quiet: Vec<&str> = quiet.into_iter().chain([wan]).collect();
-    let _quiet = machine::keep_quiet(&quiet)?;
+    machine::keep_quiet(&quiet)?;
     let tap = format!("tap:{}", machine::HOST);
     let names = names.into_iter().chain([wan, &tap]);
+    let specs: Vec<PortSpec> = names
+        .map(|name| name.parse().with_context(|| format!("port {name}")))
+        .collect::<anyhow::Result<_>>()?;
     let options = Options::of_nodes(lan.len() + 2);
-    let ports: Vec<Port> = names
-        .map(|name| open(name, &options))
+    let ports: Vec<Port> = specs
+        .iter()
+        .map(|spec| Ok(port::open(spec, &options)?))
         .collect::<anyhow::Result<_>>()?;
     let mac = ports[ports.len() - 2]
         .info
@@ -128,13 +129,21 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         &format!("{network}/{prefix}"),
     )?;
     let node = whole(kind, &home, settings, Box::new(NoRecord), &uplink)?;
-    let web = serve(
+    let web = board(
         arguments,
         &home,
         store,
         clock,
         &[IpAddr::V4(host), Ipv4Addr::LOCALHOST.into()],
     )?;
+    let service = Service {
+        user: arguments.user.as_deref(),
+        accepts: true,
+        stores: true,
+        ..Service::default()
+    };
+    let _kept = confine::server(&specs, service)?;
+    let web = web.start()?;
     let options = PortsOptions {
         start_ns: Some(start_ns),
         ..PortsOptions::default()
@@ -170,14 +179,14 @@ pub fn open_store(arguments: &Arguments, clock: &Clock) -> anyhow::Result<Store>
     Ok(Store::open(&arguments.state, clock.clone())?)
 }
 
-/// Starts the board and the API.
-pub fn serve(
+/// Opens the board and the API, and says where they are.
+pub fn board(
     arguments: &Arguments,
     home: &Shared,
     store: Store,
     clock: Clock,
     usual: &[IpAddr],
-) -> anyhow::Result<web::Running> {
+) -> anyhow::Result<Web> {
     let mut options = web::Options::new(clock);
     options.https = match arguments.web.is_empty() {
         true => usual
@@ -197,12 +206,7 @@ pub fn serve(
     if let Some(fingerprint) = web.fingerprint() {
         eprintln!("wire home: SHA-256 fingerprint of the certificate: {fingerprint}");
     }
-    Ok(web.start()?)
-}
-
-fn open(name: &str, options: &Options) -> anyhow::Result<Port> {
-    let spec: PortSpec = name.parse().with_context(|| format!("port {name}"))?;
-    Ok(port::open(&spec, options)?)
+    Ok(web)
 }
 
 /// The recursive servers: those of the arguments, or of the machine.

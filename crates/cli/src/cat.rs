@@ -2,7 +2,6 @@
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::Permissions;
 use crate::dump::{Dump, Written};
 use crate::epoch::{Words, in_words};
 use crate::fix::{Fix, Fixer};
@@ -16,6 +15,7 @@ use crate::sources::Sources;
 use crate::stream::{Stream, name};
 use crate::time::tick;
 use ::capture::file::Item;
+use confine::Permissions;
 use packet::{Date, Packet, Stamp, Tick};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

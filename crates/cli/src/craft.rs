@@ -4,11 +4,11 @@ mod answer;
 mod ask;
 
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
 use anyhow::bail;
+use confine::Permissions;
 use live::port::PortSpec;
 use node::Time;
 use packet::craft::{CraftError, Defaults, Template};

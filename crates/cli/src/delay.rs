@@ -5,7 +5,6 @@ mod watch;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine;
 use crate::report::{Detail, begin, link_notice};
 use crate::time::tick;
 use ::capture::clock;

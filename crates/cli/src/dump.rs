@@ -6,7 +6,6 @@ mod split;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::Permissions;
 use crate::departures::Departures;
 use crate::fix::{Fix, Fixer};
 use crate::import;
@@ -22,6 +21,7 @@ use crate::time::Shift;
 use crate::time::tick;
 use ::capture::file::{Item, Unkept};
 use anyhow::{Context, bail, ensure};
+use confine::Permissions;
 use file::{Dated, File, Form, Losses};
 use measure::profile::Config;
 use merge::MergeConsumer;

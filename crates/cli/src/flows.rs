@@ -6,7 +6,6 @@ mod tcp;
 
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::Permissions;
 use crate::departures::Departures;
 use crate::listen::{Directions, Listener};
 use crate::output::{Buffering, Output};
@@ -16,6 +15,7 @@ use crate::sources::Sources;
 use crate::time::tick;
 use ::capture::clock;
 use ::capture::file::Item;
+use confine::Permissions;
 use packet::Tick;
 use std::ffi::OsString;
 use table::{By, Table};

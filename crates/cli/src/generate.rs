@@ -4,7 +4,6 @@ mod schedule;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Permissions};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::ports::spec;
@@ -13,6 +12,7 @@ use crate::select::{Filter, Network};
 use crate::time::tick;
 use ::capture::clock;
 use anyhow::Context;
+use confine::Permissions;
 use lab::{Notes, Replayed};
 use live::port::pace::{Pacer, SendRate};
 use live::port::{self, Options, PortSpec};

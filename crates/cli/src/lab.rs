@@ -7,10 +7,10 @@ mod sweep;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use ::lab::Registry;
 use anyhow::Context;
+use confine::Permissions;
 use lab::{Command, Options, ReadError, Waves, World};
 use node::Time;
 use node::outcome::Finish;

@@ -29,7 +29,6 @@ mod clock;
 mod columns;
 mod complaints;
 mod completions;
-mod confine;
 mod control;
 mod covert;
 mod craft;

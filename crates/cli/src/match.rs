@@ -4,11 +4,11 @@ mod rules;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine::{self, Permissions};
 use crate::input::{Input, NO_LINE, place};
 use crate::output::{Buffering, Output};
 use crate::select::{Filter, Network, Selector, Span};
 use ::capture::file::Next;
+use confine::Permissions;
 use rules::{Rule, Rules};
 use std::path::PathBuf;
 

@@ -1,7 +1,6 @@
 //! `wire paxos`: what a group that agrees by Paxos is asked, and what it decides.
 
 use crate::Verdict;
-use crate::confine;
 use crate::report::begin;
 use anyhow::Context;
 use clap::ValueEnum;

@@ -6,7 +6,6 @@ pub mod route;
 pub mod session;
 
 use crate::Verdict;
-use crate::confine;
 use crate::ports::spec;
 use anyhow::Context;
 use live::port::pace::{Pacer, Watch};

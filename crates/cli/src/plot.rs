@@ -5,13 +5,13 @@ mod quantity;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output, picture};
 use crate::stream::name;
 use ::flops::{Device, figure};
 use ::plot::{Axis, Bar, Figure, Panel, Series, TimeUnit};
 use anyhow::{Context, ensure};
 use columns::Table;
+use confine::Permissions;
 use quantity::Quantity;
 use serde_json::json;
 use std::fs::File;

@@ -13,13 +13,13 @@ pub use subject::Subjects;
 
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::Permissions;
 use crate::listen::{Directions, Listener};
 use crate::output::{self, Buffering, Output};
 use crate::packets::Ended;
 use crate::select::Selection;
 use crate::sources::Sources;
 use crate::time::tick;
+use confine::Permissions;
 use measure::profile::Config;
 use node::{Rate, Time};
 use packet::Tick;

@@ -2,7 +2,6 @@
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Leniency};
-use crate::confine;
 use crate::on::On;
 use crate::output::{Buffering, Output};
 use crate::report::{

@@ -4,7 +4,6 @@ mod schedule;
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine;
 use crate::fix::{Fix, Fixer};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::ports::spec;

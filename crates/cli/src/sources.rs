@@ -1,7 +1,7 @@
 //! What a command reads: files, and ports.
 
-use crate::confine::{self, Permissions};
 use anyhow::bail;
+use confine::Permissions;
 use live::port::PortSpec;
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};

@@ -7,7 +7,6 @@ mod verdict;
 mod watch;
 
 use crate::Verdict;
-use crate::confine;
 use crate::ports::spec;
 use crate::report::{link_notice, until};
 use crate::run::Opened;

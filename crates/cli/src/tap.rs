@@ -2,7 +2,6 @@
 
 use crate::Verdict;
 use crate::complaints::{Complaints, Strictness};
-use crate::confine;
 use crate::form::FormOptions;
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};

@@ -4,7 +4,6 @@ mod archive;
 mod report;
 
 use crate::Verdict;
-use crate::confine;
 use crate::ping::route::{self, Origin};
 use crate::ping::session::{Clock, Prober, Session};
 use crate::ports::spec;

@@ -3,7 +3,6 @@
 use crate::Verdict;
 use crate::cat::{FileReader, Writer};
 use crate::complaints::Strictness;
-use crate::confine::{self, Permissions};
 use crate::epoch::Words;
 use crate::fix::Fixer;
 use crate::form::FormOptions;
@@ -11,6 +10,7 @@ use crate::output::{Buffering, Output};
 use crate::packets::Packets;
 use crate::select::Selection;
 use crate::time::tick;
+use confine::Permissions;
 use packet::Tick;
 use std::path::PathBuf;
 

@@ -69,9 +69,8 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(named)?;
     let is_new = check(&connection, path)?;
-    // One process at a time, from the first read to the end of the process.
-    let pragmas =
-        "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;";
+    // One process at a time, from the first read to the end of the process. It opens no other file, which it might not be allowed.
+    let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;";
     connection.execute_batch(pragmas).map_err(named)?;
     if is_new {
         make(&mut connection).map_err(named)?;

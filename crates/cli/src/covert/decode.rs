@@ -3,12 +3,12 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use crate::select::Selection;
 use ::capture::file::Item;
 use anyhow::Context;
+use confine::Permissions;
 use nodes::covert::{Demodulator, Reception, code};
 use serde_json::Value;
 use std::path::PathBuf;

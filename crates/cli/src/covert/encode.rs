@@ -3,13 +3,13 @@
 use super::{Gaps, Times};
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Permissions};
 use crate::form::{Form, FormOptions};
 use crate::output::{Buffering, Output};
 use crate::packets::{Consumer, Packets};
 use crate::select::Selection;
 use ::capture::file::Item;
 use anyhow::{Context, bail};
+use confine::Permissions;
 use node::{Time, link};
 use nodes::covert::{Config, Modulator};
 use packet::word::Timer;

@@ -3,7 +3,6 @@
 use super::Craft;
 use super::answer::{Question, sender};
 use crate::Verdict;
-use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::ping::route;
 use ::capture::clock::now_ns;

@@ -5,12 +5,12 @@ mod editor;
 
 use super::Lab;
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use ::capture::signal;
 use ::lab::{Options, Registry, Session, World};
 use anyhow::Context;
 use command::Command;
+use confine::Permissions;
 use editor::Editor;
 use std::io::{BufRead, IsTerminal, Read};
 

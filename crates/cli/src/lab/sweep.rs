@@ -2,13 +2,13 @@
 
 use super::{Lab, Plot};
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output, picture};
 use crate::progress;
 use ::lab::Registry;
 use ::lab::sweep::{Sweep, SweepError};
 use ::lab::{Options, ReadError, World};
 use anyhow::Context;
+use confine::Permissions;
 use std::io::IsTerminal;
 
 impl Lab {

@@ -2,7 +2,6 @@
 
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine;
 use crate::control::{Listener, Rows};
 use crate::output::{Buffering, Output};
 use crate::report::Detail;

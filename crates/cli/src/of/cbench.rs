@@ -2,7 +2,6 @@
 
 use super::Keys;
 use crate::Verdict;
-use crate::confine;
 use crate::output::{Buffering, Output};
 use crate::report::Detail;
 use live::port::ChannelSpec;

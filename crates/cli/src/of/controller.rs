@@ -3,9 +3,9 @@
 use super::rest::{self, Rest};
 use super::{Keys, reached};
 use crate::Verdict;
-use crate::confine::{self, Service};
 use crate::report::Detail;
 use crate::run::{Opened, report};
+use confine::Service;
 use live::port::ChannelSpec;
 use live::port::PortSpec;
 use live::world;

@@ -5,7 +5,6 @@ mod flows;
 mod show;
 
 use crate::Verdict;
-use crate::confine;
 use crate::output::{Buffering, Output};
 use anyhow::{Context, bail};
 use connection::Connection;

@@ -3,11 +3,11 @@
 use super::{Keys, reached};
 use crate::Verdict;
 use crate::complaints::Leniency;
-use crate::confine::{self, Service};
 use crate::on::On;
 use crate::report::Detail;
 use crate::run::{Opened, drive};
 use crate::time::tick;
+use confine::Service;
 use live::port::{Options, PortSpec};
 use node::{Rate, Time};
 use openflow::switch::{Config, FailMode};

@@ -2,8 +2,8 @@
 
 use super::source::{Reading, count, object, told};
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
+use confine::Permissions;
 use p4::diagnostic::Severity;
 use std::path::PathBuf;
 

@@ -2,8 +2,8 @@
 
 use super::source::{Reading, count};
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use anyhow::{Context, anyhow};
+use confine::Permissions;
 use lab::engine::describe;
 use pipeline::environment::{Environment, Options};
 use std::path::PathBuf;

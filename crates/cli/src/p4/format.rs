@@ -2,9 +2,9 @@
 
 use super::source::object;
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
+use confine::Permissions;
 use p4::source::Sources;
 use std::path::{Path, PathBuf};
 

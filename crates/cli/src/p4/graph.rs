@@ -2,9 +2,9 @@
 
 use super::source::{Reading, told};
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::Context;
+use confine::Permissions;
 use p4::compile::{Compiled, read};
 use p4::graph::{dot, graphs, svg};
 use serde_json::json;

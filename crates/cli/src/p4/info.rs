@@ -2,9 +2,9 @@
 
 use super::source::Reading;
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use ::capture::output::apart;
+use confine::Permissions;
 use p4::ir::{Program, SectionId, Terminator};
 use p4::passes;
 use p4runtime::p4info;

@@ -3,7 +3,6 @@
 use super::control::said;
 use crate::Verdict;
 use crate::complaints::Complaints;
-use crate::confine::{self, Service};
 use crate::control::Listener;
 use crate::report::{begin, put};
 use ::capture::clock::now_ns;
@@ -11,6 +10,7 @@ use ::capture::signal;
 use ::pipeline::control::Control;
 use ::pipeline::environment::{Environment, Unsupported};
 use anyhow::{Context, anyhow, bail};
+use confine::Service;
 use live::ebpf::Mode;
 use live::interface;
 use live::port::PortSpec;

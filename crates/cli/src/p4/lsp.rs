@@ -6,7 +6,7 @@ mod transport;
 
 use super::source::Reading;
 use crate::Verdict;
-use crate::confine::{self, Permissions};
+use confine::Permissions;
 use node::budget::{Account, Budget, Held, Limits};
 use p4::editor::Analysis;
 use p4::source::{IncludeError, Includes};

@@ -2,9 +2,9 @@
 
 use super::source::{Reading, count, told};
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, ensure};
+use confine::Permissions;
 use lab::engine::{EngineKind, Engines, UnknownEngine};
 use pipeline::architecture::Config;
 use pipeline::environment::Options;

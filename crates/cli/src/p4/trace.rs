@@ -3,7 +3,6 @@
 use super::source::Reading;
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use crate::select::{Filter, Selector};
 use ::pipeline::architecture::{Collected, Config, Pipeline};
@@ -11,6 +10,7 @@ use ::pipeline::control::Control;
 use ::pipeline::environment::Options;
 use ::pipeline::{stf, trace};
 use anyhow::{Context, anyhow, ensure};
+use confine::Permissions;
 use lab::engine::{EngineKind, Engines, describe};
 use node::Time;
 use std::path::PathBuf;

@@ -7,9 +7,9 @@ mod network;
 
 use super::source::Reading;
 use crate::Verdict;
-use crate::confine::{self, Permissions};
 use crate::output::{Buffering, Output};
 use anyhow::{Context, anyhow, bail, ensure};
+use confine::Permissions;
 use form::{Runtime, Topology};
 use network::Network;
 use p4::compile::Compiled;

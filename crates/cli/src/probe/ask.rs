@@ -7,7 +7,6 @@ use super::outcome::Outcome;
 use super::report::tell;
 use super::{Probe, word};
 use crate::Verdict;
-use crate::confine;
 use ::capture::signal::stop_requested;
 use anyhow::{Context, bail};
 use live::datagram::Datagrams;

@@ -4,7 +4,6 @@ mod prober;
 
 use super::Probe;
 use crate::Verdict;
-use crate::confine;
 use crate::output::{Buffering, Output, picture};
 use crate::progress;
 use ::capture::signal::stop_requested;

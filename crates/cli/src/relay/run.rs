@@ -3,7 +3,6 @@
 use super::report::report;
 use super::stats_server::{Description, StatsServer};
 use crate::Verdict;
-use crate::confine;
 use crate::on::names;
 use crate::report::{Detail, until};
 use crate::set::setting;

@@ -2,7 +2,6 @@
 
 use super::stats_server::folders;
 use crate::Verdict;
-use crate::confine;
 use crate::output::{Buffering, Output};
 use listen::unix::is_left_over;
 use live::world::hook::waits;

@@ -2,10 +2,10 @@
 
 use crate::Verdict;
 use crate::complaints::Strictness;
-use crate::confine::{self, Permissions};
 use crate::packets::{Consumer, Ended, Packets};
 use crate::select::Selection;
 use ::capture::file::Item;
+use confine::Permissions;
 use node::Size;
 use packet::Tick;
 use relay::codec::{Algorithm, Codec};

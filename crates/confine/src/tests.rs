@@ -11,7 +11,7 @@ fn apart(name: &str, body: impl FnOnce()) -> Option<Output> {
         return None;
     }
     let own = std::env::current_exe().unwrap();
-    let test = format!("confine::tests::{name}");
+    let test = format!("tests::{name}");
     let mut command = Command::new(own);
     command.args(["--exact", &test, "--nocapture"]);
     Some(command.env("WIRE_TEST_APART", "1").output().unwrap())
@@ -122,7 +122,7 @@ fn each_ends(name: &str, restrict: impl FnOnce(), cases: &[(&str, i64, fn())]) {
     }
     for (case, call, _) in cases {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--exact", &format!("confine::tests::{name}"), "--nocapture"]);
+        command.args(["--exact", &format!("tests::{name}"), "--nocapture"]);
         let output = command.env("WIRE_TEST_CASE", case).output().unwrap();
         if forbids() {
             ends(&output, *call);

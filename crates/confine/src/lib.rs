@@ -154,6 +154,8 @@ pub struct Service<'a> {
     pub compiles: bool,
     /// Changes maps and programs in the kernel.
     pub kernel: bool,
+    /// Writes to a database that is open, to the disk.
+    pub stores: bool,
 }
 
 /// To be kept until the server's ports are closed.
@@ -223,6 +225,7 @@ pub fn server<'a>(
         removes: !all.sockets.is_empty(),
         compiles: service.compiles,
         kernel: service.kernel,
+        stores: service.stores,
         interfaces: all.needs.interfaces || service.kernel,
         ..all.needs
     };

@@ -29,6 +29,8 @@ pub struct Needs {
     pub compiles: bool,
     /// Loads programs into the kernel, and changes their maps.
     pub kernel: bool,
+    /// Writes to a database that is open. Its log is removed in the end.
+    pub stores: bool,
 }
 
 /// A list under construction, of calls and of rules for their arguments.
@@ -113,8 +115,11 @@ pub fn server(needs: Needs) -> Result<SeccompFilter, BackendError> {
     if needs.accepts {
         calls = calls.with(&[ACCEPTING]);
     }
-    if needs.removes {
+    if needs.removes || needs.stores {
         calls = calls.with(&[REMOVAL]);
+    }
+    if needs.stores {
+        calls = calls.with(&[CONTENTS]);
     }
     if needs.connects {
         families.extend([libc::AF_INET, libc::AF_INET6]);

@@ -14,6 +14,8 @@
 //! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.
 
+#![forbid(unsafe_code)]
+
 mod calls;
 mod groups;
 #[cfg(test)]

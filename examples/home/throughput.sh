@@ -34,6 +34,7 @@ for router in home linux; do
     on $router ip link set lan up
     ip netns exec $name-isp-$router iperf3 -s >/dev/null 2>&1 &
     pids+=($!)
+    for _ in $(seq 100); do on isp-$router ss -tln | grep -q :5201 && break; sleep 0.1; done
 done
 
 on linux ip link add br0 type bridge
@@ -51,6 +52,8 @@ N
 on device-linux ip address add 10.2.0.6/30 dev eth0
 on device-linux ip route add default via 10.2.0.5
 
+# The kernel calls a new interface running up to a second later.
+for _ in $(seq 30); do on home grep -q up /sys/class/net/wan/operstate && break; sleep 0.1; done
 ip netns exec $name-home wire-home --lan lan --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
     --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
 pids+=($!)

@@ -100,7 +100,10 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let specs: Vec<PortSpec> = names
         .map(|name| name.parse().with_context(|| format!("port {name}")))
         .collect::<anyhow::Result<_>>()?;
-    let options = Options::of_nodes(lan.len() + 2);
+    let options = Options {
+        coalesces: true,
+        ..Options::of_nodes(lan.len() + 2)
+    };
     let ports: Vec<Port> = specs
         .iter()
         .map(|spec| Ok(port::open(spec, &options)?))

@@ -154,6 +154,10 @@ pub struct Options {
     /// Whether frames that are sent [together](Transmit::send_together) cross in one buffer of the kernel, and are taken apart again where they
     /// are received: the other end must be opened so, too, and it is by calls, not by rings. Default no.
     pub aggregates: bool,
+    /// Whether consecutive TCP segments that are sent at one time go to the kernel as one super-frame, which it or the card takes apart again
+    /// (GSO). The frames on a wire are the same; the other end of a veth pair gets the super-frame. By [`Method::Send`] only, and not with
+    /// `aggregates`. Default no.
+    pub coalesces: bool,
     /// How long a frame waits for room in an interface's queue before it is given up. Default 1 s.
     pub patience: Duration,
 }
@@ -225,6 +229,7 @@ impl Default for Options {
             tls: None,
             returns: false,
             aggregates: false,
+            coalesces: false,
             patience: Duration::from_secs(1),
         }
     }

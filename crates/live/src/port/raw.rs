@@ -11,6 +11,7 @@
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
 //! | `split` | takes super-frames apart |
 //! | `aggregate` | frames that are sent at one time in one buffer of the kernel, between ends of the same world |
+//! | `coalesce` | TCP segments that are sent at one time as one super-frame |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
 //! | `send` | sends by send and sendmmsg |
 //! | `send_ring` | sends by a TPACKET_V2 ring |
@@ -18,6 +19,7 @@
 
 pub mod aggregate;
 pub mod any;
+mod coalesce;
 mod deliver;
 mod messages;
 mod offload;

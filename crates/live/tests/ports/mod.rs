@@ -6,6 +6,8 @@ mod links;
 use live::netns::{Namespace, NetnsError, VethEnd, veth};
 use live::port::calibrate::{self, CalibrateError};
 use live::port::{self, Method, Options, Port, PortError};
+use packet::ipv4::Ipv4;
+use packet::tcp::{Tcp, TcpOption};
 use std::time::Duration;
 
 /// Longer than any machine pauses. Only what fails waits for so long.
@@ -144,6 +146,68 @@ fn frames_sent_together_cross_in_one_buffer_and_come_out_as_they_went_in() {
             .map(|(_, bytes)| bytes)
             .eq(&frames[..2])
     );
+}
+
+#[test]
+fn tcp_segments_sent_together_cross_as_super_frames_and_come_out_as_they_went_in() {
+    let Some(pair) = pair(1500) else { return };
+    let (mut a, mut b) = pair.open_with(&Options {
+        coalesces: true,
+        ..Options::default()
+    });
+    // Between them frames that are no segments, which a card would fill up.
+    let mut frames: Vec<_> = (0..3).map(frame).collect();
+    let mut sequence = u32::MAX - 99_999;
+    let lengths = [1448; 100].into_iter().chain([700; 40]).chain(1..60);
+    for (identification, length) in (65_500..=u16::MAX).chain(0..).zip(lengths) {
+        frames.push(segment(identification, sequence, length));
+        sequence = sequence.wrapping_add(length as u32);
+    }
+    frames.extend((3..6).map(frame));
+    let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
+    // The receiver takes super-frames apart; without segmentation offload the kernel does before.
+    for (offload, super_frames) in [("on", true), ("off", false)] {
+        let mut ethtool = pair.a.command("ethtool");
+        let set = ethtool.args(["-K", "a", "tso", offload, "gso", "on"]);
+        let Ok(set) = set.output() else {
+            println!("skipped in part: there is no ethtool");
+            break;
+        };
+        assert!(set.status.success(), "{set:?}");
+        let before = b.rx.counters().split;
+        assert_eq!(a.tx.send_together(&slices).unwrap(), frames.len());
+        let got = receive(&mut b, frames.len());
+        for (index, ((_, got), sent)) in got.iter().zip(&frames).enumerate() {
+            assert_eq!(got, sent, "frame {index}, offload {offload}");
+        }
+        assert_eq!(b.rx.counters().split > before, super_frames, "{offload}");
+    }
+    assert_eq!((b.rx.counters().dropped, b.rx.counters().refused), (0, 0));
+}
+
+/// A TCP segment.
+fn segment(identification: u16, sequence: u32, length: usize) -> Vec<u8> {
+    let ip = Ipv4 {
+        identification,
+        ..Ipv4::new([10, 0, 0, 1].into(), [10, 0, 0, 2].into(), 6)
+    };
+    let tcp = Tcp {
+        source_port: 80,
+        destination_port: 258,
+        sequence,
+        acknowledgement: 5,
+        flags: 0x10,
+        window: 256,
+        urgent: 0,
+        options: &[TcpOption::Timestamps(7, 9)],
+    };
+    let mut frame = b"\x02\0\0\0\0\x0b\x02\0\0\0\0\x0a\x08\x00".to_vec();
+    ip.build(&mut frame, |out| {
+        tcp.build(ip.pseudo(), out, |out| {
+            out.extend((0..length).map(|at| (at * 7) as u8 ^ identification as u8));
+        });
+    });
+    frame
 }
 
 #[test]

@@ -1,11 +1,14 @@
-//! Sending by send, and by sendmmsg where several frames go at once; or in an aggregate, where the other end knows of those.
+//! Sending by send, and by sendmmsg where several frames go at once; or in an aggregate, where the other end knows of those; or with
+//! TCP segments as [super-frames](super::coalesce).
 
 use super::aggregate::{Aggregator, is_aggregate};
+use super::coalesce::{Front, coalesce};
 use super::socket::{Socket, says_gone};
 use super::stamp::Stamper;
 use crate::kernel::interface::Interface;
 use crate::port::{Backlog, Options, PortError, Transmit, TxCounters};
 use std::io;
+use std::ops::Range;
 
 /// Frames a call.
 const BATCH: usize = 64;
@@ -17,6 +20,8 @@ pub struct Sender {
     socket: Socket,
     batch: Batch,
     aggregator: Option<Aggregator>,
+    /// Where TCP segments are sent as super-frames: what precedes each message.
+    fronts: Option<Fronts>,
     stamper: Stamper,
     backlog: Backlog,
     returns: bool,
@@ -29,6 +34,31 @@ struct Batch {
     vectors: Box<[libc::iovec]>,
 }
 
+/// Super-frames, and frames that are sent as they are, as messages of a call.
+struct Fronts {
+    /// The longest frame that the interface takes, bytes.
+    longest: usize,
+    /// The kernel takes no super-frames.
+    refused: bool,
+    /// Of each message.
+    fronts: Vec<Front>,
+    /// Frames of each message.
+    counts: Vec<usize>,
+    payloads: Vec<Range<usize>>,
+}
+
+impl Fronts {
+    fn new(mtu: u32) -> Fronts {
+        Fronts {
+            longest: mtu as usize + 14,
+            refused: false,
+            fronts: Vec::with_capacity(BATCH),
+            counts: Vec::with_capacity(BATCH),
+            payloads: Vec::with_capacity(BATCH),
+        }
+    }
+}
+
 // SAFETY: the raw pointers lead to memory that the same value owns, or to frames of the call under way.
 unsafe impl Send for Batch {}
 
@@ -37,7 +67,8 @@ impl Batch {
         // SAFETY: all-zero vectors and headers are valid ones.
         let (mut vectors, mut headers): (Box<[libc::iovec]>, Box<[libc::mmsghdr]>) = unsafe {
             (
-                vec![std::mem::zeroed(); BATCH].into(),
+                // Each message may have a front.
+                vec![std::mem::zeroed(); 2 * BATCH].into(),
                 vec![std::mem::zeroed(); BATCH].into(),
             )
         };
@@ -50,9 +81,57 @@ impl Batch {
 
     fn fill(&mut self, frames: &[&[u8]]) {
         for (vector, frame) in self.vectors.iter_mut().zip(frames) {
-            vector.iov_base = frame.as_ptr().cast_mut().cast();
-            vector.iov_len = frame.len();
+            *vector = to(frame);
         }
+    }
+
+    /// Makes messages of the frames, at most [`BATCH`], each with a front and several of them one where that can be; how many messages.
+    fn fill_with_fronts(&mut self, frames: &[&[u8]], fronts: &mut Fronts) -> usize {
+        let (mut at, mut vectors) = (0, 0);
+        fronts.fronts.clear();
+        fronts.counts.clear();
+        fronts.payloads.clear();
+        while at < frames.len() {
+            let rest = &frames[at..];
+            let front = match fronts.refused {
+                true => None,
+                false => coalesce(rest, fronts.longest, &mut fronts.payloads),
+            };
+            // The vector of the front is set when all of them have their place.
+            let first = vectors;
+            vectors += 1;
+            match &front {
+                None => {
+                    self.vectors[vectors] = to(frames[at]);
+                    vectors += 1;
+                }
+                Some(_) => {
+                    for (frame, payload) in rest.iter().zip(&fronts.payloads) {
+                        self.vectors[vectors] = to(&frame[payload.clone()]);
+                        vectors += 1;
+                    }
+                }
+            }
+            let header = &mut self.headers[fronts.counts.len()].msg_hdr;
+            header.msg_iov = &raw mut self.vectors[first];
+            header.msg_iovlen = (vectors - first) as _;
+            let count = fronts.payloads.len().max(1);
+            fronts.fronts.push(front.unwrap_or(Front::PLAIN));
+            fronts.counts.push(count);
+            at += count;
+        }
+        for (header, front) in self.headers.iter().zip(&fronts.fronts) {
+            // SAFETY: the pointer was set above, to one of this value's own vectors.
+            unsafe { *header.msg_hdr.msg_iov = to(front.bytes()) };
+        }
+        fronts.counts.len()
+    }
+}
+
+fn to(bytes: &[u8]) -> libc::iovec {
+    libc::iovec {
+        iov_base: bytes.as_ptr().cast_mut().cast(),
+        iov_len: bytes.len(),
     }
 }
 
@@ -61,12 +140,18 @@ impl Sender {
     pub fn open(interface: &Interface, options: &Options) -> Result<Sender, PortError> {
         let mut socket = Socket::new(interface)?;
         socket.set_buffer(libc::SO_SNDBUFFORCE, libc::SO_SNDBUF, BUFFER);
+        let coalesces = options.coalesces && !options.aggregates;
+        if coalesces {
+            let (packet, offloads) = (libc::SOL_PACKET, libc::PACKET_VNET_HDR);
+            socket.set(packet, offloads, 1i32, "asking for super-frames")?;
+        }
         socket.bind(0)?;
         Ok(Sender {
             stamper: Stamper::new(&socket),
             socket,
             batch: Batch::new(),
             aggregator: options.aggregates.then(|| Aggregator::new(interface.mtu)),
+            fronts: coalesces.then(|| Fronts::new(interface.mtu)),
             backlog: Backlog::new(options.patience),
             returns: options.returns,
             counters: TxCounters::default(),
@@ -75,16 +160,15 @@ impl Sender {
 
     /// One call; how many of the frames the kernel has taken, at least one.
     fn give(&mut self, frames: &[&[u8]]) -> Result<usize, PortError> {
-        let count = frames.len().min(BATCH);
-        if count > 1 {
-            self.batch.fill(&frames[..count]);
-        }
+        let most = frames.len().min(BATCH);
+        let mut count = self.fill(&frames[..most]);
+        let has_fronts = self.fronts.is_some();
         loop {
             let (fd, flags) = (self.socket.raw(), libc::MSG_DONTWAIT);
             // SAFETY: the frames outlive the call, which only reads them; the first `count` headers of
             // the batch lead to them.
             let sent = unsafe {
-                if count > 1 {
+                if count > 1 || has_fronts {
                     let headers = self.batch.headers.as_mut_ptr();
                     libc::sendmmsg(fd, headers, count as u32, flags as _) as isize
                 } else {
@@ -95,11 +179,17 @@ impl Sender {
             if sent > 0 {
                 self.stamper.sent(&self.socket);
                 self.backlog.passed();
-                return Ok(sent as usize);
+                return Ok(match &self.fronts {
+                    Some(fronts) => fronts.counts[..sent as usize].iter().sum(),
+                    None => sent as usize,
+                });
             }
             let error = io::Error::last_os_error();
             match error.raw_os_error() {
                 Some(libc::EINTR) => {}
+                Some(libc::EINVAL) if self.refuse_super_frame() => {
+                    count = self.fill(&frames[..most]);
+                }
                 // The socket's own share is in use, or the interface's queue is full.
                 Some(libc::EAGAIN | libc::ENOBUFS) => {
                     self.backlog.wait(self.socket.name(), &mut self.counters)?
@@ -116,6 +206,27 @@ impl Sender {
                 _ if says_gone(&error) => self.socket.recover(&error, self.returns)?,
                 _ => return Err(self.socket.error("sending", error)),
             }
+        }
+    }
+
+    /// Makes messages of the frames, at most [`BATCH`]; how many.
+    fn fill(&mut self, frames: &[&[u8]]) -> usize {
+        match &mut self.fronts {
+            Some(fronts) => return self.batch.fill_with_fronts(frames, fronts),
+            None if frames.len() > 1 => self.batch.fill(frames),
+            None => {}
+        }
+        frames.len()
+    }
+
+    /// The kernel has refused the first message: sends no more super-frames, if it was one.
+    fn refuse_super_frame(&mut self) -> bool {
+        match &mut self.fronts {
+            Some(fronts) if fronts.counts[0] > 1 => {
+                fronts.refused = true;
+                true
+            }
+            _ => false,
         }
     }
 

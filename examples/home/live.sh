@@ -66,7 +66,7 @@ fi
 
 start() {
     ip netns exec $name-router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
-        --dns 198.51.100.1 --switch "$switch" --state "$work/home.db" >"$work/counters" 2>"$work/log" &
+        --dns 198.51.100.1 --switch "$switch" --calls 127.0.0.1:8800 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
     router=$!
     pids+=($router)
     for _ in $(seq 100); do grep -qE "setup=|the board is at" "$work/log" && break; sleep 0.1; done
@@ -143,6 +143,17 @@ name_of anna www.example
 name_of anna ads.example
 page anna http://203.0.113.66/
 page anna http://203.0.113.80/
+echo "-- what she reached"
+sql="SELECT DISTINCT destination, destination_port FROM Flows WHERE device = '02:00:00:00:01:02' AND direction = 'out' AND destination_port = 80 ORDER BY 1"
+# The router asks its switch for counters once a second.
+for _ in $(seq 50); do
+    rows=$(ask $api/stream/query -d "{\"sql\": \"$sql\"}" | python3 -c 'import json, sys; [print(*row) for row in json.load(sys.stdin)["rows"]]')
+    [ "$(wc -l <<<"$rows")" = 2 ] && break
+    sleep 0.1
+done
+echo "$rows"
+calls=$(on router wire-home --calls 127.0.0.1:8800 --ask "$sql" | tail -n +2 | tr '\t' ' ')
+[ "$calls" = "$rows" ] && echo "the same by a call over UDP" || echo "by a call over UDP: $calls"
 echo "-- anna is evicted"
 ask -X POST $api/deny/02:00:00:00:01:02 >/dev/null
 page anna http://203.0.113.80/

@@ -21,6 +21,7 @@ impl Gateway {
             return;
         }
         self.next_poll = Some(now + self.settings.poll);
+        self.record.time(now);
         // An answer that is still coming in belongs to the last poll.
         if self.polled.is_some_and(|at| now < at + ANSWER_TIMEOUT) {
             return;

@@ -18,14 +18,15 @@ use std::path::PathBuf;
     after_help = "Examples:
   wire home --demo
   sudo wire home --lan eth1 eth2 --wan eth0
-  sudo wire home --lan eth1 --wan eth0 --switch openvswitch --dns 192.0.2.53"
+  sudo wire home --lan eth1 --wan eth0 --switch openvswitch --dns 192.0.2.53
+  wire home --calls 127.0.0.1:8800 --ask 'SELECT device, sum(bytes) FROM Flows [RANGE 1 HOUR] GROUP BY device'"
 )]
 pub struct Arguments {
     /// Interfaces to the devices of the home
-    #[arg(long, value_name = "IF", num_args = 1.., required_unless_present = "demo")]
+    #[arg(long, value_name = "IF", num_args = 1.., required_unless_present_any = ["demo", "ask"])]
     pub lan: Vec<String>,
     /// Interface to the Internet provider
-    #[arg(long, value_name = "IF", required_unless_present = "demo")]
+    #[arg(long, value_name = "IF", required_unless_present_any = ["demo", "ask"])]
     pub wan: Option<String>,
     /// Address of the WAN interface, such as 192.0.2.2/24; default: by DHCP
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "gateway")]
@@ -58,6 +59,12 @@ pub struct Arguments {
     /// HTTPS addresses of the board and its API; default: port 8443 on loopback and on home0
     #[arg(long, value_name = "ADDRESS:PORT", num_args = 1..)]
     pub web: Vec<SocketAddr>,
+    /// Loopback address for questions about traffic by calls over UDP, without a password, such as 127.0.0.1:8800
+    #[arg(long, value_name = "ADDRESS:PORT", value_parser = loopback)]
+    pub calls: Option<SocketAddr>,
+    /// Put a question in SQL to a router that runs with the same --calls, print the answer, and end
+    #[arg(long, value_name = "SQL", requires = "calls", conflicts_with_all = ["lan", "wan", "demo"])]
+    pub ask: Option<String>,
     /// As root: the user that it becomes once its ports are open; default: one that nothing belongs to
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
@@ -73,6 +80,14 @@ pub enum SwitchKind {
     Wireline,
     /// Open vSwitch, with a bridge `home-br`
     Openvswitch,
+}
+
+fn loopback(text: &str) -> Result<SocketAddr, String> {
+    let address: SocketAddr = text.parse().map_err(|error| format!("{error}"))?;
+    match address.ip().is_loopback() {
+        true => Ok(address),
+        false => Err("only loopback, since everybody who reaches the address may ask".into()),
+    }
 }
 
 fn denied(text: &str) -> Result<Denied, String> {

@@ -3,6 +3,7 @@
 use crate::arguments::Arguments;
 use crate::run;
 use home::store::Store;
+use home::tables::Tables;
 use home::{Home, lab as kind, plan::Plan};
 use std::net::{IpAddr, Ipv4Addr};
 
@@ -17,12 +18,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let clock = run::clock(capture::clock::now_ns());
     let store = Store::in_memory(clock.clone())?;
     let home = Home::new(Plan::default(), store.journal()).shared();
-    let registry = kind::registry_for(home.clone());
+    let tables = Tables::new(&clock)?;
+    let rows = tables.clone();
+    let registry = kind::registry_for(home.clone(), move || Box::new(rows.clone()));
     let lab = registry
         .parse(LAB)
         .map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let _calls = run::calls(arguments, &tables)?;
     let localhost = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    let web = run::board(arguments, &home, store, clock, &localhost)?.start()?;
+    let web = run::board(arguments, &home, store, &tables, clock, &localhost)?.start()?;
     let options = lab::Options {
         realtime: true,
         dry: true,

@@ -35,7 +35,7 @@ use crate::gateway::Settings;
 use crate::home::{Change, Home, NoJournal, Refused, Shared};
 use crate::node::HomeNode;
 use crate::plan::Plan;
-use crate::record::NoRecord;
+use crate::record::{NoRecord, Record};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use lab::{Context, Kind, Registry};
 use node::{ConfigError, Time};
@@ -248,14 +248,19 @@ impl Config {
     /// When a key is out of its range.
     pub fn make(&self, seed: u64) -> Result<HomeNode, ConfigError> {
         let home = Home::new(self.plan()?, Box::new(NoJournal));
-        self.make_for(home.shared(), seed)
+        self.make_for(home.shared(), Box::new(NoRecord), seed)
     }
 
     /// The node for a home, to which the devices that are known from the start are added. `network` is not used.
     ///
     /// # Errors
     /// When a key is out of its range.
-    pub fn make_for(&self, home: Shared, seed: u64) -> Result<HomeNode, ConfigError> {
+    pub fn make_for(
+        &self,
+        home: Shared,
+        record: Box<dyn Record>,
+        seed: u64,
+    ) -> Result<HomeNode, ConfigError> {
         let settings = self.settings(seed)?;
         for device in &self.device {
             enter(&mut home.lock(), device)
@@ -266,7 +271,7 @@ impl Config {
             true => Vec::new(),
             false => vec![Box::new(story)],
         };
-        Ok(HomeNode::new(home, settings, Box::new(NoRecord), others))
+        Ok(HomeNode::new(home, settings, record, others))
     }
 }
 
@@ -359,9 +364,13 @@ pub fn registry() -> Registry {
     Registry::standard().with_kind(kind())
 }
 
-/// The same for labs whose control program is that of this home.
-pub fn registry_for(home: Shared) -> Registry {
-    let make =
-        move |config: Config, context: &Context<'_>| config.make_for(home.clone(), context.seed());
+/// The same for labs whose control program is that of this home and gives its rows to what `record` makes.
+pub fn registry_for(
+    home: Shared,
+    record: impl Fn() -> Box<dyn Record> + Clone + Send + Sync + 'static,
+) -> Registry {
+    let make = move |config: Config, context: &Context<'_>| {
+        config.make_for(home.clone(), record(), context.seed())
+    };
     Registry::standard().with_kind(Kind::of("home", make).described(DESCRIPTION))
 }

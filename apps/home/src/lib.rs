@@ -27,6 +27,7 @@
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
 //! | [`record`] | rows about flows, links and leases for a database |
+//! | `tables` | these rows in a stream database |
 //! | [`node`] | the control program as a node |
 //! | `lab` | with the feature of this name: the kind `home` for lab files |
 #![forbid(unsafe_code)]
@@ -56,6 +57,8 @@ pub mod record;
 pub mod rules;
 #[cfg(feature = "program")]
 pub mod store;
+#[cfg(feature = "program")]
+pub mod tables;
 #[cfg(feature = "program")]
 pub mod web;
 

@@ -69,6 +69,11 @@ pub trait Record: Send {
         let _ = row;
     }
 
+    /// The time, at each poll of the switch: without rows, too.
+    fn time(&mut self, now: Time) {
+        let _ = now;
+    }
+
     /// A row of the table Leases.
     fn lease(&mut self, row: &LeaseRow) {
         let _ = row;

@@ -8,8 +8,8 @@ use home::clock::Clock;
 use home::gateway::Settings;
 use home::live::{Lan, Uplink, whole};
 use home::plan::Plan;
-use home::record::NoRecord;
 use home::store::Store;
+use home::tables::Tables;
 use home::web::{self, Web};
 use home::{Home, Shared};
 use live::port::{self, Options, Port, PortSpec};
@@ -17,12 +17,15 @@ use live::world::PortsOptions;
 use node::Time;
 use packet::ethernet::Mac;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use stream::udp;
 
 /// Time from the opening of the ports to time zero of the router, ns.
 const LEAD_NS: u64 = 20_000_000;
 /// Port of the board.
 const WEB_PORT: u16 = 8443;
+/// Timeout of a question to a running router.
+const CALL_TIMEOUT: Duration = Duration::from_secs(5);
 /// Control channel for Open vSwitch.
 const CONTROL: &str = "ptcp:6653:127.0.0.1";
 
@@ -32,10 +35,25 @@ const CONTROL: &str = "ptcp:6653:127.0.0.1";
 /// When it cannot start, or an interface is lost.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     capture::signal::install();
+    if let (Some(sql), Some(address)) = (&arguments.ask, arguments.calls) {
+        return ask(address, sql);
+    }
     match &arguments.wan {
         Some(wan) => router(arguments, wan),
         None => crate::demo::run(arguments),
     }
+}
+
+/// Puts a question to a running router.
+fn ask(address: SocketAddr, sql: &str) -> anyhow::Result<()> {
+    let unreachable = || format!("no router answers at {address}; is one running with --calls?");
+    let mut client = udp::Client::connect(address, CALL_TIMEOUT).with_context(unreachable)?;
+    let reply = client.call(sql, CALL_TIMEOUT)?;
+    match reply.split_once('\n') {
+        Some(("OK", rows)) => print!("{rows}"),
+        _ => bail!("{}", reply.trim_start_matches("ERROR ").trim_end()),
+    }
+    Ok(())
 }
 
 /// Router time, which is the time of the node, and Unix time.
@@ -131,11 +149,13 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         &plan.gateway(plan.host()).to_string(),
         &format!("{network}/{prefix}"),
     )?;
-    let node = whole(kind, &home, settings, Box::new(NoRecord), &uplink)?;
+    let tables = Tables::new(&clock)?;
+    let node = whole(kind, &home, settings, Box::new(tables.clone()), &uplink)?;
     let web = board(
         arguments,
         &home,
         store,
+        &tables,
         clock,
         &[IpAddr::V4(host), Ipv4Addr::LOCALHOST.into()],
     )?;
@@ -146,6 +166,8 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         ..Service::default()
     };
     let _kept = confine::server(&specs, service)?;
+    // A thread from before would have lost the right to memory that stays, and could start no others.
+    let _calls = calls(arguments, &tables)?;
     let web = web.start()?;
     let options = PortsOptions {
         start_ns: Some(start_ns),
@@ -182,15 +204,26 @@ pub fn open_store(arguments: &Arguments, clock: &Clock) -> anyhow::Result<Store>
     Ok(Store::open(&arguments.state, clock.clone())?)
 }
 
+/// Starts the server of calls, if it is wanted.
+pub fn calls(arguments: &Arguments, tables: &Tables) -> anyhow::Result<Option<udp::Server>> {
+    let start = |address: SocketAddr| {
+        udp::Server::start(tables.database().clone(), address, udp::Options::default())
+            .with_context(|| format!("--calls {address}"))
+    };
+    arguments.calls.map(start).transpose()
+}
+
 /// Opens the board and the API, and says where they are.
 pub fn board(
     arguments: &Arguments,
     home: &Shared,
     store: Store,
+    tables: &Tables,
     clock: Clock,
     usual: &[IpAddr],
 ) -> anyhow::Result<Web> {
     let mut options = web::Options::new(clock);
+    options.database = Some(tables.database().clone());
     options.https = match arguments.web.is_empty() {
         true => usual
             .iter()

@@ -58,6 +58,7 @@ use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use stream::Database;
 use tokio::sync::oneshot;
 use watch::Watch;
 
@@ -77,10 +78,12 @@ pub struct Options {
     pub names: Vec<String>,
     /// Clock of the home.
     pub clock: Clock,
+    /// Database of streams for `/ws.v1/stream`.
+    pub database: Option<Database>,
 }
 
 impl Options {
-    /// No addresses and no names.
+    /// No addresses, no names and no database.
     pub fn new(clock: Clock) -> Options {
         Options {
             https: Vec::new(),
@@ -88,6 +91,7 @@ impl Options {
             plain: false,
             names: Vec::new(),
             clock,
+            database: None,
         }
     }
 }
@@ -140,6 +144,7 @@ impl Web {
             plain,
             names,
             clock,
+            database,
         } = options;
         if let Some(address) = http
             .iter()
@@ -198,6 +203,7 @@ impl Web {
             sessions,
             guard: Guard::new(names),
             feed: Arc::new(feed),
+            database,
             gates: listeners
                 .iter()
                 .map(|each| Arc::clone(&each.gate))

@@ -8,6 +8,8 @@ mod attacks;
 mod board;
 #[path = "web/events.rs"]
 mod events;
+#[path = "web/rows.rs"]
+mod rows;
 #[path = "web/server.rs"]
 mod server;
 #[path = "web/sessions.rs"]

@@ -6,6 +6,7 @@
 
 mod devices;
 mod people;
+mod rows;
 
 use super::MAX_BODY;
 use super::feed::Feed;
@@ -31,6 +32,7 @@ use node::budget::Account;
 use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
+use stream::Database;
 
 /// Time limit for receiving and answering a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -46,6 +48,7 @@ pub struct App {
     pub(super) guard: Guard,
     pub(super) feed: Arc<Feed<Watch>>,
     pub(super) gates: Vec<Arc<Gate>>,
+    pub(super) database: Option<Database>,
 }
 
 /// The calls of one listener.
@@ -130,7 +133,10 @@ pub fn router(context: Context) -> Router {
             false => router.route(&format!("{path}/"), handler),
         }
     };
-    let signed_in = calls().into_iter().fold(Router::new(), add);
+    let mut signed_in = calls().into_iter().fold(Router::new(), add);
+    if let Some(database) = &context.app.database {
+        signed_in = signed_in.nest("/ws.v1/stream", rows::router(&context, database.clone()));
+    }
     let signed_in = signed_in.route_layer(from_fn_with_state(context.clone(), require_session));
     let mut router = open_calls()
         .into_iter()
@@ -312,6 +318,9 @@ mod tests {
             .iter()
             .chain(&open_calls())
             .map(|(method, path, _)| (method.to_string(), path.to_string()))
+            .chain(
+                rows::CALLS.map(|(method, path)| (method.into(), format!("/ws.v1/stream{path}"))),
+            )
             .collect();
         assert_eq!(written, served);
         // Each parameter of a path is described, and each call says whether it needs a session.

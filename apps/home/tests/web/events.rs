@@ -12,19 +12,24 @@ use std::sync::atomic::Ordering;
 const MAC: &str = "02:00:00:00:00:01";
 
 /// A reader of events.
-struct Reader(BufReader<TcpStream>);
+pub struct Reader(BufReader<TcpStream>);
 
-struct Event {
+pub struct Event {
     name: String,
     id: String,
-    data: Value,
+    pub data: Value,
 }
 
 impl Reader {
     fn new(server: &Server, token: &str, after: &str, header: &str) -> Reader {
+        Reader::at(server, token, &format!("/ws.v1/events{after}"), header)
+    }
+
+    /// A reader of the events at a path.
+    pub fn at(server: &Server, token: &str, path: &str, header: &str) -> Reader {
         let mut stream = server.connect();
         let request = format!(
-            "GET /ws.v1/events{after} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{header}\r\n",
+            "GET {path} HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {token}\r\n{header}\r\n",
             server.http
         );
         stream.write_all(request.as_bytes()).expect("sent");
@@ -42,7 +47,7 @@ impl Reader {
     }
 
     /// The next event of a kind; `None` at the end.
-    fn next(&mut self, wanted: &str) -> Option<Event> {
+    pub fn next(&mut self, wanted: &str) -> Option<Event> {
         let mut event = Event {
             name: String::new(),
             id: String::new(),

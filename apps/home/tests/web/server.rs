@@ -3,6 +3,7 @@
 use home::clock::Clock;
 use home::plan::Plan;
 use home::store::Store;
+use home::tables::Tables;
 use home::web::{Options, Running, Web, sessions};
 use home::{Home, Shared};
 use node::Time;
@@ -24,6 +25,7 @@ pub struct Server {
     pub https: SocketAddr,
     pub code: Option<String>,
     pub seconds: Arc<AtomicU64>,
+    pub tables: Tables,
     pub running: Running,
 }
 
@@ -47,6 +49,7 @@ impl Server {
         let store = Store::in_memory(clock.clone()).expect("a store");
         prepare(&store);
         let home = Home::new(Plan::default(), store.journal()).shared();
+        let tables = Tables::new(&clock).expect("tables");
         let mut options = Options::new(clock);
         options
             .http
@@ -55,6 +58,7 @@ impl Server {
             .https
             .push("127.0.0.1:0".parse().expect("an address"));
         options.names.push("router.home.arpa".into());
+        options.database = Some(tables.database().clone());
         let web = Web::open(Arc::clone(&home), store.clone(), options).expect("a server");
         let of = |secure| {
             let mut all = web.addresses().iter();
@@ -70,6 +74,7 @@ impl Server {
             https,
             code,
             seconds,
+            tables,
             running: web.start().expect("a thread"),
         }
     }

@@ -197,7 +197,7 @@ struct Head {
     elsewhere: Vec<Elsewhere>,
 }
 
-const SYSTEMS: [(&str, &str); 10] = [
+const SYSTEMS: [(&str, &str); 11] = [
     ("etherpipe.toml", include_str!("etherpipe.toml")),
     ("timing.toml", include_str!("timing.toml")),
     ("p4fpga.toml", include_str!("p4fpga.toml")),
@@ -208,6 +208,7 @@ const SYSTEMS: [(&str, &str); 10] = [
     ("oflops.toml", include_str!("oflops.toml")),
     ("sdnsim.toml", include_str!("sdnsim.toml")),
     ("relay.toml", include_str!("relay.toml")),
+    ("home.toml", include_str!("home.toml")),
 ];
 
 impl Catalogue {

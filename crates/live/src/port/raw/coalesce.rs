@@ -20,7 +20,7 @@ const TCP: usize = 20;
 /// Bytes of the Ethernet header with two tags, IPv6's and TCP's with all options.
 const HEADERS: usize = 22 + IPV6 + 60;
 /// Length of the longest packet of IP.
-const LONGEST: usize = 65_535;
+const MAX_PACKET_LEN: usize = 65_535;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
@@ -223,7 +223,7 @@ pub fn coalesce(
     let each = first.payload.len();
     let mut passed = each;
     let mut flags = first.flags();
-    let room = LONGEST - (first.payload.start - first.network);
+    let room = MAX_PACKET_LEN - (first.payload.start - first.network);
     payloads.push(first.payload.clone());
     for (index, frame) in frames.iter().enumerate().skip(1) {
         let Some(next) = Segment::of(frame) else {
@@ -317,7 +317,7 @@ mod tests {
             for (frame, payload) in slices[at..].iter().zip(&payloads) {
                 whole.extend(&frame[payload.clone()]);
             }
-            assert!(whole.len() <= LONGEST + 18);
+            assert!(whole.len() <= MAX_PACKET_LEN + 18);
             let count = split(&whole, &offload, &mut Vec::new(), &mut |piece| {
                 out.push(piece.to_vec())
             });

@@ -1,6 +1,8 @@
 //! Two ends over a random link, with a clock that the test moves: invariants that hold in every run.
 
 mod marks;
+#[path = "../../tests/packetdrill/mod.rs"]
+mod packetdrill;
 mod vectors;
 
 use super::segment::{FIN, SYN};

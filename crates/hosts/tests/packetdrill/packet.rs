@@ -97,6 +97,8 @@ impl Packet {
             } else if reader.eat("win") {
                 reader.skip_spaces();
                 segment.window = Some(reader.number()?);
+            } else if reader.eat("urg") {
+                return Err(not_in_subset(reader, "urgent data"));
             } else if reader.eat("<") {
                 segment.options = options(reader)?;
             } else {

@@ -75,6 +75,20 @@ impl Machine {
         let argument = |index: usize| call.arguments.get(index).unwrap_or(&Value::Any);
         let number = argument(0).number().unwrap_or(-1);
         let done = |result: Result<i64, &'static str>| Outcome(result).check(call).map(|()| None);
+        if call
+            .arguments
+            .iter()
+            .any(|argument| argument.has("MSG_ERRQUEUE"))
+        {
+            return Err(refused("the queue of errors"));
+        }
+        if call
+            .arguments
+            .iter()
+            .any(|argument| argument.has("MSG_FASTOPEN"))
+        {
+            return Err(refused("fast open"));
+        }
         match call.name.as_str() {
             "socket" => return self.socket(call).map(|()| None),
             "bind" => return done(Ok(0)),
@@ -242,6 +256,7 @@ impl Machine {
                     _ => return Err(refused("SO_LINGER with a time")),
                 }
             }
+            _ if name.starts_with("TCP_FASTOPEN") => return Err(refused("fast open")),
             _ => return Err(refused(&format!("setsockopt {name}"))),
         }
         Ok(())
@@ -304,9 +319,7 @@ impl Machine {
         let outcome = match blocked {
             Blocked::Accept(listener) => {
                 let ready = self.connections.iter().position(|connection| {
-                    let state = connection.end.state();
-                    connection.listener == Some(*listener)
-                        && !matches!(state, State::Listen | State::SynReceived)
+                    connection.listener == Some(*listener) && connection.was_open
                 });
                 let Some(index) = ready else {
                     return Ok(None);
@@ -319,51 +332,49 @@ impl Machine {
                 _ => Ok(0),
             },
             Blocked::Read(index, most) => {
-                let index = *index;
-                if *most == 0 || self.connections[index].end.can_recv() {
-                    Ok(self.read(index, *most)?)
-                } else {
-                    match self.connections[index].end.state() {
-                        State::Established | State::FinWait1 | State::FinWait2 => return Ok(None),
-                        State::Closed if !self.connections[index].has_failed => {
-                            match self.connections[index].is_reset {
-                                true => Err(self.error(index, "ECONNRESET")),
-                                false => Ok(0),
-                            }
-                        }
-                        _ => Ok(0),
-                    }
+                let (index, most) = (*index, *most);
+                if most > 0 && !self.connections[index].end.can_recv() {
+                    return Ok(self.nothing_to_read(index).map(Outcome));
                 }
+                Ok(self.read(index, most)?)
             }
+            Blocked::Write(_, 0, written) => Ok(*written as i64),
             Blocked::Write(index, left, written) => {
-                let (index, before) = (*index, *left);
-                if before == 0 {
-                    return Ok(Some(Outcome(Ok(0))));
-                }
-                match self.connections[index].end.send_zeros(before) {
+                let index = *index;
+                match self.connections[index].end.send_zeros(*left) {
                     Ok(count) => {
-                        (*left, *written) = (before - count, *written + count);
-                        let (left, written) = (*left, *written);
-                        if count > 0 {
-                            self.drive(index)?;
-                        }
-                        if left > 0 {
+                        (*left, *written) = (*left - count, *written + count);
+                        self.drive(index)?;
+                        if *left > 0 {
                             return Ok(None);
                         }
-                        Ok(written as i64)
+                        Ok(*written as i64)
                     }
-                    Err(_) => {
-                        let is_first = !self.connections[index].has_failed;
-                        let is_closed = self.connections[index].end.is_closed();
-                        match is_first && is_closed {
-                            true => Err(self.error(index, "ECONNRESET")),
-                            false => Err("EPIPE"),
-                        }
-                    }
+                    Err(_) => Err(self.nothing_to_write(index)),
                 }
             }
         };
         Ok(Some(Outcome(outcome)))
+    }
+
+    /// How a read ends that has nothing to read; `None` while something may still come.
+    fn nothing_to_read(&mut self, index: usize) -> Option<Result<i64, &'static str>> {
+        let connection = &self.connections[index];
+        let is_new = connection.is_reset && !connection.has_failed;
+        match connection.end.state() {
+            State::Established | State::FinWait1 | State::FinWait2 => None,
+            State::Closed if is_new => Some(Err(self.error(index, "ECONNRESET"))),
+            _ => Some(Ok(0)),
+        }
+    }
+
+    /// The error of a write to a connection that is not open.
+    fn nothing_to_write(&mut self, index: usize) -> &'static str {
+        let connection = &self.connections[index];
+        match connection.end.is_closed() && !connection.has_failed {
+            true => self.error(index, "ECONNRESET"),
+            false => "EPIPE",
+        }
     }
 
     fn accept(&mut self, listener: i64, index: usize) -> Result<i64, &'static str> {

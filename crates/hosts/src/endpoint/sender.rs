@@ -11,6 +11,7 @@ mod marks;
 mod recovery;
 mod reduction;
 mod transmit;
+mod usage;
 
 use super::bbr::Ack;
 use super::behind;
@@ -31,6 +32,7 @@ use marks::Reduced;
 use node::{Flow, Time};
 use recovery::{Recovery, Undo};
 use transmit::Probe;
+use usage::Usage;
 
 pub(super) use transmit::Piece;
 
@@ -42,16 +44,6 @@ const WINDOWS: usize = 1024;
 struct Count {
     sent: u64,
     resent: u64,
-}
-
-/// How much of the congestion window was used, since data before `until` was sent.
-#[derive(Default)]
-struct Usage {
-    until: u32,
-    /// Bytes that were outstanding at most.
-    most: u64,
-    /// The window left no room for one more segment.
-    is_full: bool,
 }
 
 /// See the [module](self).
@@ -352,7 +344,7 @@ impl Sender {
     ) {
         let is_old = behind(self.first, segment.acknowledgement);
         // An old one that others have overtaken may still report what arrived out of order.
-        if is_old && !(self.has_sack && !segment.blocks().is_empty()) {
+        if is_old && (!self.has_sack || segment.blocks().is_empty()) {
             return;
         }
         let number = if is_old {
@@ -468,28 +460,6 @@ impl Sender {
         let has_room = pipe + mss <= self.control.window() && self.pacing.due().is_none();
         if let Some(rate) = self.rate.as_mut().filter(|_| is_short && has_room) {
             rate.limit(pipe);
-        }
-    }
-
-    /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it in `tcp_is_cwnd_limited`): in slow start
-    /// it is twice what was used at most.
-    fn is_limited(&self) -> bool {
-        let is_short = self.control.window() < 2 * self.usage.most;
-        self.usage.is_full || self.control.is_slow_start() && is_short
-    }
-
-    /// Notes how much of the congestion window is used, after new data has left: the most in a round trip.
-    fn note_usage(&mut self) {
-        let outstanding = u64::from(self.next.wrapping_sub(self.first));
-        let is_full = self.pipe() + u64::from(self.mss) > self.control.window();
-        let is_over = !behind(self.usage.until, self.first);
-        let is_more = !self.usage.is_full && outstanding > self.usage.most;
-        if is_over || is_full || is_more {
-            self.usage = Usage {
-                until: self.next,
-                most: outstanding,
-                is_full,
-            };
         }
     }
 

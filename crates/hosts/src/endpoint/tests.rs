@@ -1,7 +1,6 @@
 //! Two ends over a random link, with a clock that the test moves: invariants that hold in every run.
 
 mod marks;
-#[path = "../../tests/packetdrill/mod.rs"]
 mod packetdrill;
 mod vectors;
 

@@ -35,7 +35,8 @@ const SEEDS: u64 = 3;
 
 #[test]
 fn our_scripts_pass() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/packetdrill/scripts");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/endpoint/tests/packetdrill/scripts");
     let scripts = scripts(&folder);
     assert!(!scripts.is_empty());
     for path in &scripts {
@@ -90,7 +91,8 @@ fn scripts_of_others_do_as_is_recorded() {
 /// Every change of a script is a script, or is refused with a place in it.
 #[test]
 fn broken_scripts_are_refused_without_a_panic() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/packetdrill/scripts");
+    let folder =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("src/endpoint/tests/packetdrill/scripts");
     let mut random = Random::new(1);
     for path in scripts(&folder) {
         let text = fs::read_to_string(&path).unwrap();

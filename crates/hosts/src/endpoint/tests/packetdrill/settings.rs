@@ -93,11 +93,11 @@ impl Settings {
             [script] if script.starts_with("/tmp/sysctl_restore_") => Ok(()),
             ["ethtool", ..] | ["nstat", "-n"] | ["ip", "tcp_metrics", "flush", ..] => Ok(()),
             ["sysctl", ref settings @ ..] => {
-                let settings = settings.iter().filter(|word| !word.starts_with('-'));
-                settings.map(|setting| self.set(setting)).collect()
+                let mut settings = settings.iter().filter(|word| !word.starts_with('-'));
+                settings.try_for_each(|setting| self.set(setting))
             }
             [script, ref settings @ ..] if script.ends_with("/set_sysctls.py") => {
-                settings.iter().map(|setting| self.set(setting)).collect()
+                settings.iter().try_for_each(|setting| self.set(setting))
             }
             ["ip", "link", "set", "dev", _, "mtu", mtu] => match mtu.parse() {
                 Ok(mtu) if (576..=65_000).contains(&mtu) => {

@@ -204,6 +204,8 @@ struct Handshake {
     /// When the first was sent, as long as none was sent again.
     sent: Option<Time>,
     expires: Option<Time>,
+    /// The far end has sent its first segment again: the answer was lost, and leaves once more.
+    is_asked: bool,
 }
 
 /// One end of a connection. See the [module](self).
@@ -342,7 +344,7 @@ impl Endpoint {
             State::Listen => {
                 let own = SocketAddr::new(packet.destination, segment.destination_port);
                 let remote = SocketAddr::new(packet.source, segment.source_port);
-                self.take_first(stack, (own, remote), &segment);
+                self.take_first(stack, now, (own, remote), &segment);
                 if self.state == State::Listen && segment.has(ACK) {
                     stack.refuse(now, frame, egress, out);
                 }
@@ -352,7 +354,11 @@ impl Endpoint {
                     stack.refuse(now, frame, egress, out);
                 }
             }
-            _ => self.take_next(now, &segment),
+            _ => {
+                if !self.take_next(now, &segment) {
+                    stack.refuse(now, frame, egress, out);
+                }
+            }
         }
         self.output(now, egress, out);
         Ok(())

@@ -137,13 +137,17 @@ fn a_short_queue_costs_little() {
 
 #[test]
 fn two_flows_share_a_link_fairly() {
-    // A deep queue holds Cubic's epochs for five seconds each, and flows draw level over several of them.
-    for (queue, seconds) in [(50, 30), (100, 30), (250, 60)] {
-        share(queue, seconds);
+    // A deep queue holds Cubic's epochs for five seconds each, and flows draw level over several of them. One run depends on which of the
+    // two loses first: the mean of several is judged.
+    for (queue, seconds, most) in [(50, 30, 1.3), (100, 30, 1.3), (250, 60, 2.0)] {
+        let ratios = [350, 500, 650].map(|start| share(queue, seconds, Time::from_ms(start)));
+        let mean = ratios.iter().product::<f64>().cbrt();
+        assert!(mean < most && mean > 1.0 / most, "{queue}: {ratios:?}");
     }
 }
 
-fn share(queue: u32, seconds: u64) {
+/// Goodput of the first of two flows in that of the second, which starts so much later.
+fn share(queue: u32, seconds: u64, start: Time) -> f64 {
     let mut graph = Graph::default();
     let ports = nodes::switch::Config {
         ports: 4,
@@ -154,7 +158,7 @@ fn share(queue: u32, seconds: u64) {
     let wide = || channel(1000, Time::from_ms(1));
     for number in [1, 2] {
         let config = bulk::Config {
-            start: Time::from_ms(500 * u64::from(number)),
+            start: start * u64::from(number),
             ..bulk(2 + number)
         };
         let a = host(&mut graph, number, vec![Program::Bulk(config)]);
@@ -192,8 +196,7 @@ fn share(queue: u32, seconds: u64) {
         panic!("{got:?}")
     };
     assert!(one + two > 0.85 * most(100), "{got:?}");
-    let uneven = if queue > 100 { 2.0 } else { 1.3 };
-    assert!(one / two < uneven && two / one < uneven, "{queue}: {got:?}");
+    one / two
 }
 
 #[test]

@@ -39,7 +39,7 @@ impl Endpoint {
             self.timestamps = None;
             return true;
         }
-        let is_new = timestamps.comes(now, bytes);
+        let is_new = !timestamps.is_old(now, bytes);
         if !is_new && segment.length() > 0 {
             self.receiver.acknowledge_now();
         }
@@ -50,6 +50,7 @@ impl Endpoint {
     pub(super) fn take_first(
         &mut self,
         stack: &mut Stack,
+        now: Time,
         (own, remote): (SocketAddr, SocketAddr),
         segment: &Segment<'_>,
     ) {
@@ -59,7 +60,7 @@ impl Endpoint {
         (self.own, self.remote) = (own, remote);
         self.handshake.number = stack.random.bits() as u32;
         self.ecn.take_first(segment.ace(), segment.codepoint);
-        self.agree(segment);
+        self.agree(now, segment);
         self.state = State::SynReceived;
     }
 
@@ -80,14 +81,15 @@ impl Endpoint {
         }
         if segment.has(ACK) {
             self.ecn.take_answer(segment.ace(), segment.codepoint);
-            self.agree(segment);
+            self.agree(now, segment);
+            self.feedback.take_answer(segment.codepoint);
             self.establish(now, segment);
             self.receiver.acknowledge_now();
             self.reflects = self.ecn.mode == Mode::Accurate;
         } else {
             self.ecn.take_first(segment.ace(), segment.codepoint);
             self.ecn.forgo();
-            self.agree(segment);
+            self.agree(now, segment);
             // Both ends open at the same time.
             self.handshake.expires = None;
             self.handshake.tries = 0;
@@ -97,7 +99,10 @@ impl Endpoint {
     }
 
     /// Takes up what the far end's first segment says.
-    pub(super) fn agree(&mut self, segment: &Segment<'_>) {
+    pub(super) fn agree(&mut self, now: Time, segment: &Segment<'_>) {
+        if let (Some(timestamps), Some(shown)) = (&mut self.timestamps, segment.shown) {
+            timestamps.note(now, segment.sequence, shown);
+        }
         self.receiver.begin(segment.sequence.wrapping_add(1));
         self.scale = segment.scale;
         if self.scale.is_none() {
@@ -131,22 +136,25 @@ impl Endpoint {
         self.state = State::Established;
     }
 
-    /// A segment of a connection whose far end is known (RFC 9293 section 3.10.7.4).
-    pub(super) fn take_next(&mut self, now: Time, segment: &Segment<'_>) {
+    /// A segment of a connection whose far end is known (RFC 9293 section 3.10.7.4); `false` if it must be refused.
+    pub(super) fn take_next(&mut self, now: Time, segment: &Segment<'_>) -> bool {
         let is_expected = segment.sequence == self.receiver.next();
         if !self.receiver.accepts(segment.sequence, segment.length()) {
             self.receiver.note_old(segment.sequence, segment.payload);
             let is_first = segment.has(SYN) && self.state == State::SynReceived;
             if is_first {
-                // The answer was lost.
-                self.handshake.expires = Some(now);
+                self.handshake.is_asked = true;
+                self.ecn.take_again(segment.ace(), segment.codepoint);
             } else if !segment.has(RST) {
                 // The acknowledgement that ends the handshake was lost.
                 let is_answer = segment.has(SYN | ACK) && self.ecn.mode == Mode::Accurate;
-                self.reflects |= is_answer && segment.acknowledgement == self.sender.first();
+                if is_answer && segment.acknowledgement == self.sender.first() {
+                    self.ecn.reflect(segment.codepoint);
+                    self.reflects = true;
+                }
                 self.answer(now, segment);
             }
-            return;
+            return true;
         }
         // RFC 5961: only a reset with the expected number is one, and no SYN is.
         if segment.has(RST) {
@@ -154,20 +162,23 @@ impl Endpoint {
                 true => self.close_at_once(),
                 false => self.answer(now, segment),
             }
-            return;
+            return true;
         }
         if segment.has(SYN) {
-            return self.answer(now, segment);
+            self.answer(now, segment);
+            return true;
         }
         if !segment.has(ACK) {
-            return;
+            return true;
         }
-        if self.state == State::SynReceived {
+        // The bits of the acknowledgement that ends the handshake are no count.
+        let is_first = self.state == State::SynReceived;
+        if is_first {
             if segment.acknowledgement != self.handshake.number.wrapping_add(1) {
-                return;
+                return false;
             }
-            if segment.length() == 0 {
-                self.ecn.take_reflection(segment.ace());
+            if segment.length() == 0 && self.ecn.take_reflection(segment.ace()) {
+                self.sender.count_answer();
             }
             self.establish(now, segment);
             if self.sender.is_finishing() {
@@ -175,9 +186,13 @@ impl Endpoint {
             }
         }
         let window = self.window_of(segment);
-        if !self.sender.acknowledge(now, segment, window) {
-            return self.answer(now, segment);
+        // One that is not acceptable may be forged: it leaves the far end's clock alone.
+        if !self.sender.accepts(segment.acknowledgement) {
+            self.answer(now, segment);
+            return true;
         }
+        let is_newer = self.note_clock(now, segment) && !is_first;
+        self.sender.acknowledge(now, segment, window, is_newer);
         if self.sender.is_finished() {
             match self.state {
                 State::FinWait1 => self.state = State::FinWait2,
@@ -203,6 +218,15 @@ impl Endpoint {
             }
         } else if segment.length() > 0 {
             self.answer(now, segment);
+        }
+        true
+    }
+
+    /// Notes what the far end's clock shows; `true` if it has advanced.
+    fn note_clock(&mut self, now: Time, segment: &Segment<'_>) -> bool {
+        match (&mut self.timestamps, segment.shown) {
+            (Some(timestamps), Some(shown)) => timestamps.note(now, segment.sequence, shown),
+            _ => false,
         }
     }
 

@@ -5,7 +5,7 @@
 //! [`Mode::Accurate`] they are a number, ACE: the count of marked packets modulo 8 (RFC 9768 section 3.2.2), and an option
 //! has counts of bytes, see [`Counts`].
 
-use packet::ecn::{ECT_0, ECT_1, NOT_ECT};
+use packet::ecn::{CE, ECT_0, ECT_1, NOT_ECT};
 use packet::tcp::flag::{CWR, ECE};
 
 /// Use of explicit congestion notification by a connection.
@@ -58,6 +58,8 @@ const ASKS_ACCURATE: Ace = 0b111;
 /// leave it out when they are sent again (RFC 3168 section 6.1.1.1).
 const ACCURATE_TRIES: u32 = 2;
 const CLASSIC_TRIES: u32 = 1;
+/// An answer to be read as if the codepoint had arrived as it was sent (RFC 9768 section 3.1.3).
+const RESERVED: Ace = 0b101;
 /// Initial value of the count of marked packets (RFC 9768 section 3.2.1).
 pub(super) const FIRST_COUNT: u8 = 5;
 
@@ -156,11 +158,25 @@ impl Agreement {
         }
     }
 
-    /// The three bits of the answer to the far end's first segment.
-    pub fn answer(&self) -> Ace {
+    /// Takes the three bits and the codepoint of a first segment of the far end that is sent again: the last one is reflected. One that does
+    /// not ask for ECN any more leaves the mode as it is, but the path may drop what is capable (RFC 9768 sections 3.1.4.1 and 3.1.5).
+    pub fn take_again(&mut self, ace: Ace, codepoint: u8) {
+        if self.mode == Mode::Accurate {
+            self.first = codepoint;
+            self.mangled |= ace == 0;
+        }
+    }
+
+    /// The three bits of the answer to the far end's first segment, for the attempt `tries`, from 1. After two that were lost the path may
+    /// drop what has bits for ECN (RFC 9768 section 3.1.4.2).
+    pub fn answer(&mut self, tries: u32) -> Ace {
         match self.mode {
             Mode::Off => 0,
             Mode::Classic => 1,
+            Mode::Accurate if tries > ACCURATE_TRIES => {
+                self.mangled = true;
+                0
+            }
             Mode::Accurate => reflection(self.first),
         }
     }
@@ -175,18 +191,27 @@ impl Agreement {
         self.first = codepoint;
         self.mode = match (self.asked, ace) {
             (0, _) | (_, 0b000 | 0b111) => Mode::Off,
-            (_, 0b001 | 0b101) => Mode::Classic,
+            (_, 0b001) | (ASKS_CLASSIC, RESERVED) => Mode::Classic,
             (ASKS_ACCURATE, _) => Mode::Accurate,
             _ => Mode::Off,
         };
-        self.mangled = self.mode == Mode::Accurate && ace != reflection(NOT_ECT);
+        let is_right = ace == reflection(NOT_ECT) || ace == RESERVED;
+        self.mangled = self.mode == Mode::Accurate && !is_right;
     }
 
-    /// Takes the three bits of the acknowledgement that ends the handshake; it has no data (RFC 9768 table 4).
-    pub fn take_reflection(&mut self, ace: Ace) {
+    /// The far end has sent its answer again, in a packet with this codepoint: the last one is reflected.
+    pub fn reflect(&mut self, codepoint: u8) {
+        self.first = codepoint;
+    }
+
+    /// Takes the three bits of the acknowledgement that ends the handshake; it has no data (RFC 9768 table 4). `true` if by them the own
+    /// answer was marked.
+    pub fn take_reflection(&mut self, ace: Ace) -> bool {
+        let is_accurate = self.mode == Mode::Accurate;
         // Own first segments are not ECN-capable, and no path makes them so. The odd numbers are not in use.
         let is_right = matches!(ace, 0b010 | 0b001 | 0b101 | 0b111);
-        self.mangled |= self.mode == Mode::Accurate && !is_right;
+        self.mangled |= is_accurate && !is_right;
+        is_accurate && ace == reflection(CE)
     }
 
     /// The codepoint of ECN-capable packets.
@@ -221,6 +246,17 @@ impl Counts {
         if codepoint != NOT_ECT {
             let count = &mut self.0[usize::from(codepoint) - 1];
             *count = count.wrapping_add(bytes) & COUNT_MASK;
+        }
+    }
+
+    /// The place of a codepoint's count in the option, from 1; 0 if it has none.
+    pub fn place(&self, codepoint: u8) -> usize {
+        let has_one = self.0[0] != FIRST_BYTES[0];
+        match codepoint {
+            NOT_ECT => 0,
+            CE => 2,
+            _ if (codepoint == ECT_1) == has_one => 1,
+            _ => 3,
         }
     }
 

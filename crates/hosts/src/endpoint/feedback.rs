@@ -33,6 +33,8 @@ pub(super) struct Feedback {
     last: u8,
     /// Marked packets with data since the last acknowledgement.
     unreported: u32,
+    /// Fields that the option needs for the counts that have changed since it left last.
+    fields: usize,
 }
 
 impl Feedback {
@@ -46,11 +48,19 @@ impl Feedback {
             bytes: Counts::new(),
             last: NOT_ECT,
             unreported: 0,
+            fields: 0,
         }
     }
 
     pub fn begin(&mut self, mode: Mode) {
         self.mode = mode;
+    }
+
+    /// Counts the answer to the own first segment, if it was marked (RFC 9768 section 3.2.2.1).
+    pub fn take_answer(&mut self, codepoint: u8) {
+        if self.mode == Mode::Accurate && codepoint == CE {
+            self.marked = self.marked.wrapping_add(1);
+        }
     }
 
     /// Takes an acceptable segment with its three bits, the codepoint of its packet, and its bytes of data.
@@ -97,6 +107,9 @@ impl Feedback {
 
     fn count(&mut self, codepoint: u8, data: usize) -> Asks {
         self.bytes.add(codepoint, data as u32);
+        if data > 0 {
+            self.fields = self.fields.max(self.bytes.place(codepoint));
+        }
         let is_marked = codepoint == CE;
         self.marked = self.marked.wrapping_add(u8::from(is_marked));
         self.unreported += u32::from(is_marked && data > 0);
@@ -123,9 +136,23 @@ impl Feedback {
         self.mode == Mode::Accurate
     }
 
-    /// The option, of at most `room` bytes, and its length.
-    pub fn option(&self, room: usize) -> ([u8; 11], usize) {
-        self.bytes.option(room)
+    /// Bytes that the option needs for the counts that have changed; 0 if none has.
+    pub fn least(&self) -> usize {
+        if self.fields == 0 {
+            0
+        } else {
+            2 + 3 * self.fields
+        }
+    }
+
+    /// The option, of at most `room` bytes, and its length: 0 if what has changed does not fit.
+    pub fn option(&mut self, room: usize) -> ([u8; 11], usize) {
+        let (option, length) = self.bytes.option(room);
+        if length < self.least() {
+            return (option, 0);
+        }
+        self.fields = 0;
+        (option, length)
     }
 
     /// Count of marked packets, with its initial value, modulo 256.

@@ -10,8 +10,9 @@ use ip::header::ETHERNET;
 use node::{Frame, Out, Time, When};
 use packet::ecn::NOT_ECT;
 
-/// Bytes of an acknowledgement's options that are kept for two counts of accurate ECN.
-const COUNTS_BYTES: usize = 8;
+/// Bytes of selective acknowledgements without their blocks, and blocks that no other option takes the place of.
+const SACK_BYTES: usize = 4;
+const MIN_BLOCKS: usize = 2;
 
 impl Endpoint {
     /// Sends everything that may leave now.
@@ -21,7 +22,14 @@ impl Endpoint {
         }
         match self.state {
             State::Closed | State::Listen => {}
-            State::SynSent | State::SynReceived => self.open(now, egress, out),
+            State::SynSent => self.open(now, egress, out),
+            State::SynReceived => {
+                self.open(now, egress, out);
+                // A segment that is not acceptable is answered (RFC 9293 section 3.10.7.4).
+                if self.receiver.due().is_some_and(|due| due <= now) {
+                    self.send(now, self.sender.next(), ACK, egress, out);
+                }
+            }
             _ => {
                 if let Some((number, ace)) = self.before.take() {
                     self.send_earlier(now, number, ace, egress, out);
@@ -46,17 +54,18 @@ impl Endpoint {
     /// Sends the first segment, or sends it again.
     pub(super) fn open(&mut self, now: Time, egress: &mut dyn Egress, out: &mut Out) {
         let handshake = &mut self.handshake;
-        if handshake.expires.is_some_and(|expires| expires > now) {
+        let is_asked = core::mem::take(&mut handshake.is_asked);
+        if !is_asked && handshake.expires.is_some_and(|expires| expires > now) {
             return;
         }
         let opens = self.state == State::SynSent;
-        if handshake.tries == MAX_TRIES[usize::from(!opens)] {
+        if !is_asked && handshake.tries == MAX_TRIES[usize::from(!opens)] {
             return self.close_at_once();
         }
         handshake.sent = (handshake.tries == 0).then_some(now);
-        handshake.expires = Some(now + FIRST_TIMEOUT * (1 << handshake.tries));
-        handshake.tries += 1;
-        let again = handshake.tries > 1;
+        handshake.tries += u32::from(!is_asked);
+        handshake.expires = Some(now + FIRST_TIMEOUT * (1 << (handshake.tries - 1)));
+        let again = handshake.sent.is_none();
         let number = handshake.number;
         self.sender.count_syn(again);
         let flags = if opens { SYN } else { SYN | ACK };
@@ -69,7 +78,7 @@ impl Endpoint {
             SYN => self.ecn.ask(self.handshake.tries),
             ACK if core::mem::take(&mut self.reflects) => self.ecn.reflection(),
             ACK => self.feedback.ace(),
-            flags if flags & RST == 0 => self.ecn.answer(),
+            flags if flags & RST == 0 => self.ecn.answer(self.handshake.tries),
             _ => 0,
         }
     }
@@ -88,11 +97,12 @@ impl Endpoint {
                 options.push(&[1, 3, 3, self.receiver.scale()]);
             }
         }
-        if self.timestamps.is_some() && flags & RST == 0 {
+        // RFC 7323 section 3.2 asks for them in resets too.
+        if self.timestamps.is_some() {
             options.push(&timestamps::EMPTY);
         }
         // The answer shows whether the path lets the option pass. One that is sent again is without (RFC 9768 section 3.2.3.2.2).
-        if flags & (SYN | ACK) == SYN | ACK && self.handshake.tries == 1 {
+        if flags & (SYN | ACK) == SYN | ACK && self.handshake.sent.is_some() {
             self.push_counts(&mut options);
         }
         let (acknowledgement, window) = match flags & (SYN | ACK) {
@@ -126,12 +136,7 @@ impl Endpoint {
     ) {
         let mut header = self.header(sequence, flags);
         if self.sender.has_sack && flags == ACK {
-            let kept = if self.feedback.has_option() {
-                COUNTS_BYTES
-            } else {
-                0
-            };
-            let room = (MAX_OPTIONS - header.options.length() - 4 - kept) / 8;
+            let room = self.blocks_room(header.options.length());
             let mut blocks = [(0, 0); MAX_BLOCKS];
             let count = self.receiver.report(room.min(MAX_BLOCKS), &mut blocks);
             if count > 0 {
@@ -152,13 +157,27 @@ impl Endpoint {
         self.finish_frame(now, frame, begins, egress, out);
     }
 
+    /// Selective acknowledgements that fit behind options of this length. They come before the counts of accurate ECN (RFC 9768 section
+    /// 3.2.3.3): as in Linux the third and the fourth give way to counts that have changed, if these fit then.
+    fn blocks_room(&self, length: usize) -> usize {
+        let room = MAX_OPTIONS - length - SACK_BYTES;
+        let needed = self.feedback.least().next_multiple_of(4);
+        let most = (room / 8).min(self.receiver.blocks()).min(MAX_BLOCKS);
+        if !self.feedback.has_option() || needed == 0 {
+            return most;
+        }
+        let fits = |count: &usize| 8 * count + needed <= room;
+        let fewer = (MIN_BLOCKS.min(most)..=most).rev().find(fits);
+        fewer.unwrap_or(most)
+    }
+
     /// Appends the option of accurate ECN, as far as it fits and if there is one.
-    fn push_counts(&self, options: &mut Options) {
+    fn push_counts(&mut self, options: &mut Options) {
         if !self.feedback.has_option() {
             return;
         }
         let (option, length) = self.feedback.option(MAX_OPTIONS - options.length());
-        if length >= COUNTS_BYTES {
+        if length > 2 {
             options.push(&option[..length]);
             options.pad();
         }

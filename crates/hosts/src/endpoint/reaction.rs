@@ -5,6 +5,12 @@ use super::ecn::{Ace, COUNT_MASK, FIRST_COUNT, Mode};
 
 /// Packets whose marks three bits can count.
 const MAX_COUNT: u64 = 7;
+/// Packets that an acknowledgement usually reports at most, where one of many means that others were lost. With more the receiver, or the
+/// path, thins acknowledgements out, and none is missing (`ACK_COMP_THRESH` of Linux; RFC 9768 section 3.2.2.5.2 leaves it to the sender).
+const MAX_USUAL: u64 = 4;
+/// Weight of the average, and binary digits of its fraction, as in Linux.
+const USUAL_WEIGHT: u64 = 64;
+const USUAL_BITS: u32 = 6;
 /// Newly delivered packets from which on the share of marked bytes says more than the size of a full segment.
 const MIN_SAMPLE: u64 = 16;
 
@@ -18,6 +24,8 @@ pub(super) struct Report {
     /// Bytes and packets that are known to be delivered only now.
     pub bytes: u64,
     pub packets: u64,
+    /// By its timestamp it is newer than what came before it.
+    pub is_newer: bool,
 }
 
 /// Congestion that an acknowledgement reports.
@@ -38,6 +46,8 @@ pub(super) struct Reaction {
     marked: u64,
     /// Marked bytes so far, modulo 2^24.
     bytes: u32,
+    /// Packets that an acknowledgement reports on average, in 64ths.
+    usual: u64,
 }
 
 impl Reaction {
@@ -47,7 +57,13 @@ impl Reaction {
             answers: false,
             marked: FIRST_COUNT.into(),
             bytes: 0,
+            usual: 0,
         }
+    }
+
+    /// The answer to the far end's first segment was marked, as the far end says (RFC 9768 table 4).
+    pub fn count_answer(&mut self) {
+        self.marked = self.marked.max(u64::from(FIRST_COUNT) + 1);
     }
 
     pub fn begin(&mut self, mode: Mode) {
@@ -75,6 +91,12 @@ impl Reaction {
         self.marked
     }
 
+    /// Marked bytes so far, modulo 2^24.
+    #[cfg(test)]
+    pub fn marked_bytes(&self) -> u32 {
+        self.bytes
+    }
+
     /// Takes an acknowledgement; `mss` is the size of a full segment, in bytes.
     pub fn take(&mut self, report: &Report, mss: u64) -> Marks {
         match self.mode {
@@ -83,15 +105,22 @@ impl Reaction {
                 bytes: report.bytes,
             },
             // One that reports nothing new may be older than others before it.
-            Mode::Accurate if report.bytes > 0 => self.count(report, mss),
+            Mode::Accurate if report.bytes > 0 || report.is_newer => self.count(report, mss),
             _ => Marks::default(),
         }
     }
 
     fn count(&mut self, report: &Report, mss: u64) -> Marks {
         let marked_bytes = report.marked.map(|bytes| self.advance(bytes));
+        if report.packets > 0 {
+            let new = report.packets << USUAL_BITS;
+            let usual = if self.usual == 0 { new } else { self.usual };
+            self.usual = (usual * (USUAL_WEIGHT - 1) + new) / USUAL_WEIGHT;
+        }
+        let is_thinned = self.usual > MAX_USUAL << USUAL_BITS;
         let delta = u64::from(report.ace).wrapping_sub(self.marked) & MAX_COUNT;
         let packets = match report.packets > MAX_COUNT {
+            true if marked_bytes.is_none() && is_thinned => delta,
             true => unwrap(delta, report, marked_bytes, mss),
             false => delta,
         };
@@ -148,6 +177,7 @@ mod tests {
             marked,
             bytes,
             packets,
+            is_newer: false,
         }
     }
 
@@ -161,7 +191,12 @@ mod tests {
     fn the_count_goes_round_and_the_option_says_how_often() {
         // Without the option one mark of ten packets counts as nine: it may be that many (RFC 9768 section 3.2.2.5.2).
         let mut reaction = accurate();
+        assert_eq!(reaction.take(&report(5, 1, None), 1_000).packets, 0);
         assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 9);
+        // Where every acknowledgement is for so many, none is missing.
+        let mut reaction = accurate();
+        assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 1);
+        assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 0);
         // With the option it is one.
         let mut reaction = accurate();
         let marks = reaction.take(&report(6, 10, Some(1_000)), 1_000);
@@ -184,6 +219,14 @@ mod tests {
         let mut reaction = accurate();
         let mut nothing = report(0, 0, Some(5_000));
         nothing.bytes = 0;
+        assert_eq!(reaction.take(&nothing, 1_000), Marks::default());
+        // Its timestamp says that it is not.
+        nothing.ace = 6;
+        nothing.is_newer = true;
+        assert_eq!(reaction.take(&nothing, 1_000).packets, 1);
+        nothing.ace = 5;
+        nothing.is_newer = false;
+        let mut reaction = accurate();
         assert_eq!(reaction.take(&nothing, 1_000), Marks::default());
         assert_eq!(reaction.take(&report(5, 1, None), 1_000), Marks::default());
     }

@@ -472,3 +472,30 @@ impl Scoreboard {
         }
     }
 }
+
+/// Numbers of segments, for tests.
+#[cfg(test)]
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Segments {
+    pub outstanding: u64,
+    pub sacked: u64,
+    /// Those that were sent again too.
+    pub lost: u64,
+    /// In flight once more.
+    pub resent: u64,
+}
+
+#[cfg(test)]
+impl Scoreboard {
+    pub fn segments(&self) -> Segments {
+        let mut count = Segments::default();
+        for segment in &self.segments {
+            let is_resent = segment.resent && segment.fate == Fate::InFlight;
+            count.outstanding += 1;
+            count.sacked += u64::from(segment.fate == Fate::Sacked);
+            count.lost += u64::from(segment.fate == Fate::Lost || is_resent);
+            count.resent += u64::from(is_resent);
+        }
+        count
+    }
+}

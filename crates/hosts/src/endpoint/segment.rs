@@ -32,6 +32,8 @@ pub(super) struct Segment<'a> {
     pub mss: Option<u16>,
     pub scale: Option<u8>,
     pub sack_permitted: bool,
+    /// What the clock of its sender shows (RFC 7323).
+    pub shown: Option<u32>,
     blocks: [(u32, u32); MAX_BLOCKS],
     count: usize,
     pub payload: &'a [u8],
@@ -54,6 +56,7 @@ impl<'a> Segment<'a> {
             mss: None,
             scale: None,
             sack_permitted: false,
+            shown: None,
             blocks: [(0, 0); MAX_BLOCKS],
             count: 0,
             payload: view.payload(),
@@ -67,7 +70,7 @@ impl<'a> Segment<'a> {
                 TcpOption::Other(kind, value) => {
                     segment.marked = segment.marked.or(Counts::marked(kind, value));
                 }
-                TcpOption::Timestamps(..) => {}
+                TcpOption::Timestamps(shown, _) => segment.shown = Some(shown),
             }
         }
         Some(segment)

@@ -2,7 +2,8 @@
 //!
 //! Losses are found by selective acknowledgements (RFC 2018, RFC 6675), by the time that segments were sent (RACK, RFC 8985), or, with a far end
 //! without these, by duplicate acknowledgements (RFC 5681, RFC 6582). A tail loss probe (RFC 8985) and the retransmission time-out (RFC 6298) find
-//! the rest. In recovery proportional rate reduction (RFC 6937) paces what leaves by what arrives; after a time-out it is slow start.
+//! the rest. Until a loss is certain, new data leaves for what arrives out of order (RFC 3042). In recovery proportional rate reduction
+//! (RFC 6937) paces what leaves by what arrives; after a time-out it is slow start.
 //! A reduction that proves wrong is taken back (RFC 5682, RFC 3708). After a congestion mark the window is reduced in the same way, once a
 //! round trip (RFC 3168 section 6.1.2). Segments may be paced.
 
@@ -10,6 +11,7 @@ mod marks;
 mod recovery;
 mod reduction;
 mod transmit;
+mod usage;
 
 use super::bbr::Ack;
 use super::behind;
@@ -18,7 +20,7 @@ use super::congestion::Control;
 use super::ecn::Mode;
 use super::pacing::Pacing;
 use super::rate::{Rate, Snapshot};
-use super::reaction::{Reaction, Report};
+use super::reaction::{Marks, Reaction, Report};
 use super::round_trip::RoundTrip;
 use super::scoreboard::{Delivered, Scoreboard};
 use super::segment::Segment;
@@ -30,6 +32,7 @@ use marks::Reduced;
 use node::{Flow, Time};
 use recovery::{Recovery, Undo};
 use transmit::Probe;
+use usage::Usage;
 
 pub(super) use transmit::Piece;
 
@@ -49,11 +52,14 @@ pub(crate) struct Sender {
     control: Control,
     buffer: Buffer,
     capacity: usize,
-    /// SND.UNA, SND.NXT, SND.WND, SND.WL1 and SND.WL2.
+    /// SND.UNA, SND.NXT, SND.WND, SND.WL1 and SND.WL2; the widest window so far, and bytes that were acknowledged.
     first: u32,
     next: u32,
     window: u64,
     updated: (u32, u32),
+    widest: u64,
+    acknowledged: u64,
+    usage: Usage,
     board: Scoreboard,
     mss: u32,
     /// The end of the stream is behind the buffer, and has been sent.
@@ -108,6 +114,9 @@ impl Sender {
             next: 0,
             window: 0,
             updated: (0, 0),
+            widest: 0,
+            acknowledged: 0,
+            usage: Usage::default(),
             board: Scoreboard::default(),
             mss: mss as u32,
             finishing: false,
@@ -149,6 +158,9 @@ impl Sender {
     pub(super) fn begin(&mut self, first: u32, mss: u32, mode: Mode) {
         self.reaction.begin(mode);
         (self.first, self.next) = (first, first);
+        self.usage.until = first;
+        // The SYN is acknowledged before any data.
+        self.acknowledged = 1;
         self.mss = mss;
         self.control.begin(mss.into());
     }
@@ -167,6 +179,12 @@ impl Sender {
     /// The first window of the far end, of a segment with that sequence number.
     pub fn open(&mut self, sequence: u32, window: u64) {
         (self.window, self.updated) = (window, (sequence, self.first));
+        self.widest = self.widest.max(window);
+    }
+
+    /// The far end says that the answer to its first segment was marked.
+    pub(super) fn count_answer(&mut self) {
+        self.reaction.count_answer();
     }
 
     /// SND.UNA.
@@ -305,26 +323,47 @@ impl Sender {
         true
     }
 
-    /// Takes the acknowledgement of a segment; `window` is the far end's. `false` if it acknowledges what was not sent.
-    pub(super) fn acknowledge(&mut self, now: Time, segment: &Segment<'_>, window: u64) -> bool {
-        let number = segment.acknowledgement;
-        if behind(number, self.next) {
-            return false;
+    /// Whether an acknowledgement is of something that was sent, and not older than any that may still be under way (RFC 5961 section 5.2).
+    pub fn accepts(&self, number: u32) -> bool {
+        let age = u64::from(self.first.wrapping_sub(number));
+        let is_old = behind(self.first, number);
+        match is_old {
+            true => age <= self.widest.min(self.acknowledged),
+            false => !behind(number, self.next),
         }
-        if behind(self.first, number) {
-            return true;
+    }
+
+    /// Takes the acknowledgement of a segment, which is [acceptable](Sender::accepts). `window` is the far end's; `is_newer` says that by its
+    /// timestamp the segment left after all before it.
+    pub(super) fn acknowledge(
+        &mut self,
+        now: Time,
+        segment: &Segment<'_>,
+        window: u64,
+        is_newer: bool,
+    ) {
+        let is_old = behind(self.first, segment.acknowledgement);
+        // An old one that others have overtaken may still report what arrived out of order.
+        if is_old && (!self.has_sack || segment.blocks().is_empty()) {
+            return;
         }
+        let number = if is_old {
+            self.first
+        } else {
+            segment.acknowledgement
+        };
         let mut delivered = Delivered::default();
         let flight = u64::from(self.next.wrapping_sub(self.first));
         let limited = self.is_limited();
         let lost = self.board.lost();
         let before = self.pipe();
-        let is_update = self.update_window(segment, window);
+        let is_update = !is_old && self.update_window(segment, window);
         let (first, blocks) = (self.first, segment.blocks());
         self.board
             .acknowledge(now, number, self.trip.least, &mut delivered);
         self.first = number;
         let data = number.wrapping_sub(first) as usize;
+        self.acknowledged += data as u64;
         self.buffer.consume(data.min(self.buffer.len()));
         let is_duplicate_report = self.note_duplicate(now, number, blocks);
         if self.has_sack {
@@ -358,8 +397,12 @@ impl Sender {
             marked: segment.marked,
             bytes: delivered.bytes,
             packets: delivered.packets,
+            is_newer,
         };
-        let marks = self.reaction.take(&report, self.mss.into());
+        let marks = match is_old {
+            true => Marks::default(),
+            false => self.reaction.take(&report, self.mss.into()),
+        };
         self.control
             .estimate(number, self.next, delivered.bytes, marks.bytes);
         self.leave_recovery(number);
@@ -372,7 +415,6 @@ impl Sender {
         self.control.watch(number, self.next, delivered.sample);
         self.schedule_probe(now);
         self.note_window(now);
-        true
     }
 
     /// Lets BBR take an acknowledgement; `before` bytes were in flight and `lost` were lost before it.
@@ -421,15 +463,6 @@ impl Sender {
         }
     }
 
-    /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it).
-    fn is_limited(&self) -> bool {
-        let (pipe, window) = (self.pipe(), self.control.window());
-        match self.control.is_slow_start() {
-            true => 2 * pipe >= window,
-            false => pipe + 2 * u64::from(self.mss) >= window,
-        }
-    }
-
     fn update_window(&mut self, segment: &Segment<'_>, window: u64) -> bool {
         let (sequence, number) = (segment.sequence, segment.acknowledgement);
         let is_newer = behind(sequence, self.updated.0)
@@ -440,6 +473,7 @@ impl Sender {
         self.updated = (sequence, number);
         let changed = self.window != window;
         self.window = window;
+        self.widest = self.widest.max(window);
         if window > 0 && self.persists.take().is_some() {
             self.trip.progress();
         }
@@ -467,11 +501,15 @@ impl Sender {
             self.asks = true;
             self.trip.back_off();
         }
-        if is_over(self.expires) {
-            self.time_out(now);
-        } else if is_over(self.probes) {
+        // A probe that is due with the time-out takes its place (RFC 8985 section 7.2).
+        let probes_first = self
+            .expires
+            .is_none_or(|expires| Some(expires) >= self.probes);
+        if is_over(self.probes) && probes_first {
             self.probes = None;
             self.forced = true;
+        } else if is_over(self.expires) {
+            self.time_out(now);
         }
     }
 }
@@ -493,6 +531,13 @@ pub(super) struct View {
     pub first: u32,
     /// Time-outs since the last progress, in the recovery from one.
     pub time_out: Option<u32>,
+    pub mss: u64,
+    /// Linux's number of the state of congestion control: open, disorder, reduced after a mark, recovery, after a time-out.
+    pub phase: u32,
+    pub segments: super::scoreboard::Segments,
+    pub smoothed: Time,
+    pub timeout: Time,
+    pub backoff: u32,
 }
 
 #[cfg(test)]
@@ -521,6 +566,17 @@ impl Sender {
             reduced: self.reduced.as_ref().map(|reduced| reduced.point),
             first: self.first,
             time_out: time_out.then(|| self.trip.backoff()),
+            mss: self.mss.into(),
+            phase: match (&self.recovery, &self.reduced) {
+                (Some(_), _) if time_out => 4,
+                (Some(_), _) => 3,
+                (None, Some(_)) => 2,
+                (None, None) => u32::from(board.sacked() > 0 || self.duplicates > 0),
+            },
+            segments: board.segments(),
+            smoothed: self.trip.mean().unwrap_or(Time::ZERO),
+            timeout: self.trip.timeout(),
+            backoff: self.trip.backoff(),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Two ends over a random link, with a clock that the test moves: invariants that hold in every run.
 
 mod marks;
+mod packetdrill;
 mod vectors;
 
 use super::segment::{FIN, SYN};

@@ -36,29 +36,29 @@ impl Timestamps {
         }
     }
 
-    /// A segment has come; `false` for one that is older than what came in order before it (PAWS): it is to go no further.
+    /// Whether a segment is older than what came in order before it (PAWS): it goes no further.
     ///
-    /// One without the option is taken, as Linux does: nothing is known of its age.
-    pub fn comes(&mut self, now: Time, segment: &[u8]) -> bool {
-        let (flags, at) = (segment[13], find(segment));
-        let Some(at) = at.filter(|_| flags & RST == 0) else {
-            return true;
-        };
-        let (shown, sequence) = (word(segment, at), word(segment, 4));
-        let Some((recent, since)) = self.recent else {
-            if flags & SYN != 0 {
-                self.recent = Some((shown, now));
-            }
-            return true;
-        };
-        let is_outdated = now > since + OUTDATED;
-        if behind(recent, shown) && !is_outdated {
+    /// One without the option is not, as in Linux: nothing is known of its age.
+    pub fn is_old(&self, now: Time, segment: &[u8]) -> bool {
+        let shown = shown(segment).filter(|_| segment[13] & RST == 0);
+        let (Some(shown), Some((recent, since))) = (shown, self.recent) else {
             return false;
-        }
-        if !behind(sequence, self.acknowledged) {
+        };
+        behind(recent, shown) && now <= since + OUTDATED
+    }
+
+    /// Keeps what the far end's clock shows in a segment that is acceptable, if the segment begins at or before what was acknowledged
+    /// last (RFC 7323 section 4.3); `true` if the clock has advanced by that.
+    pub fn note(&mut self, now: Time, sequence: u32, shown: u32) -> bool {
+        let Some((recent, _)) = self.recent else {
+            self.recent = Some((shown, now));
+            return false;
+        };
+        let is_next = !behind(sequence, self.acknowledged);
+        if is_next {
             self.recent = Some((shown, now));
         }
-        true
+        is_next && behind(shown, recent)
     }
 
     /// Whether the far end's first segment has come without them.
@@ -139,6 +139,15 @@ mod tests {
         segment
     }
 
+    /// Takes an acceptable segment; `false` for one that is old.
+    fn comes(stamps: &mut Timestamps, now: Time, segment: &[u8]) -> bool {
+        let is_old = stamps.is_old(now, segment);
+        if let Some(shown) = shown(segment).filter(|_| !is_old && segment[13] & RST == 0) {
+            stamps.note(now, word(segment, 4), shown);
+        }
+        !is_old
+    }
+
     fn echoed(stamps: &mut Timestamps, now: Time, ack: u32) -> (u32, u32) {
         let mut leaves = segment(ACK, 1, ack, Some(0));
         stamps.stamp(now, &mut leaves);
@@ -154,28 +163,67 @@ mod tests {
         let mut syn = segment(SYN, 7, 0, Some(99));
         stamps.stamp(MS(5_000), &mut syn);
         assert_eq!((shown(&syn), word(&syn, 36)), (Some(u32::MAX), 0));
-        assert!(stamps.comes(MS(5_003), &segment(SYN | ACK, 100, 8, Some(500))));
+        assert!(comes(
+            &mut stamps,
+            MS(5_003),
+            &segment(SYN | ACK, 100, 8, Some(500))
+        ));
         assert_eq!(echoed(&mut stamps, MS(5_003), 101), (2, 500));
         // Out of order: taken, and not echoed; what fills the gap is, even if it is the elder.
-        assert!(stamps.comes(MS(5_010), &segment(ACK, 201, 8, Some(520))));
+        assert!(comes(
+            &mut stamps,
+            MS(5_010),
+            &segment(ACK, 201, 8, Some(520))
+        ));
         assert_eq!(echoed(&mut stamps, MS(5_010), 101), (9, 500));
-        assert!(stamps.comes(MS(5_020), &segment(ACK, 101, 8, Some(510))));
+        assert!(comes(
+            &mut stamps,
+            MS(5_020),
+            &segment(ACK, 101, 8, Some(510))
+        ));
         assert_eq!(echoed(&mut stamps, MS(5_020), 301), (19, 510));
         // A segment of before comes again; one of the same millisecond does not look old.
-        assert!(!stamps.comes(MS(5_030), &segment(ACK, 301, 8, Some(509))));
-        assert!(stamps.comes(MS(5_030), &segment(ACK, 301, 8, Some(510))));
+        assert!(!comes(
+            &mut stamps,
+            MS(5_030),
+            &segment(ACK, 301, 8, Some(509))
+        ));
+        assert!(comes(
+            &mut stamps,
+            MS(5_030),
+            &segment(ACK, 301, 8, Some(510))
+        ));
         // Resets have no age, and what has no stamp is taken.
-        assert!(stamps.comes(MS(5_030), &segment(RST, 301, 8, Some(1))));
-        assert!(stamps.comes(MS(5_030), &segment(ACK, 301, 8, None)));
+        assert!(comes(
+            &mut stamps,
+            MS(5_030),
+            &segment(RST, 301, 8, Some(1))
+        ));
+        assert!(comes(&mut stamps, MS(5_030), &segment(ACK, 301, 8, None)));
         assert_eq!(echoed(&mut stamps, MS(5_031), 301), (30, 510));
         // Clocks come round.
-        assert!(stamps.comes(MS(5_040), &segment(ACK, 301, 8, Some(0x8000_0100))));
-        assert!(stamps.comes(MS(5_050), &segment(ACK, 301, 8, Some(3))));
+        assert!(comes(
+            &mut stamps,
+            MS(5_040),
+            &segment(ACK, 301, 8, Some(0x8000_0100))
+        ));
+        assert!(comes(
+            &mut stamps,
+            MS(5_050),
+            &segment(ACK, 301, 8, Some(3))
+        ));
         assert_eq!(echoed(&mut stamps, MS(5_050), 301), (49, 3));
+        // What is out of order does not advance the clock.
+        assert!(!stamps.note(MS(5_060), 302, 5) && stamps.note(MS(5_060), 301, 5));
+        assert!(!stamps.note(MS(5_060), 301, 5));
         // After 24 days nobody can tell.
-        let later = MS(5_050) + OUTDATED + MS(1);
-        assert!(!stamps.comes(MS(6_000), &segment(ACK, 301, 8, Some(2))));
-        assert!(stamps.comes(later, &segment(ACK, 301, 8, Some(2))));
+        let later = MS(5_060) + OUTDATED + MS(1);
+        assert!(!comes(
+            &mut stamps,
+            MS(6_000),
+            &segment(ACK, 301, 8, Some(2))
+        ));
+        assert!(comes(&mut stamps, later, &segment(ACK, 301, 8, Some(2))));
         assert_eq!(echoed(&mut stamps, later, 301).1, 2);
     }
 

@@ -206,9 +206,15 @@ impl Sender {
         let is_slowing = self.reduction().is_some();
         if is_slowing && delivered.bytes > 0 {
             self.follow_reduction(delivered, is_new_loss);
-        } else if !is_slowing && limited && delivered.bytes > 0 {
+        } else if !is_slowing && limited && self.may_grow(delivered) {
             self.control.grow(now, delivered.bytes, self.trip.mean());
         }
+    }
+
+    /// Whether what arrived makes the window grow: what is reported out of order does not (RFC 3042 section 2), unless segments are known to
+    /// overtake each other (`tcp_may_raise_cwnd` of Linux).
+    fn may_grow(&self, delivered: &Delivered) -> bool {
+        delivered.advanced > 0 || delivered.bytes > 0 && self.board.is_reordered()
     }
 
     /// The reduction that is under way.

@@ -45,15 +45,15 @@ impl Sender {
         };
         let at = now + mean * 2 + delay + Time::from_ms(2);
         self.probes = Some(self.expires.map_or(at, |expires| expires.min(at)));
-        if self.expires == self.probes {
-            self.probes = None;
-        }
     }
 
     /// The next segment that may leave now; `None` if there is none.
     pub(in super::super) fn transmit(&mut self, now: Time) -> Option<Piece> {
         self.pacing.release();
         if core::mem::take(&mut self.asks) {
+            if let Some((length, fin)) = self.next_small() {
+                return Some(self.send_new(now, length, fin));
+            }
             // A number that the far end has acknowledged before: it answers with its window.
             self.await_window(now);
             return Some(self.piece(self.first.wrapping_sub(1), 0, false));
@@ -86,18 +86,32 @@ impl Sender {
         if unsent == 0 && !ends {
             return None;
         }
-        let flight = u64::from(self.next.wrapping_sub(self.first));
-        let open = self.window.saturating_sub(flight);
+        let open = self.open_window();
         let length = unsent.min(mss).min(open as usize);
-        // RFC 9293 section 3.8.6.2.1: no small segment because of a small window.
-        let is_held = length < mss && length < unsent;
-        if open == 0 || is_held && !self.board.is_empty() {
+        // RFC 9293 section 3.8.6.2.1: no small segment because of a small window, unless that never was twice as wide.
+        let is_small = length < mss && length < unsent && (length as u64) < self.widest / 2;
+        if open == 0 || is_small {
             if self.board.is_empty() {
                 self.await_window(now);
             }
             return None;
         }
         Some((length, ends && length == unsent))
+    }
+
+    /// Bytes that the far end has room for.
+    fn open_window(&self) -> u64 {
+        let flight = u64::from(self.next.wrapping_sub(self.first));
+        self.window.saturating_sub(flight)
+    }
+
+    /// What a small window has room for, once it has been waited for.
+    fn next_small(&self) -> Option<(usize, bool)> {
+        let (unsent, open) = (self.unsent(), self.open_window());
+        let length = unsent.min(self.mss as usize).min(open as usize);
+        let ends = self.finishing && !self.fin_sent;
+        let is_next = self.board.is_empty() && length > 0;
+        is_next.then_some((length, ends && length == unsent))
     }
 
     fn await_window(&mut self, now: Time) {
@@ -133,6 +147,7 @@ impl Sender {
         self.next = sequence.wrapping_add(length);
         self.fin_sent |= fin;
         self.board.push(sequence, self.next, now, snapshot);
+        self.note_usage();
         self.note_sent(now, length);
         self.count.sent += 1;
         self.schedule_probe(now);

@@ -1,9 +1,9 @@
 //! `wire lab`: a graph from a lab file.
 
-mod csv;
 mod progress;
 mod shell;
 mod sweep;
+mod tables;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
@@ -119,6 +119,9 @@ pub struct Lab {
     /// Write its lines as tables: DIR/flow.csv and others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
     csv: Option<PathBuf>,
+    /// The same as Parquet, for pandas or DuckDB: DIR/flow.parquet and others
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
+    parquet: Option<PathBuf>,
     /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it
     #[arg(long)]
     progress: bool,
@@ -344,12 +347,16 @@ impl Lab {
             }
             stdout.write(text.as_bytes())?;
             stdout.flush()?;
-            if let Some(folder) = &self.csv {
+            for (folder, form) in [
+                (&self.csv, tables::Form::Csv),
+                (&self.parquet, tables::Form::Parquet),
+            ] {
+                let Some(folder) = folder else { continue };
                 let folder = match worlds.len() {
                     1 => folder.clone(),
                     _ => folder.join(world.name()),
                 };
-                csv::write(&report, &folder)?;
+                tables::write(&report, form, &folder)?;
             }
             anyhow::ensure!(report.failures.is_empty(), "{}", report.failures.join("; "));
             let failed = report
@@ -462,7 +469,32 @@ impl Lab {
             stdout.tell(&faults_line(faults))?;
             stdout.finish()?;
         }
-        read.map_err(|error| reported(error, self.file()))
+        read.map_err(|error| {
+            let error = reported(error, self.file());
+            match self.replaced() {
+                with if with.is_empty() => error,
+                // The place of a fault is then that of the file's own key.
+                with => anyhow::anyhow!("{error}, with {with}"),
+            }
+        })
+    }
+
+    /// The options that replace keys of the file.
+    fn replaced(&self) -> String {
+        let set = self
+            .set
+            .iter()
+            .map(|(key, value)| format!("--set {key}={value}"));
+        let why = self.why.iter().map(|why| format!("--why {why}"));
+        let plots = self.plot.iter().filter_map(|plot| match plot {
+            Plot::Run(key, file) => {
+                let kind = key.strip_prefix("plot.").unwrap_or(key);
+                Some(format!("--plot {kind}={file}"))
+            }
+            Plot::Means(_) => None,
+        });
+        let all: Vec<String> = set.chain(why).chain(plots).collect();
+        all.join(" ")
     }
 
     fn options(&self, world: World, worlds: &[World], commands: &Option<Vec<Command>>) -> Options {

@@ -15,6 +15,7 @@ mod faults;
 mod flows;
 mod import;
 mod lab;
+mod lab_plots;
 mod lab_shell;
 mod listen;
 mod live;

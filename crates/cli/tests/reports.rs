@@ -155,14 +155,16 @@ fn how_much_of_a_large_file_is_read_is_shown_where_somebody_watches() {
 }
 
 #[test]
-fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
+fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order_and_types() {
     let place = crate::shell::Place::new("csv");
     place.write(
         "lab.toml",
         "[node.a]\nkind = 'generator'\nrate = '20 Mb/s'\ncount = 200\n[node.b]\nkind = 'sink'\n[queues]\nevery = '1 ms'\n\
          [[link]]\nends = ['a.0', 'b.0']\nrate = '10 Mb/s'\nforth = { queue = { kind = 'fifo', limit = 5 } }\n",
     );
-    place.run("wire lab lab.toml --csv out").good();
+    place
+        .run("wire lab lab.toml --csv out --parquet out")
+        .good();
     let read = |name: &str| String::from_utf8(place.read(name)).expect("a table is text");
     let table = read("out/queue_series.csv");
     let mut lines = table.lines();
@@ -177,4 +179,40 @@ fn the_lines_of_a_report_become_tables_whose_columns_keep_their_order() {
     assert_eq!(queues.lines().count(), 2, "{queues}");
     let nodes = read("out/node.csv");
     assert!(nodes.starts_with("node,counters."), "{nodes}");
+    // The same as Parquet, with types.
+    let tables = place.run("cd out; ls *.csv | sed s/.csv$//").good();
+    assert!(tables.lines().count() > 4, "{tables}");
+    let reader = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../report/tests/parquet/read.py"
+    );
+    if !has("python3", "reading Parquet back") {
+        return;
+    }
+    for name in tables.lines() {
+        let command = format!("python3 -B {reader} own out/{name}.parquet");
+        let read_back = place.run(&command).good();
+        let table: serde_json::Value = serde_json::from_str(&read_back).unwrap();
+        let csv = read(&format!("out/{name}.csv"));
+        let head = csv.lines().next().unwrap();
+        let names: Vec<&str> = table["names"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter_map(|name| name.as_str())
+            .collect();
+        assert_eq!(names.join(","), head, "{name}");
+        let rows = csv.lines().count() - 1;
+        let columns = table["columns"].as_array().unwrap();
+        assert!(
+            columns
+                .iter()
+                .all(|column| column.as_array().unwrap().len() == rows),
+            "{name}"
+        );
+        if name == "queue_series" {
+            let first: Vec<String> = columns.iter().map(|column| column[0].to_string()).collect();
+            assert_eq!(first.join(","), "\"a.0\",0,0,0,0,1,0,0");
+        }
+    }
 }

@@ -1,5 +1,5 @@
 //! Cost of a packet in each discipline: one `enqueue` and one `dequeue` at 10 Gb/s with about 100
-//! packets of 16 flows in the queue, as a ratio to a FIFO.
+//! packets of 16 flows in the queue, as a ratio to a FIFO, and with the bound where there is one.
 //!
 //! `cargo bench -p wireline-queue`
 
@@ -14,6 +14,13 @@ use std::hint::black_box;
 /// Packets of a run: few enough that one of many runs has the processor for itself.
 const PACKETS: u32 = 20_000;
 const RUNS: u32 = 150;
+/// Bounds in ns a packet, for one core.
+const BOUNDS: [(&str, f64); 4] = [
+    ("fifo", 20.0),
+    ("fq_codel", 150.0),
+    ("cake", 400.0),
+    ("dualpi2", 120.0),
+];
 /// Packets that wait.
 const BACKLOG: u32 = 100;
 /// Length of a packet in bytes, and its time at 10 Gb/s.
@@ -100,8 +107,13 @@ fn main() {
     for (name, config) in kinds {
         let cost = nanoseconds(&config);
         let base = *base.get_or_insert(cost);
+        let bound = BOUNDS.iter().find(|(kind, _)| *kind == name);
+        let bound = bound.map_or(String::new(), |(_, bound)| {
+            let held = if cost < *bound { "held" } else { "missed" };
+            format!(", bound {bound} ns {held}")
+        });
         println!(
-            "{name:10} {cost:7.1} ns a packet, {:5.2} x fifo",
+            "{name:10} {cost:7.1} ns a packet, {:5.2} x fifo{bound}",
             cost / base
         );
     }

@@ -13,8 +13,10 @@
 //!   clock does not skip time, so that a late call catches up.
 //! - **Tins:** `besteffort` has one; `diffserv3` bulk, best effort and voice; `diffserv4` bulk,
 //!   best effort, video and voice. Each tin has its own clock at a share of the bandwidth: bulk
-//!   1/16, best effort 1, video 1/2, voice 1/4. The highest tin whose clock is not ahead sends,
-//!   else the one whose clock is least ahead. DSCPs: bulk 1 and 8; voice of three tins 4, 44, 46,
+//!   1/16, best effort 1, video 1/2, voice 1/4. Of the tins whose clocks are not ahead voice sends
+//!   first, then video, bulk and best effort, as in Linux: best effort has the whole bandwidth as
+//!   its share, and after it bulk would never have its own. If all clocks are ahead, the least
+//!   ahead sends. DSCPs: bulk 1 and 8; voice of three tins 4, 44, 46,
 //!   48 and 56; voice of four 32, 40, 44, 46, 48 and 56; video 2, 4, 16 to 30 (even) and 34 to 38
 //!   (even). Without a bandwidth there is one tin.
 //! - **Flows:** 1024 queues in each tin, deficit round robin with new and old queues as in
@@ -74,12 +76,21 @@ pub enum Diffserv {
 }
 
 impl Diffserv {
-    /// Shares of the bandwidth, as shifts, lowest priority first.
+    /// Shares of the bandwidth, as shifts, in the order of the tins' numbers.
     fn shares(self) -> &'static [u32] {
         match self {
             Diffserv::BestEffort => &[0],
             Diffserv::Diffserv3 => &[4, 0, 2],
             Diffserv::Diffserv4 => &[4, 0, 1, 2],
+        }
+    }
+
+    /// Numbers of the tins, those first that let others pass while these are within their shares.
+    fn precedence(self) -> &'static [usize] {
+        match self {
+            Diffserv::BestEffort => &[0],
+            Diffserv::Diffserv3 => &[1, 0, 2],
+            Diffserv::Diffserv4 => &[1, 0, 2, 3],
         }
     }
 
@@ -227,12 +238,13 @@ impl Cake {
     /// The tin to send from.
     fn next_tin(&self, now: Time) -> Option<usize> {
         let mut best: Option<(usize, Time)> = None;
-        for (index, tin) in self.tins.iter().enumerate() {
+        for &index in self.diffserv.precedence() {
+            let tin = &self.tins[index];
             if tin.backlog().is_empty() {
                 continue;
             }
             let ahead = tin.ahead(now);
-            if best.is_none_or(|(_, least)| ahead == Time::ZERO || ahead < least) {
+            if best.is_none_or(|(_, least)| ahead <= least) {
                 best = Some((index, ahead));
             }
         }

@@ -3,12 +3,14 @@
 //! - **Parameters:** `rate`, required; `limit`, 100 ms at `rate`, at least 6056 bytes; `target`,
 //!   10 ms; `tupdate`, 16 ms; `alpha`, 4, and `beta`, 40: in 1/16 a second, as in
 //!   [`pie`](crate::pie); `max_burst`, 142 ms; `burst_reset`, 1 s; `latency_low`, 5 ms;
-//!   `latency_high`, 200 ms; `mean_packet`, 1024 bytes.
+//!   `latency_high`, 200 ms; `mean_packet`, 1024 bytes; `burst` and `peakrate`, none.
 //! - **Reasons:** `full`, `pie`. The probability of a decision is that of the packet, by its length.
 //!
-//! The delay is the backlog over `rate`. A modem has a token bucket of two rates for it (RFC 8034
-//! section 4.2); for a bucket, take this discipline as the child of [`tbf`](crate::tbf), whose rate
-//! is this `rate`. Modems do not mark (section 4.7), so neither does this queue.
+//! The delay is the backlog over `rate`. A modem has a token bucket of two rates for it: with
+//! `burst` and `peakrate` the bytes that its tokens cover leave at `peakrate`, and those behind them
+//! at `rate` (RFC 8034 section 4.2). This queue counts the tokens by the packets that leave it, and
+//! delays none: for the bucket itself, take it as the child of [`tbf`](crate::tbf) with the same
+//! `rate`, `burst` and `peakrate`. Modems do not mark (section 4.7), so neither does this queue.
 //!
 //! The controller has three states (section 4.3, appendix A). While it is [`Activity::Inactive`]
 //! nothing is dropped early; when the queue exceeds a third of `limit` it is
@@ -40,9 +42,10 @@ use crate::decision::{Backlog, Decisions, Reason, State};
 use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
+use crate::tokens::{Account, tokens_of};
 use alloc::collections::VecDeque;
 use node::random::Random;
-use node::{ConfigError, Size, Time};
+use node::{ConfigError, Rate, Size, Time};
 
 /// A probability of 1.
 const ONE: u64 = 1 << 40;
@@ -90,6 +93,7 @@ pub enum Activity {
 pub struct DocsisPie {
     config: Config,
     limit: u64,
+    bucket: Option<Bucket>,
     packets: VecDeque<Packet>,
     ledger: Ledger,
     random: Random,
@@ -97,6 +101,13 @@ pub struct DocsisPie {
     controller: Controller,
     /// Updates so far: the last was at this multiple of `tupdate`.
     updates: u64,
+}
+
+/// Tokens of the modem's bucket, and the rate of the bytes that they cover.
+#[derive(Clone, Copy, Debug)]
+struct Bucket {
+    tokens: Account,
+    peakrate: Rate,
 }
 
 /// State that an update changes.
@@ -128,9 +139,29 @@ impl DocsisPie {
             let reason = "a packet has 1 to 65536 bytes";
             return Err(ConfigError::new("mean_packet", reason));
         }
+        let bucket = match (config.burst, config.peakrate) {
+            (None, None) => None,
+            (Some(burst), Some(peakrate)) => {
+                if peakrate <= config.rate {
+                    let reason = "the peak rate is above the rate";
+                    return Err(ConfigError::new("peakrate", reason));
+                }
+                let tokens = Account::new(config.rate, burst);
+                Some(Bucket { tokens, peakrate })
+            }
+            (Some(_), None) => {
+                let reason = "a burst leaves at a peak rate: add peakrate";
+                return Err(ConfigError::new("burst", reason));
+            }
+            (None, Some(_)) => {
+                let reason = "a peak rate is for the bytes of a burst: add burst";
+                return Err(ConfigError::new("peakrate", reason));
+            }
+        };
         let usual = (config.rate.bits_per_second() / 80).max(MIN_LIMIT);
         Ok(DocsisPie {
             limit: config.limit.map_or(usual, Size::bytes),
+            bucket,
             packets: VecDeque::new(),
             ledger: Ledger::default(),
             random: Random::new(seed),
@@ -141,17 +172,33 @@ impl DocsisPie {
         })
     }
 
+    /// Delay of the backlog at a time (RFC 8034 section 4.2).
+    fn qdelay(&self, at: Time) -> Time {
+        let bytes = self.ledger.backlog.bytes;
+        let delay = |bits: u128, rate: Rate| {
+            let time = bits / u128::from(rate.bits_per_second());
+            Time::from_ps(u64::try_from(time).unwrap_or(u64::MAX))
+        };
+        let waiting = tokens_of(bytes);
+        let Some(bucket) = &self.bucket else {
+            return delay(waiting, self.config.rate);
+        };
+        let covered = waiting.min(bucket.tokens.tokens(at).max(0) as u128);
+        delay(covered, bucket.peakrate) + delay(waiting - covered, self.config.rate)
+    }
+
     /// Makes all updates that are due by `now`. Nothing has arrived or left since the last of them.
     fn update(&mut self, now: Time) {
-        let due = now.as_ps() / self.config.tupdate.as_ps();
+        let interval = self.config.tupdate.as_ps();
+        let due = now.as_ps() / interval;
         self.updates = self.updates.max(due.saturating_sub(MAX_UPDATES));
-        let bits = self.ledger.backlog.bytes.saturating_mul(8);
-        let qdelay = self.config.rate.time_of(bits, 0).0;
         while self.updates < due {
             self.updates += 1;
+            let at = Time::from_ps(self.updates * interval);
             let before = self.controller;
-            self.controller.update(&self.config, qdelay);
-            if before == self.controller {
+            self.controller.update(&self.config, self.qdelay(at));
+            let is_still = |bucket: Bucket| bucket.tokens.is_full(at);
+            if before == self.controller && self.bucket.is_none_or(is_still) {
                 self.updates = due;
             }
         }
@@ -275,6 +322,9 @@ impl Discipline for DocsisPie {
     fn dequeue(&mut self, now: Time, _: &mut Decisions) -> Option<Packet> {
         self.update(now);
         let packet = self.packets.pop_front()?;
+        if let Some(bucket) = &mut self.bucket {
+            bucket.tokens.charge(now, packet.len);
+        }
         self.ledger.send(&packet);
         Some(packet)
     }

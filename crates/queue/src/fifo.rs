@@ -56,6 +56,8 @@ impl Default for Config {
 #[derive(Debug)]
 pub struct Fifo {
     config: Config,
+    /// Whether a packet's time in the queue decides anything.
+    watches_time: bool,
     packets: VecDeque<Packet>,
     ledger: Ledger,
 }
@@ -64,6 +66,7 @@ impl Fifo {
     /// An empty FIFO.
     pub fn new(config: Config) -> Fifo {
         Fifo {
+            watches_time: config.time.is_some() || config.ce_threshold.is_some(),
             config,
             packets: VecDeque::new(),
             ledger: Ledger::default(),
@@ -71,16 +74,16 @@ impl Fifo {
     }
 
     /// Whether the queue, which the new packet is already counted in, exceeds a limit.
+    #[inline]
     fn is_over(&self) -> bool {
         let Backlog { packets, bytes } = self.ledger.backlog;
         packets > self.config.limit.into()
             || self.config.bytes.is_some_and(|limit| bytes > limit.bytes())
     }
-}
 
-impl Discipline for Fifo {
-    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
-        self.ledger.offer(now, &mut packet);
+    /// Makes room for a packet, or drops it. Returns the packet if it has room.
+    #[cold]
+    fn make_room(&mut self, now: Time, packet: Packet, out: &mut Decisions) -> Option<Packet> {
         while self.is_over() {
             let oldest = match self.config.head_drop {
                 true => self.packets.pop_front(),
@@ -93,22 +96,17 @@ impl Discipline for Fifo {
                 }
                 None => {
                     let why = (Reason::Full, State::None);
-                    return self.ledger.drop(now, packet, why, None, out);
+                    self.ledger.drop(now, packet, why, None, out);
+                    return None;
                 }
             }
         }
-        // The packet itself does not count for the threshold, as in the paper's queue of a switch.
-        let waiting = self.ledger.backlog.packets - 1;
-        let is_above = self.config.mark.is_some_and(|mark| waiting > mark.into());
-        if is_above && packet.facts.ecn.is_capable() {
-            let why = (Reason::Step, State::None);
-            self.ledger.mark(now, &mut packet, why, None, out);
-        }
-        self.packets.push_back(packet);
+        Some(packet)
     }
 
-    #[inline]
-    fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {
+    /// `dequeue` where packets expire, or are marked, by their time in the queue.
+    #[inline(never)]
+    fn dequeue_by_time(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {
         loop {
             let mut packet = self.packets.pop_front()?;
             let sojourn = packet.sojourn(now);
@@ -127,6 +125,37 @@ impl Discipline for Fifo {
             self.ledger.send(&packet);
             return Some(packet);
         }
+    }
+}
+
+impl Discipline for Fifo {
+    fn enqueue(&mut self, now: Time, mut packet: Packet, out: &mut Decisions) {
+        self.ledger.offer(now, &mut packet);
+        if self.is_over() {
+            match self.make_room(now, packet, out) {
+                Some(kept) => packet = kept,
+                None => return,
+            }
+        }
+        if let Some(mark) = self.config.mark {
+            // The packet itself does not count for the threshold, as in the paper's queue of a switch.
+            let waiting = self.ledger.backlog.packets - 1;
+            if waiting > mark.into() && packet.facts.ecn.is_capable() {
+                let why = (Reason::Step, State::None);
+                self.ledger.mark(now, &mut packet, why, None, out);
+            }
+        }
+        self.packets.push_back(packet);
+    }
+
+    #[inline]
+    fn dequeue(&mut self, now: Time, out: &mut Decisions) -> Option<Packet> {
+        if self.watches_time {
+            return self.dequeue_by_time(now, out);
+        }
+        let packet = self.packets.pop_front()?;
+        self.ledger.send(&packet);
+        Some(packet)
     }
 
     fn next_time(&self, now: Time) -> Option<Time> {

@@ -27,7 +27,7 @@ use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::Packet;
 use crate::segment::Segment;
-use crate::tokens::tokens_of;
+use crate::tokens::Account;
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use node::random::split_mix;
@@ -111,46 +111,6 @@ pub struct Config {
 #[cfg(feature = "serde")]
 fn by() -> By {
     By::Priority
-}
-
-/// A bucket that may be in debt. Tokens are in 10^-12 bits.
-#[derive(Debug)]
-struct Account {
-    rate: u128,
-    capacity: i128,
-    tokens: i128,
-    at: Time,
-}
-
-impl Account {
-    fn new(rate: Rate, burst: Size) -> Account {
-        let capacity = tokens_of(burst.bytes()) as i128;
-        Account {
-            rate: rate.bits_per_second().into(),
-            capacity,
-            tokens: capacity,
-            at: Time::ZERO,
-        }
-    }
-
-    fn tokens(&self, now: Time) -> i128 {
-        // Both factors are below 2^64.
-        let more = self.rate * u128::from((now - self.at).as_ps());
-        let more = i128::try_from(more).unwrap_or(i128::MAX);
-        self.tokens.saturating_add(more).min(self.capacity)
-    }
-
-    fn charge(&mut self, now: Time, len: u32) {
-        self.tokens = self.tokens(now) - tokens_of(len.into()) as i128;
-        self.at = now;
-    }
-
-    /// When the debt is paid, not before `now`.
-    fn time_of(&self, now: Time) -> Time {
-        let debt = self.tokens(now).min(0).unsigned_abs();
-        let wait = u64::try_from(debt.div_ceil(self.rate));
-        now + Time::from_ps(wait.unwrap_or(u64::MAX))
-    }
 }
 
 #[derive(Debug)]

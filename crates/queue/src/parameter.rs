@@ -317,6 +317,8 @@ fn docsis_pie<'a>(config: &'a mut docsis_pie::Config, to: &mut Collector<'a, '_>
         latency_low,
         latency_high,
         mean_packet,
+        burst,
+        peakrate,
     } = config;
     to.rate("rate", rate)
         .some("limit", limit, Quantity::Size)
@@ -328,7 +330,9 @@ fn docsis_pie<'a>(config: &'a mut docsis_pie::Config, to: &mut Collector<'a, '_>
         .time("burst_reset", burst_reset)
         .time("latency_low", latency_low)
         .time("latency_high", latency_high)
-        .count("mean_packet", mean_packet);
+        .count("mean_packet", mean_packet)
+        .some("burst", burst, Quantity::Size)
+        .some("peakrate", peakrate, Quantity::Rate);
 }
 
 fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {

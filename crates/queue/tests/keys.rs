@@ -78,6 +78,18 @@ fn wrong_values_are_refused_with_a_reason() {
             "kind = \"docsis_pie\"\nrate = \"5 Mb/s\"\nmean_packet = 0",
             "mean_packet",
         ),
+        (
+            "kind = \"docsis_pie\"\nrate = \"5 Mb/s\"\nburst = \"1 MB\"",
+            "burst",
+        ),
+        (
+            "kind = \"docsis_pie\"\nrate = \"5 Mb/s\"\npeakrate = \"9 Mb/s\"",
+            "peakrate",
+        ),
+        (
+            "kind = \"docsis_pie\"\nrate = \"5 Mb/s\"\nburst = \"1 MB\"\npeakrate = \"5 Mb/s\"",
+            "peakrate",
+        ),
     ] {
         let error = read(text).unwrap().build(0).unwrap_err();
         assert_eq!(error.key, key, "{error}");

@@ -273,8 +273,12 @@ fn docsis_pie_is_that_of_its_model() {
         let line = 8_000_000_000_000 / sequence.byte;
         let times = [5, 30, 3, 40]
             .map(|of| Time::from_ps(random.below(of * target + 1) >> random.below(4)));
+        // The bucket of a modem whose sustained rate is below the line's, the peak rate.
+        let burst = maybe(random, |random| Size::from_bytes(random.below(100_000)));
+        let rate = burst.map_or(line, |_| 1 + line / 4 + random.below(line));
+        let peakrate = burst.map(|_| rate + 1 + random.below(2 * line));
         let config = docsis_pie::Config {
-            rate: Rate::from_bits_per_second(line).unwrap(),
+            rate: Rate::from_bits_per_second(rate).unwrap(),
             limit: Some(Size::from_bytes(1_000 + random.below(300_000))),
             target: Time::from_ps(target),
             tupdate: Time::from_ps(tupdate),
@@ -285,11 +289,13 @@ fn docsis_pie_is_that_of_its_model() {
             latency_low: times[2],
             latency_high: times[3],
             mean_packet: [1, 64, 1_024, 1_514][random.index(4)],
+            burst,
+            peakrate: peakrate.and_then(Rate::from_bits_per_second),
         };
         let times = times.map(Time::as_ps);
         let keys = format!(
-            "\"rate\":{line},\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\
-             \"max_burst\":{},\"burst_reset\":{},\"latency_low\":{},\"latency_high\":{},\"mean_packet\":{}",
+            "\"rate\":{rate},\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\
+             \"max_burst\":{},\"burst_reset\":{},\"latency_low\":{},\"latency_high\":{},\"mean_packet\":{},\"burst\":{},\"peakrate\":{}",
             option(config.limit.map(Size::bytes)),
             config.alpha,
             config.beta,
@@ -298,6 +304,8 @@ fn docsis_pie_is_that_of_its_model() {
             times[2],
             times[3],
             config.mean_packet,
+            option(burst.map(Size::bytes)),
+            option(peakrate),
         );
         (Config::DocsisPie(config), keys)
     });

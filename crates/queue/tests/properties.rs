@@ -75,6 +75,11 @@ fn all() -> Vec<Config> {
             latency_high: Time::from_ms(1),
             ..docsis_pie::Config::new(rate(50 * MEGABIT))
         }),
+        Config::DocsisPie(docsis_pie::Config {
+            burst: Some(Size::from_bytes(30_000)),
+            peakrate: Some(rate(90 * MEGABIT)),
+            ..docsis_pie::Config::new(rate(50 * MEGABIT))
+        }),
         Config::Pie(pie::Config {
             target: Time::from_us(100),
             tupdate: Time::from_us(100),

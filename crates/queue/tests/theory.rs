@@ -102,6 +102,15 @@ fn waits_of_m_d_1_and_m_m_1_are_those_of_pollaczek_and_khinchin() {
     check("M/M/1 mean wait", load / (1.0 - load), |seed| {
         waits(&queue, seed, load, exponential)
     });
+    // Distribution: Erlang's, below one service time 1 - (1 - rho) exp(rho t).
+    check(
+        "M/D/1 waits above 0.5",
+        1.0 - (1.0 - load) * (0.5 * load).exp(),
+        |seed| {
+            let waits = waits(&queue, seed, load, |_| SERVICE).into_iter();
+            waits.map(|wait| f64::from(wait > 0.5)).collect()
+        },
+    );
     // Distribution: a packet waits longer than t with probability rho exp(-(1 - rho) t).
     check(
         "M/M/1 waits above 2",
@@ -114,7 +123,7 @@ fn waits_of_m_d_1_and_m_m_1_are_those_of_pollaczek_and_khinchin() {
 }
 
 #[test]
-fn loss_of_m_m_1_k_is_erlangs() {
+fn loss_and_waits_of_m_m_1_k_are_those_of_its_states() {
     let (load, capacity) = (0.8_f64, 5);
     let truth = (1.0 - load) * load.powi(capacity) / (1.0 - load.powi(capacity + 1));
     // One packet is on the line.
@@ -126,6 +135,13 @@ fn loss_of_m_m_1_k_is_erlangs() {
             lost.push(f64::from(wait.is_none()));
         });
         lost
+    });
+    // Of those that are not lost each waits for the packets that it finds.
+    let found = |n: i32| (1.0 - load) * load.powi(n) / (1.0 - load.powi(capacity + 1));
+    let mean = (0..capacity).map(|n| f64::from(n) * found(n)).sum::<f64>() / (1.0 - truth);
+    check("M/M/1/5 mean wait", mean, |seed| {
+        let service = |random: &mut Random| exponential(random, SERVICE);
+        waits(&queue, seed, load, service)
     });
 }
 

@@ -1,5 +1,5 @@
-//! Results, written once: tables whose columns have keys, titles and units, as text for people, and as JSON Lines and CSV for
-//! programs.
+//! Results, written once: tables whose columns have keys, titles and units, as text for people, and as JSON Lines, CSV and Parquet
+//! for programs.
 //!
 //! ```
 //! use report::{Column, Table, Unit, Value};
@@ -18,6 +18,7 @@
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
+pub mod parquet;
 mod table;
 pub mod text;
 

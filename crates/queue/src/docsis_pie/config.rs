@@ -39,6 +39,13 @@ pub struct Config {
     /// Mean length of packets, 1..=65536 bytes. Default 1024.
     #[cfg_attr(feature = "serde", serde(default = "mean_packet"))]
     pub mean_packet: u32,
+    /// Bytes of the modem's token bucket, the Maximum Traffic Burst, which leave at `peakrate`.
+    /// Default none: all bytes leave at `rate`.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub burst: Option<Size>,
+    /// Peak Traffic Rate, bits a second, above `rate`. Required with `burst`, and only then.
+    #[cfg_attr(feature = "serde", serde(default))]
+    pub peakrate: Option<Rate>,
 }
 
 fn target() -> Time {
@@ -92,6 +99,8 @@ impl Config {
             latency_low: latency_low(),
             latency_high: latency_high(),
             mean_packet: mean_packet(),
+            burst: None,
+            peakrate: None,
         }
     }
 }

@@ -11,6 +11,8 @@ from model import Queue, size, spread
 SECOND = 10**12
 MTU = 1514
 SHIFTS = {"besteffort": [0], "diffserv3": [4, 0, 2], "diffserv4": [4, 0, 1, 2]}
+# Tins by precedence, the last first: within its share bulk comes before best effort.
+PRECEDENCE = {"besteffort": [0], "diffserv3": [1, 0, 2], "diffserv4": [1, 0, 2, 3]}
 BULK = {1, 8}
 VOICE3 = {4, 44, 46, 48, 56}
 VOICE4 = {32, 40, 44, 46, 48, 56}
@@ -173,11 +175,11 @@ class Model(Queue):
                 flow.blue_at = now
 
     def choose(self, now):
-        tins = [tin for tin in self.tins if tin.waits()]
+        tins = [self.tins[n] for n in PRECEDENCE[self.kind] if self.tins[n].waits()]
         if self.rate is None or not tins:
             return tins[0] if tins else None
         ready = [tin for tin in tins if int(tin.time) <= now]
-        return ready[-1] if ready else min(tins, key=lambda tin: int(tin.time))
+        return ready[-1] if ready else min(reversed(tins), key=lambda tin: int(tin.time))
 
     def dequeue(self, now):
         if self.rate is not None and int(self.time) > now:

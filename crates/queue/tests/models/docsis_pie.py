@@ -1,4 +1,4 @@
-"""DOCSIS-PIE (RFC 8034 sections 4.3 to 4.6 and appendix A). Probabilities are integers in 2^-40; whatever is calculated is rounded down."""
+"""DOCSIS-PIE (RFC 8034 sections 4.2 to 4.6 and appendix A). Probabilities are integers in 2^-40; whatever is calculated is rounded down."""
 from fractions import Fraction
 from math import floor
 
@@ -29,15 +29,32 @@ class Model(Queue):
         self.qdelay_old = self.burst_allowance = 0
         self.aqm_state, self.burst_reset = "INACTIVE", 0
         self.next_update = config["tupdate"]
+        # Tokens of the modem's bucket in bits, and when they were counted.
+        self.tokens, self.counted = 8 * (config["burst"] or 0), 0
 
     def timer(self, now):
         while self.next_update <= now:
             self.calculate_drop_prob()
             self.next_update += self.config["tupdate"]
 
+    def refill(self, now):
+        more = Fraction(self.config["rate"] * (now - self.counted), SECOND)
+        self.tokens, self.counted = min(8 * self.config["burst"], self.tokens + more), now
+
+    def estimate_delay(self):
+        """4.2, at the time of an update: what the tokens cover leaves at the peak rate."""
+        bits, rate, peak = 8 * size(self.packets), self.config["rate"], self.config["peakrate"]
+        if peak is None:
+            return bits * SECOND // rate
+        self.refill(self.next_update)
+        tokens = max(0, self.tokens)
+        if bits <= tokens:
+            return bits * SECOND // peak
+        return (bits - tokens) * SECOND // rate + tokens * SECOND // peak
+
     def calculate_drop_prob(self):
         config = self.config
-        qdelay = size(self.packets) * 8 * SECOND // config["rate"]
+        qdelay = self.estimate_delay()
         if self.burst_allowance > 0:
             self.drop_prob = 0
         else:
@@ -109,7 +126,13 @@ class Model(Queue):
 
     def dequeue(self, now):
         self.timer(now)
-        return self.packets.pop(0) if self.packets else None
+        if not self.packets:
+            return None
+        packet = self.packets.pop(0)
+        if self.config["peakrate"] is not None:
+            self.refill(now)
+            self.tokens -= 8 * packet.len
+        return packet
 
     def next_time(self, now):
         return now if self.packets else None

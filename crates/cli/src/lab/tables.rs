@@ -1,7 +1,8 @@
-//! `wire lab --csv DIR`: a report as tables, a file for each type of its lines.
+//! `wire lab --csv DIR` and `--parquet DIR`: a report as tables, a file for each type of its lines.
 
 use ::lab::Report;
 use ::report::csv_line;
+use ::report::parquet::parquet;
 use anyhow::Context;
 use serde_json::{Map, Value};
 use std::collections::BTreeMap;
@@ -15,11 +16,32 @@ struct Lines {
     rows: Vec<Map<String, Value>>,
 }
 
+/// The form of a table's file.
+#[derive(Clone, Copy)]
+pub(super) enum Form {
+    Csv,
+    Parquet,
+}
+
 /// Writes `flow.csv`, `link.csv` and so on into a folder, which is made if it is missing.
 ///
 /// # Errors
 /// When a file cannot be written.
-pub(super) fn write(report: &Report, folder: &Path) -> anyhow::Result<()> {
+pub(super) fn write(report: &Report, form: Form, folder: &Path) -> anyhow::Result<()> {
+    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+    for (kind, lines) in by_type(report)? {
+        let (ending, bytes) = match form {
+            Form::Csv => ("csv", lines.csv().into_bytes()),
+            Form::Parquet => ("parquet", parquet(&lines.columns, &lines.rows)?),
+        };
+        let path = folder.join(format!("{kind}.{ending}"));
+        ::capture::output::replace(&path, &bytes).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
+}
+
+/// The lines of a report by their type.
+fn by_type(report: &Report) -> anyhow::Result<BTreeMap<String, Lines>> {
     let mut kinds = BTreeMap::<String, Lines>::new();
     for line in report.json().lines() {
         let Value::Object(mut line) = serde_json::from_str(line)? else {
@@ -42,13 +64,7 @@ pub(super) fn write(report: &Report, folder: &Path) -> anyhow::Result<()> {
         }
         lines.rows.push(row);
     }
-    std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
-    for (kind, lines) in kinds {
-        let path = folder.join(format!("{kind}.csv"));
-        ::capture::output::replace(&path, lines.csv().as_bytes())
-            .with_context(|| path.display().to_string())?;
-    }
-    Ok(())
+    Ok(kinds)
 }
 
 /// Puts the values of an object into a row, those of objects within by their path.

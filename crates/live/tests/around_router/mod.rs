@@ -7,7 +7,10 @@
 
 mod discovery;
 mod port_mapping;
+mod side_by_side;
+mod syn_proxy;
 mod tayga;
+mod tools;
 mod translation;
 
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

@@ -354,8 +354,15 @@ impl Router {
         out: &mut Out,
     ) {
         let headers = Headers::read(&frame, ETHERNET, false);
-        let is_good =
-            |headers: &Headers| !headers.is_later_fragment && headers.is_checksum_valid(&frame);
+        // Of IPv6 a packet without anything after its extension headers is not rejected, as in Linux.
+        let has_upper = |headers: &Headers| {
+            let is_whole = headers.payload < headers.end && headers.upper_protocol().is_some();
+            headers.source.is_ipv4() || is_whole
+        };
+        let is_good = |headers: &Headers| {
+            let is_first = !headers.is_later_fragment && has_upper(headers);
+            is_first && headers.is_checksum_valid(&frame)
+        };
         let Some(headers) = headers.filter(is_good) else {
             return out.drop(frame, reason::REJECTED);
         };
@@ -368,7 +375,8 @@ impl Router {
             Reject::Reset => {
                 let mut answer = out.copy(&frame);
                 out.drop(frame, reason::REJECTED);
-                let written = !transit.to_group && reset::write(&mut answer, &headers.packet());
+                let written = !transit.to_group
+                    && reset::write_for_any_length(&mut answer, &headers.packet());
                 let own = written.then(|| Transit::own(&answer, transit.from, transit.vrf));
                 let Some(mut own) = own.flatten() else {
                     return out.done(answer);

@@ -10,6 +10,7 @@
 //! seed than 1, `WIRE_FIREWALL_PART` the first ruleset, and with `WIRE_FIREWALL_TRACE` connections are compared after each packet.
 
 mod flows;
+mod helpers;
 mod proxy;
 mod rules;
 

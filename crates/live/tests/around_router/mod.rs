@@ -6,6 +6,7 @@
 )]
 
 mod discovery;
+mod file_transfer;
 mod port_mapping;
 mod side_by_side;
 mod syn_proxy;

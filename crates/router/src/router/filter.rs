@@ -264,9 +264,16 @@ impl Router {
         let filter = self.filter.as_mut()?;
         let translates = filter.translates;
         let tracker = filter.tracker.as_mut()?;
+        let Ok(announced) = tracker.announced(&tracked, &frame) else {
+            out.drop(frame, reason::ANNOUNCEMENT);
+            return None;
+        };
         if !tracker.confirm(&mut tracked, &frame, translates) {
             out.drop(frame, reason::CLASH);
             return None;
+        }
+        if let Some(announced) = announced {
+            tracker.expect(&tracked, announced);
         }
         Some(frame)
     }

@@ -535,6 +535,14 @@ impl Tracker {
         }
     }
 
+    /// Makes a packet's new connection an expected one, whose packets are related until its first answer.
+    pub(crate) fn make_expected(&mut self, tracked: &mut Tracked) {
+        if tracked.place == Place::Pending(self.serial) && tracked.state == State::New {
+            self.pending.status |= status::EXPECTED;
+            tracked.state = State::Related;
+        }
+    }
+
     /// Gives a new connection of a helper's protocol the helper; known connections stay as they are, as in Linux.
     pub fn set_helper(&mut self, tracked: &Tracked, helper: Helper) {
         if tracked.place == Place::Pending(self.serial)

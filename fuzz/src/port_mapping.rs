@@ -1,9 +1,11 @@
 //! Requests for port mappings of three hosts, one after the other: each has a byte for its protocol and host, one for the time since the
 //! last, two for its length. Whatever they ask for, a host has no more than its mappings, and answers are not longer than they may be.
+//! Requests of PCP go to the servers of a NAT64 and of pinholes, too, from hosts with IPv6 addresses.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use node::{Out, Time};
 use router::nat::{self, Nat};
+use router::nat64::{self, Nat64};
 use router::port_mapping::{Config, Server, UPNP_PORT};
 
 const OWN: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
@@ -33,6 +35,23 @@ pub fn target(data: &[u8]) {
         1,
     )
     .expect("a good configuration");
+    let nat64 = nat64::Config {
+        nat: nat::Config {
+            external: vec!["192.0.2.2".parse().expect("an address")],
+            ..nat::Config::default()
+        },
+        hosts: MAPPINGS + 1,
+        ..nat64::Config::default()
+    };
+    let mut nat64 = Nat64::new(nat64, 1).expect("a good configuration");
+    let config = Config {
+        third_party: true,
+        per_host: PER_HOST,
+        mappings: MAPPINGS,
+        ..Config::default()
+    };
+    let mut pinholes = config.clone().pinholes().expect("a good configuration");
+    let mut server_v6 = Server::new(config, 1).expect("a good configuration");
     let (mut rest, mut now) = (data, Time::ZERO);
     for _ in 0..MAX_REQUESTS {
         let [kind, time, high, low, after @ ..] = rest else {
@@ -57,6 +76,22 @@ pub fn target(data: &[u8]) {
             }
             _ => {
                 let mut answer = Vec::new();
+                let host = Ipv6Addr::new(0xFD00, 0, 0, 0, 0, 0, 0, u16::from(*kind));
+                // With its own address, so that it comes farther.
+                let mut own = request.to_vec();
+                if let Some(address) = own.get_mut(8..24).filter(|_| kind % 4 == 3) {
+                    address.copy_from_slice(&host.octets());
+                }
+                if server_v6.datagram_v6(now, &mut nat64, host, &own, &mut answer) {
+                    assert!(answer.len() <= own.len().next_multiple_of(4).max(24));
+                }
+                assert!(server_v6.len() <= MAPPINGS && nat64.sizes()[3] <= MAPPINGS + 1);
+                answer.clear();
+                if pinholes.datagram(now, host, &own, &mut answer) {
+                    assert!(answer.len() <= own.len().next_multiple_of(4).max(24));
+                }
+                assert!(pinholes.len() <= MAPPINGS);
+                answer.clear();
                 if server.datagram(now, &mut nat, client, request, &mut answer) {
                     assert!(answer.len() <= request.len().next_multiple_of(4).max(24));
                 }

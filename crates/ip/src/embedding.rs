@@ -40,6 +40,23 @@ impl Prefix {
         (is_length && is_zero).then_some(Prefix { address, length })
     }
 
+    /// The prefix, with zeros after it.
+    pub fn address(self) -> Ipv6Addr {
+        self.address.into()
+    }
+
+    /// Its length, bits.
+    pub fn length(self) -> u8 {
+        self.length
+    }
+
+    /// Number of bits of the IPv4 address among the first `bits` bits of an address of this prefix; `None` when the prefix is longer.
+    pub fn embedded_bits(self, bits: u8) -> Option<u8> {
+        let of = |place: usize| usize::from(bits).saturating_sub(8 * place).min(8);
+        let covered: usize = self.places().into_iter().map(of).sum();
+        (self.length..=128).contains(&bits).then_some(covered as u8)
+    }
+
     /// Places of the four bytes of an IPv4 address.
     fn places(self) -> [usize; 4] {
         let first = usize::from(self.length) / 8;
@@ -131,6 +148,16 @@ mod tests {
             other[0] = first ^ 1;
             assert_eq!(prefix.extract(other.into()), None);
         }
+    }
+
+    #[test]
+    fn bits_of_the_ipv4_address_are_counted_without_the_reserved_byte() {
+        let long: Prefix = "64:ff9b::/96".parse().unwrap();
+        let bits = [95, 96, 120, 128, 129].map(|bits| long.embedded_bits(bits));
+        assert_eq!(bits, [None, Some(0), Some(24), Some(32), None]);
+        let short: Prefix = "2001:db8:122::/48".parse().unwrap();
+        let bits = [48, 60, 64, 70, 72, 80, 88, 128].map(|bits| short.embedded_bits(bits));
+        assert_eq!(bits, [0, 12, 16, 16, 16, 24, 32, 32].map(Some));
     }
 
     #[test]

@@ -103,6 +103,20 @@ pub fn is_valid(frame: &[u8], packet: &Packet) -> bool {
     sum.plus(payload).is_valid()
 }
 
+/// The packet of a datagram of UDP up to the end that its own header states (RFC 768), if that is before the packet's; other packets as
+/// they are. Over IPv6 a length of 0 is no length (RFC 2675 section 4).
+pub(crate) fn to_datagram_end(frame: &[u8], packet: Packet) -> Packet {
+    let field = frame.get(packet.payload + 4..packet.payload + 6);
+    let length = field.map(|field| usize::from(u16::from_be_bytes([field[0], field[1]])));
+    match length {
+        Some(length) if packet.protocol == UDP && length >= UDP_HEADER => Packet {
+            end: packet.end.min(packet.payload + length),
+            ..packet
+        },
+        _ => packet,
+    }
+}
+
 /// Bytes of an IP header without options, of the version of an address.
 pub fn length(of: IpAddr) -> usize {
     if of.is_ipv4() { 20 } else { IPV6_HEADER }

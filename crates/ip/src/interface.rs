@@ -301,6 +301,7 @@ impl Interface {
         let Some(mut frame) = self.options(now, frame, &packet, out) else {
             return Received::Consumed;
         };
+        let packet = header::to_datagram_end(&frame, packet);
         if !header::is_valid(&frame, &packet) {
             self.counters.bad_checksums += 1;
             out.drop(frame, "wrong checksum");

@@ -6,11 +6,37 @@ use packet::tcp::{TcpView, flag};
 
 const TCP_HEADER: usize = 20;
 const CHECKSUM: core::ops::Range<usize> = 16..18;
+/// Bytes of the option that signs a segment.
+const SIGNATURE: usize = 18;
 
 /// Turns a segment into the reset that answers it; the MAC addresses stay. Returns `false` without a change
-/// when no reset is due. The segment's checksum was checked.
+/// when no reset is due: to a reset, or to a segment with a broken header. The segment's checksum was checked.
 pub fn write(frame: &mut Frame, packet: &Packet) -> bool {
-    let Ok(segment) = TcpView::new(&frame[packet.payload..packet.end]) else {
+    let segment = TcpView::new(&frame[packet.payload..packet.end]);
+    let is_whole = segment.is_ok_and(|segment| are_whole(segment.option_bytes()));
+    is_whole && write_for_any_length(frame, packet)
+}
+
+/// Whether options have right lengths as far as a signature could follow (RFC 2385). Linux looks for one before it answers, and gives
+/// up at a wrong length.
+fn are_whole(mut options: &[u8]) -> bool {
+    while options.len() >= SIGNATURE {
+        options = match options {
+            [0, ..] => return true,
+            [1, rest @ ..] => rest,
+            [_, length, ..] if (2..=options.len()).contains(&usize::from(*length)) => {
+                &options[usize::from(*length)..]
+            }
+            _ => return false,
+        };
+    }
+    true
+}
+
+/// As [`write`], for a segment whose header length may be below 20 bytes or beyond its end, as Linux's firewall does: the sequence
+/// number after the segment is counted modulo 2^32 with the length that the header states.
+pub fn write_for_any_length(frame: &mut Frame, packet: &Packet) -> bool {
+    let Ok(segment) = TcpView::new_cut(&frame[packet.payload..packet.end]) else {
         return false;
     };
     if segment.flags() & flag::RST != 0 {
@@ -20,8 +46,12 @@ pub fn write(frame: &mut Frame, packet: &Packet) -> bool {
     let (sequence, acknowledgement, flags) = match segment.flags() & flag::ACK {
         0 => {
             let controls = (segment.flags() & (flag::SYN | flag::FIN)).count_ones();
-            let length = segment.payload().len() as u32 + controls;
-            let next = segment.sequence().wrapping_add(length);
+            let whole = (packet.end - packet.payload) as u32;
+            let length = whole.wrapping_sub(segment.header_length() as u32);
+            let next = segment
+                .sequence()
+                .wrapping_add(length)
+                .wrapping_add(controls);
             (0, next, flag::RST | flag::ACK)
         }
         _ => (segment.acknowledgement(), 0, flag::RST),

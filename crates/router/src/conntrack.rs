@@ -7,7 +7,7 @@
 //! |---|---|
 //! | new | of a connection that only its first host has sent packets of |
 //! | established | of a connection with packets both ways |
-//! | related | ICMP errors about a packet of a known connection |
+//! | related | ICMP errors about a packet of a known connection; those of a connection that a [`Helper`] expects, until its first answer |
 //! | invalid | of no connection, and able to begin none: broken, outside the window, without a known beginning |
 //! | untracked | that a rule with `notrack` has seen; messages of neighbour discovery |
 //!
@@ -16,12 +16,14 @@
 //! - **ICMP:** queries and replies by identifier; errors by the packet that they quote.
 //! - **Other protocols:** by addresses.
 //! - **Fragments:** the router reassembles packets first.
+//! - **Helpers:** FTP and TFTP, for connections to which a rule gives one; each expects one connection at a time, for five minutes.
 //! - **Bounds:** at most `max` connections. A new one that finds the table full takes the place of the oldest that is not
 //!   assured, or is closing; without any it is dropped. So a flood of SYNs costs `max` entries of [`Tracker::ENTRY_BYTES`]
 //!   bytes at most and no established connection.
 
 pub mod config;
 mod headers;
+mod helper;
 mod state;
 mod table;
 mod tcp;
@@ -30,12 +32,14 @@ mod window;
 
 pub use config::Config;
 pub use headers::Headers;
+pub use helper::Helper;
 pub use state::TcpState;
 pub use tuple::Tuple;
 
 use crate::nat::timers::Timer;
 use alloc::string::String;
 use alloc::vec::Vec;
+use helper::{Announced, Expected};
 use node::random::Random;
 use node::{ConfigError, Time};
 use packet::ipv4::protocol;
@@ -179,6 +183,14 @@ impl Counters {
 /// The table has no room, and nothing that may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
+
+/// A connection that a packet announces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Announcement(Expected);
+
+/// A packet whose announcement cannot be followed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Unreadable;
 
 /// A tracker of connections. Its time does not go back: an earlier time than the last counts as the last.
 #[derive(Debug)]
@@ -344,7 +356,7 @@ impl Tracker {
         let has_reply = entry.status & status::SEEN_REPLY != 0;
         let found = Tracked {
             state: match direction {
-                Direction::Original if !has_reply => State::New,
+                Direction::Original if !has_reply => entry.first_state(),
                 _ => State::Established,
             },
             direction,
@@ -441,6 +453,7 @@ impl Tracker {
             }
             self.counters.early_drops += 1;
         }
+        let parent = self.table.take_expected(self.now, &tuple);
         let mut timeout = self.config.timeout(tuple.protocol);
         let protocol = match (tuple.protocol, segment) {
             (_, Some(segment)) => {
@@ -468,9 +481,13 @@ impl Tracker {
         };
         self.pending = Entry::new(tuple, reply, protocol);
         self.pending.timer = Timer::until(timeout);
+        if let Some(parent) = parent {
+            self.pending.status |= status::EXPECTED;
+            self.pending.mark = self.table.get(parent).mark;
+        }
         self.serial += 1;
         Ok(Tracked {
-            state: State::New,
+            state: self.pending.first_state(),
             direction: Direction::Original,
             place: Place::Pending(self.serial),
         })
@@ -515,6 +532,76 @@ impl Tracker {
                 true
             }
             _ => true,
+        }
+    }
+
+    /// Makes a packet's new connection an expected one, whose packets are related until its first answer.
+    pub(crate) fn make_expected(&mut self, tracked: &mut Tracked) {
+        if tracked.place == Place::Pending(self.serial) && tracked.state == State::New {
+            self.pending.status |= status::EXPECTED;
+            tracked.state = State::Related;
+        }
+    }
+
+    /// Gives a new connection of a helper's protocol the helper; known connections stay as they are, as in Linux.
+    pub fn set_helper(&mut self, tracked: &Tracked, helper: Helper) {
+        if tracked.place == Place::Pending(self.serial)
+            && self.pending.original.protocol == helper.protocol()
+        {
+            self.pending.helper = Some(helper);
+        }
+    }
+
+    /// The connection that a packet announces to its connection's helper.
+    ///
+    /// # Errors
+    /// When the packet must be dropped: its announcement is cut off, or another connection has made the same.
+    pub(crate) fn announced(
+        &mut self,
+        tracked: &Tracked,
+        frame: &[u8],
+    ) -> Result<Option<Announcement>, Unreadable> {
+        let Some(helper) = self.entry(tracked).and_then(|entry| entry.helper) else {
+            return Ok(None);
+        };
+        let Some(headers) = Headers::read(frame, ip::header::ETHERNET, false) else {
+            return Ok(None);
+        };
+        let (original, reply) = self
+            .entry(tracked)
+            .map_or((NO_TUPLE, NO_TUPLE), |entry| (entry.original, entry.reply));
+        let number = match tracked.place {
+            Place::Confirmed(number) => Some(number),
+            _ => None,
+        };
+        let announced = match (helper, number) {
+            (Helper::Tftp, _) => helper::tftp(reply, frame, &headers),
+            // There is nothing to read before both sides were heard.
+            (Helper::Ftp, Some(number)) if tracked.state == State::Established => {
+                let ways = match tracked.direction {
+                    Direction::Original => [original, reply],
+                    Direction::Reply => [reply, original],
+                };
+                let side = tracked.direction as usize;
+                self.table.help(number).ftp(side, ways, frame, &headers)
+            }
+            (Helper::Ftp, _) => Announced::Nothing,
+        };
+        match announced {
+            Announced::Nothing => Ok(None),
+            Announced::Connection(expected)
+                if self.table.may_expect(self.now, number, &expected) =>
+            {
+                Ok(Some(Announcement(expected)))
+            }
+            _ => Err(Unreadable),
+        }
+    }
+
+    /// Expects the connection that a packet, whose connection is confirmed, has announced.
+    pub(crate) fn expect(&mut self, tracked: &Tracked, announcement: Announcement) {
+        if let Place::Confirmed(number) = tracked.place {
+            self.table.expect(self.now, number, announcement.0);
         }
     }
 

@@ -13,7 +13,7 @@
 //! }
 //! ```
 //!
-//! - **Structure:** tables of the families ip, ip6 and inet; chains, with `type filter hook` prerouting, input, forward or output
+//! - **Structure:** tables of the families ip, ip6 and inet; `ct helper` with type "ftp" or "tftp"; chains, with `type filter hook` prerouting, input, forward or output
 //!   and a priority, or without; named sets and maps with intervals. Chains of one hook run by their priorities, of the same
 //!   priority the later one first, as in Linux.
 //! - **Matches:** meta iif, oif, iifname, oifname, l4proto, nfproto, length, mark; ip saddr, daddr, protocol, ttl, length, id,
@@ -21,7 +21,7 @@
 //!   flags, window; udp sport, dport, length; th sport, dport; ct state, mark, status, direction. A port is its number or name.
 //! - **Right sides:** a value, a prefix, a range, a set in braces or by name; `==`, `!=`, `<`, `<=`, `>`, `>=`; a mask after `&`.
 //! - **Statements:** accept, drop, continue, return, jump, goto; `vmap`; reject with tcp reset, icmp, icmpv6, icmpx; counter; log,
-//!   which counts; limit rate; meta mark set, ct mark set; notrack; synproxy; comment.
+//!   which counts; limit rate; meta mark set, ct mark set, ct helper set; notrack; synproxy; comment.
 //! - **Evaluation:** a flat program of steps, without allocation. A packet comes by a million rules at most: a ruleset whose jumps
 //!   make more possible is refused.
 //!
@@ -209,7 +209,7 @@ impl Firewall {
         self.program.steps.iter().any(|step| match step {
             Step::Test(field, _) | Step::Choose(field, _) => field.needs_tracking(),
             Step::SetMark(origin) => source(origin),
-            Step::SetCtMark(_) | Step::NoTrack | Step::SynProxy(_) => true,
+            Step::SetCtMark(_) | Step::NoTrack | Step::SynProxy(_) | Step::SetHelper(..) => true,
             _ => false,
         })
     }

@@ -211,6 +211,31 @@ impl Nat64 {
         found.filter(|address| !is_number(*address))
     }
 
+    /// The prefix in which its hosts see IPv4 hosts.
+    pub fn prefix(&self) -> Prefix {
+        self.siit.prefix()
+    }
+
+    /// The NAT behind it, for mappings that a [`host`](Nat64::host) asks for.
+    pub fn nat(&mut self) -> &mut Nat {
+        &mut self.nat
+    }
+
+    /// The address by which the NAT knows a host; `None` when there are too many hosts, or the address is in the prefix. It is the
+    /// host's as long as the host has mappings.
+    pub fn host(&mut self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        match self.siit.prefix().extract(address) {
+            Some(_) => None,
+            None => self.number(address),
+        }
+    }
+
+    /// The address of a host that the NAT knows by this one.
+    pub fn name_of(&self, host: Ipv4Addr) -> IpAddr {
+        let name = self.siit.pair_v6(host);
+        name.map_or(host.into(), IpAddr::V6)
+    }
+
     /// The number of a host; `None` when there are too many hosts.
     fn number(&mut self, host: Ipv6Addr) -> Option<Ipv4Addr> {
         if let Some(number) = self.siit.pair_v4(host) {

@@ -12,20 +12,28 @@
 //!   of others inside can use all of `mappings` for `max_lifetime`, that is, at most that number of ports, and no more. An
 //!   answer of PCP or NAT-PMP is at most as long as its request, or 24 bytes.
 //!
-//! Not done: mappings for all ports or for other protocols than TCP and UDP, IPv6 clients.
+//! Hosts behind a [NAT64](crate::nat64) ask by PCP over IPv6; they learn its prefix, too (RFC 7225). A host is known to the NAT64 by a
+//! number, of which a host that forges addresses can use `hosts`, while it can keep those with mappings alone, at most `mappings`.
+//!
+//! Hosts with IPv6 ask for [pinholes](Pinholes) in the router's firewall.
+//!
+//! Not done: mappings for all ports or for other protocols than TCP and UDP.
 
 mod ledger;
 mod nat_pmp;
 mod pcp;
+mod pinholes;
 mod upnp;
 
 pub use ledger::{MAX_DESCRIPTION, MAX_FILTERS};
+pub use pinholes::Pinholes;
 pub use upnp::{GROUP as SSDP_GROUP, MAX_CONNECTIONS, PORT as UPNP_PORT, SSDP_PORT};
 
 use crate::nat::Nat;
+use crate::nat64::Nat64;
 use alloc::format;
 use alloc::vec::Vec;
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use ledger::Ledger;
 use node::{ConfigError, Out, Time};
 use upnp::Gateway;
@@ -36,6 +44,8 @@ pub const PORT: u16 = 5351;
 pub const CLIENT_PORT: u16 = 5350;
 /// Group to which announcements are sent.
 pub const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 1);
+/// The same over IPv6.
+pub const GROUP_V6: Ipv6Addr = Ipv6Addr::new(0xFF02, 0, 0, 0, 0, 0, 0, 1);
 /// Maximum number of mappings.
 pub const MAX_MAPPINGS: usize = 65_536;
 /// Announcements after a start, and the time between the first two; each further one takes twice as long (RFC 6886 section
@@ -84,6 +94,32 @@ impl Default for Config {
     }
 }
 
+impl Config {
+    fn check(&self) -> Result<(), ConfigError> {
+        if self.per_host == 0 || !(1..=MAX_MAPPINGS).contains(&self.mappings) {
+            let reason = format!("`mappings` is 1 to {MAX_MAPPINGS}, `per_host` at least 1");
+            return Err(ConfigError::new("mappings", reason));
+        }
+        let is_ordered = self.min_lifetime <= self.max_lifetime;
+        let is_in_range = self.min_lifetime >= Time::from_secs(1)
+            && self.max_lifetime <= Time::from_secs(49 * 86_400);
+        if !is_ordered || !is_in_range {
+            let reason = "lifetimes are 1 s to 49 days, and the minimum is not above the maximum";
+            return Err(ConfigError::new("max_lifetime", reason));
+        }
+        Ok(())
+    }
+
+    /// The server for pinholes of this configuration.
+    ///
+    /// # Errors
+    /// When a value is out of its range.
+    pub fn pinholes(self) -> Result<Pinholes, ConfigError> {
+        self.check()?;
+        Ok(Pinholes::new(self))
+    }
+}
+
 /// Counts of requests and of their results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -129,17 +165,7 @@ impl Server {
     /// # Errors
     /// When a value is out of its range.
     pub fn new(config: Config, seed: u64) -> Result<Server, ConfigError> {
-        if config.per_host == 0 || !(1..=MAX_MAPPINGS).contains(&config.mappings) {
-            let reason = format!("`mappings` is 1 to {MAX_MAPPINGS}, `per_host` at least 1");
-            return Err(ConfigError::new("mappings", reason));
-        }
-        let is_ordered = config.min_lifetime <= config.max_lifetime;
-        let is_in_range = config.min_lifetime >= Time::from_secs(1)
-            && config.max_lifetime <= Time::from_secs(49 * 86_400);
-        if !is_ordered || !is_in_range {
-            let reason = "lifetimes are 1 s to 49 days, and the minimum is not above the maximum";
-            return Err(ConfigError::new("max_lifetime", reason));
-        }
+        config.check()?;
         let announces = config.pcp || config.nat_pmp;
         Ok(Server {
             ledger: Ledger::new(&config),
@@ -164,10 +190,38 @@ impl Server {
         let is_answered = match request.first() {
             Some(0) if self.config.nat_pmp => self.nat_pmp(now, nat, *client.ip(), request, answer),
             // The version is negotiated by the answer (RFC 6887 section 9, RFC 6886 section 3.5).
-            Some(_) if self.config.pcp => self.pcp(now, nat, *client.ip(), request, answer),
+            Some(_) if self.config.pcp => {
+                let client = Some(pcp::Client::v4(*client.ip()));
+                self.pcp(now, nat, client, request, answer)
+            }
             Some(_) if self.config.nat_pmp => self.nat_pmp(now, nat, *client.ip(), request, answer),
             _ => false,
         };
+        self.count(is_answered)
+    }
+
+    /// As [`datagram`](Server::datagram), for a host behind a NAT64. Requests of NAT-PMP are not for it.
+    pub fn datagram_v6(
+        &mut self,
+        now: Time,
+        nat64: &mut Nat64,
+        client: Ipv6Addr,
+        request: &[u8],
+        answer: &mut Vec<u8>,
+    ) -> bool {
+        nat64.expire(now);
+        let is_pcp = self.config.pcp && request.first().is_some_and(|version| *version != 0);
+        let client = nat64.host(client).map(|host| pcp::Client {
+            address: client,
+            host,
+            prefix: Some(nat64.prefix()),
+            has_v6_peers: false,
+        });
+        let is_answered = is_pcp && self.pcp(now, nat64.nat(), client, request, answer);
+        self.count(is_answered)
+    }
+
+    fn count(&mut self, is_answered: bool) -> bool {
         match is_answered {
             true => self.counters.requests += 1,
             false => self.counters.ignored += 1,
@@ -217,11 +271,26 @@ impl Server {
     /// Its entries at `now`, as the table `port mappings`: protocol, inside endpoint, remote endpoint, way, lifetime that is
     /// left, description.
     pub fn table(&self, now: Time) -> node::outcome::Table {
+        self.table_of(now, "port mappings", IpAddr::V4)
+    }
+
+    /// The same with a name, and with the hosts' addresses for those that the NAT knows.
+    pub fn table_of(
+        &self,
+        now: Time,
+        name: &str,
+        address: impl Fn(Ipv4Addr) -> IpAddr,
+    ) -> node::outcome::Table {
         node::outcome::Table {
-            name: "port mappings".into(),
-            entries: self.ledger.lines(now).collect(),
+            name: name.into(),
+            entries: self.ledger.lines(now, address).collect(),
         }
     }
+}
+
+/// Whether a request of PCP asks for an IPv4 address.
+pub(crate) fn wants_v4(request: &[u8]) -> bool {
+    pcp::wants_v4(request)
 }
 
 /// Seconds since the start of the server (RFC 6887 section 8.5).

@@ -5,7 +5,7 @@
 //!   `mtu`, 1500; `ipv6`, false: a link-local address without another; `vrf`, none; `redirects`, true. `route` and `rule`: lists in the words of iproute2, see [`crate::route`]
 //!   and [`crate::rule`]. `nat`, none: the keys of [`crate::nat::Config`], between ports with `outside` and the others;
 //!   `external` are the addresses of the former if left out. `port_mapping`, none: the keys of
-//!   [`crate::port_mapping::Config`]. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
+//!   [`crate::port_mapping::Config`], for hosts of `nat` and of `nat64`, and for pinholes in `firewall`. `siit` or `nat64`, none: the keys of [`crate::siit::Config`] or
 //!   [`crate::nat64::Config`], for the VRF of the ports without a name. `mpls`: a list of routes of labels, see
 //!   [`crate::mpls`], for ports with `mpls = true`; `ttl_propagate`, true. `multipath`, l3: [`Multipath`].
 //!   `icmp_limit`, true. `seed`, 0.
@@ -13,7 +13,8 @@
 //!   echo requests answered; `labelled`: packets whose label was replaced or popped on their way; `errors`: ICMP errors sent; `redirects` sent; `ignored`: frames for other stations or for a
 //!   group, and of other protocols than IP and ARP. With services theirs, and `refused_changes`: of addresses and routes. With `nat` those of [`crate::nat::Counters`], each after `nat_`. With
 //!   `port_mapping` those of [`crate::port_mapping::Counters`], each after `port_mapping_`. With `siit` or `nat64` packets
-//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, and `nat64_over_hosts`.
+//!   translated `to_v4` and `to_v6`; with `nat64` also those of its NAT, each after `nat64_`, `nat64_over_hosts`, and with `port_mapping`
+//!   those of its port mappings after `nat64_port_mapping_`.
 //! - **Drops:** see [`reason`].
 //!
 //! A packet is checked, decided upon by the [tables](crate::tables), and sent to its next hop, whose MAC address the port's
@@ -163,7 +164,7 @@ impl Router {
             Some((nat, false)) => Some((Nat::new(nat, config.seed)?, false)),
             None => None,
         };
-        let mut server = config::server(&config)?;
+        let [mut server, server_v6] = config::servers(&config)?;
         let translator = crossing::translator(&mut config)?;
         let filter = Filter::new(&config)?;
         let tables = config::vrfs(&config)?;
@@ -239,7 +240,7 @@ impl Router {
             reassembly: Reassembly::default(),
             server: server.take(),
         });
-        let crossing = translator.map(|translator| crossing::crossing(&config, translator, &vrfs));
+        let crossing = translator.map(|own| crossing::crossing(&config, own, server_v6, &vrfs));
         Ok(Router {
             ports,
             crossing,
@@ -618,6 +619,7 @@ impl Node for Router {
         }
         self.wake_border(now, out);
         self.announce(now, out);
+        self.announce_v6(now, out);
         self.wake_crossing(now, out);
         self.wake_services(now, out);
         self.wake_filter(now, out);

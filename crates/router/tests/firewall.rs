@@ -129,7 +129,27 @@ fn a_fault_in_a_ruleset_is_reported_with_its_place_and_a_fix() {
     for (text, fix) in [
         ("chain x { }", "write `table inet NAME"),
         ("table bridge x { }", "family ip, ip6 or inet"),
-        ("table inet x {", "chains, sets and maps"),
+        ("table inet x {", "chains, sets, maps and `ct helper`"),
+        (
+            "table ip x { ct helper f { type \"sip\" protocol udp; } }",
+            "\"ftp\" or \"tftp\"",
+        ),
+        (
+            "table ip x { ct helper f { type \"ftp\" protocol udp; } }",
+            "write `protocol tcp`",
+        ),
+        (
+            "table ip x { ct helper f { l3proto ip; } }",
+            "type is missing",
+        ),
+        (
+            "table ip x { ct helper f { type \"ftp\" protocol tcp; l3proto ip6; } }",
+            "another version",
+        ),
+        (
+            "table ip x { chain c { ct helper set \"f\" } }",
+            "no `ct helper f`",
+        ),
         ("table inet x { chain c {", "`}` is missing"),
         (
             "table inet x { chain c { type nat hook forward priority 0; } }",

@@ -1,6 +1,8 @@
 //! PCP and NAT-PMP: ports 0 and 1 are the inside, port 2 with 10.0.2.1 the outside.
 
 mod model;
+mod nat64;
+mod pinholes;
 
 use crate::hand::*;
 use core::net::{IpAddr, Ipv4Addr};

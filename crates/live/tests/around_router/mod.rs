@@ -6,8 +6,12 @@
 )]
 
 mod discovery;
+mod file_transfer;
 mod port_mapping;
+mod side_by_side;
+mod syn_proxy;
 mod tayga;
+mod tools;
 mod translation;
 
 use live::netns::{Namespace, NetnsError, VethEnd, veth};

@@ -96,6 +96,51 @@ fn ip(random: &mut Random, ends: [IpAddr; 2], number: u8, payload: &[u8]) -> Vec
     }
 }
 
+/// Makes a length in a header wrong, or cuts the message; its checksum will be right.
+fn break_lengths(random: &mut Random, number: u8, message: &mut Vec<u8>) {
+    match (number, random.below(3)) {
+        (_, 0) => message.truncate(random.index(message.len() + 1)),
+        (protocol::TCP, _) if message.len() > 12 => {
+            message[12] = (random.below(16) as u8) << 4 | message[12] & 15;
+        }
+        (protocol::UDP, _) if message.len() > 5 => {
+            let length = match random.below(3) {
+                0 => random.below(9),
+                1 => (message.len() as u64 + random.below(3)).saturating_sub(1),
+                _ => random.below(70_000) & 0xFFFF,
+            };
+            message[4..6].copy_from_slice(&(length as u16).to_be_bytes());
+        }
+        _ => {
+            let more = bytes(random, 8);
+            message.extend(more);
+        }
+    }
+}
+
+/// Puts extension headers before the message of an IPv6 packet, some of which are longer than the packet.
+fn extend(random: &mut Random, packet: &[u8]) -> Vec<u8> {
+    let mut headers = Vec::new();
+    let mut next = packet[6];
+    for _ in 0..1 + random.below(2) {
+        // Destination options, of padding alone.
+        let mut header = vec![next, 0, 1, 4, 0, 0, 0, 0];
+        if random.chance(0.2) {
+            header[1] = random.bits() as u8;
+        }
+        next = 60;
+        header.extend(&headers);
+        headers = header;
+    }
+    let mut extended = packet[..40].to_vec();
+    extended[6] = next;
+    let length = (packet.len() - 40 + headers.len()) as u16;
+    extended[4..6].copy_from_slice(&length.to_be_bytes());
+    extended.extend(headers);
+    extended.extend(&packet[40..]);
+    extended
+}
+
 /// Fills in the checksum of a message of TCP, UDP or ICMP.
 fn finish(ends: [IpAddr; 2], number: u8, message: &mut [u8]) {
     let at = match number {
@@ -105,6 +150,9 @@ fn finish(ends: [IpAddr; 2], number: u8, message: &mut [u8]) {
         // Linux rejects packets of other protocols only if their payload has the checksum of ICMP.
         _ => 18,
     };
+    if message.len() < at + 2 {
+        return;
+    }
     message[at..at + 2].fill(0);
     let sum = match number {
         protocol::TCP | protocol::UDP | protocol::ICMPV6 => {
@@ -365,10 +413,6 @@ impl Flow {
                 udp.extend((8 + size as u16).to_be_bytes());
                 udp.extend([0, 0]);
                 udp.extend(bytes(random, size));
-                // Our interface checks a checksum over the IP payload, Linux's over the datagram.
-                if self.hosts[1].number != 1 && random.chance(0.02) {
-                    udp[5] ^= 1;
-                }
                 (side, udp)
             }
             protocol::ICMP | protocol::ICMPV6 => {
@@ -409,15 +453,22 @@ impl Flow {
         }
         let (side, mut message) = self.message(random);
         let ends = self.ends(side);
+        if self.protocol != OTHER && random.chance(0.04) {
+            break_lengths(random, self.protocol, &mut message);
+        }
         finish(ends, self.protocol, &mut message);
         if self.protocol != OTHER && random.chance(0.02) {
-            let at = message.len() - 1;
-            message[at] ^= 1;
+            let at = message.len().saturating_sub(1);
+            message.get_mut(at).iter_mut().for_each(|byte| **byte ^= 1);
         }
         if self.protocol == protocol::TCP && random.chance(0.01) {
-            message.truncate(random.index(message.len()));
+            message.truncate(random.index(message.len().max(1)));
         }
-        let packet = ip(random, ends, self.protocol, &message);
+        let mut packet = ip(random, ends, self.protocol, &message);
+        // Linux puts options for the destination before a fragment header, RFC 8200 section 4.5 after it.
+        if !self.is_v4 && packet.len() < 1000 && random.chance(0.05) {
+            packet = extend(random, &packet);
+        }
         if self.history.len() < 12 {
             self.history.push((side, packet.clone()));
         }

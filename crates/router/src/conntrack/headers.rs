@@ -27,6 +27,24 @@ pub struct Headers {
     pub is_later_fragment: bool,
 }
 
+/// Whether a number is that of an extension header that Linux's filters pass over.
+pub(crate) fn is_extension(number: u8) -> bool {
+    use protocol::{AUTHENTICATION, DESTINATION, FRAGMENT, HOP_BY_HOP, NONE, ROUTING};
+    matches!(
+        number,
+        HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | NONE | DESTINATION
+    )
+}
+
+/// The protocol after an extension header that is longer than the packet: it has a name, and no bytes. `None` when that, too, is an
+/// extension header, or the packet ends before the name.
+fn after_cut(number: u8, rest: &[u8]) -> Option<u8> {
+    let is_named = is_extension(number) && number != protocol::NONE && rest.len() >= 2;
+    rest.first()
+        .copied()
+        .filter(|next| is_named && !is_extension(*next))
+}
+
 impl Headers {
     /// Reads the packet that begins at `at`; `None` when its header is broken. With `is_cut` the packet may end before the length
     /// that it states, as one that an ICMP error quotes.
@@ -59,12 +77,16 @@ impl Headers {
                 let mut walk = ip.extensions();
                 walk.by_ref().for_each(drop);
                 let end = at + IPV6_HEADER + ip.payload().len();
+                let (number, payload) = match after_cut(walk.protocol(), walk.payload()) {
+                    Some(number) if !walk.is_later_fragment() => (number, end),
+                    _ => (walk.protocol(), end - walk.payload().len()),
+                };
                 Some(Headers {
                     source: ip.source().into(),
                     destination: ip.destination().into(),
-                    protocol: walk.protocol(),
+                    protocol: number,
                     ip: at,
-                    payload: end - walk.payload().len(),
+                    payload,
                     end,
                     is_later_fragment: walk.is_later_fragment(),
                 })
@@ -79,6 +101,12 @@ impl Headers {
             true => None,
             false => bytes.get(self.payload..self.end),
         }
+    }
+
+    /// The protocol; `None` of an IPv6 packet whose chain of extension headers has none, or is cut off.
+    pub fn upper_protocol(&self) -> Option<u8> {
+        let is_known = self.source.is_ipv4() || !is_extension(self.protocol);
+        is_known.then_some(self.protocol)
     }
 
     /// Whether the checksum of TCP, UDP, ICMP or ICMPv6 is right; other protocols count as right, and so do UDP datagrams

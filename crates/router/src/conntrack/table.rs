@@ -1,9 +1,11 @@
 //! Connections by their keys, with timers and a limit.
 
+use super::helper::{EXPECTATION_TIMEOUT, Expected, Help, Helper};
 use super::tcp::Connection;
 use super::tuple::Tuple;
 use crate::nat::index::{Index, NONE, Slab};
 use crate::nat::timers::{Timed, Timer, Timers};
+use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use node::Time;
@@ -12,6 +14,7 @@ use packet::ipv4::protocol;
 
 /// Facts about a connection; the bits of `ct status` in nftables.
 pub(super) mod status {
+    pub const EXPECTED: u16 = 1;
     pub const SEEN_REPLY: u16 = 1 << 1;
     pub const ASSURED: u16 = 1 << 2;
     pub const CONFIRMED: u16 = 1 << 3;
@@ -40,6 +43,8 @@ pub(super) struct Entry {
     pub status: u16,
     pub mark: u32,
     pub protocol: Protocol,
+    /// Reader of its packets.
+    pub helper: Option<Helper>,
     /// Translation of a SYN proxy.
     pub proxy: Option<super::Proxied>,
     /// Neighbours in the order in which entries are dropped early.
@@ -63,6 +68,7 @@ impl Entry {
             status: 0,
             mark: 0,
             protocol,
+            helper: None,
             proxy: None,
             older: NONE,
             newer: NONE,
@@ -80,6 +86,14 @@ impl Entry {
         }
         if reply.source != plain.source {
             self.status |= status::DNAT;
+        }
+    }
+
+    /// State of its packets before the first answer.
+    pub fn first_state(&self) -> super::State {
+        match self.status & status::EXPECTED {
+            0 => super::State::New,
+            _ => super::State::Related,
         }
     }
 
@@ -115,6 +129,9 @@ impl Entry {
             text += " [ASSURED]";
         }
         text += &format!(" mark={}", self.mark);
+        if let Some(helper) = self.helper {
+            text += &format!(" helper={}", helper.name());
+        }
         text
     }
 }
@@ -125,6 +142,11 @@ pub(super) struct Table {
     entries: Slab<Entry>,
     index: Index<Tuple>,
     timers: Timers,
+    /// Knowledge of helpers about connections, by their number.
+    helps: BTreeMap<u32, Help>,
+    /// Connections that are expected, each with the number of the one that has announced it and the time at which it is given up.
+    /// Each connection announces one at a time.
+    expected: BTreeMap<Expected, (u32, Time)>,
     /// Ends of the list of entries that may be dropped early, in the order in which they were confirmed.
     oldest: u32,
     newest: u32,
@@ -136,6 +158,8 @@ impl Table {
             entries: Slab::new(),
             index: Index::new([random.bits(), random.bits()]),
             timers: Timers::default(),
+            helps: BTreeMap::new(),
+            expected: BTreeMap::new(),
             oldest: NONE,
             newest: NONE,
         }
@@ -175,12 +199,56 @@ impl Table {
     }
 
     pub fn remove(&mut self, number: u32) {
+        if self.entries[number].helper.is_some()
+            && let Some(help) = self.helps.remove(&number)
+            && let Some(expected) = help.expects
+        {
+            self.expected.remove(&expected);
+        }
         let [original, reply] = [self.entries[number].original, self.entries[number].reply];
         self.index.remove(original);
         self.index.remove(reply);
         self.timers.stop(&mut self.entries, number);
         self.unlink(number);
         self.entries.remove(number);
+    }
+
+    /// Knowledge of the helper of a connection.
+    pub fn help(&mut self, number: u32) -> &mut Help {
+        self.helps.entry(number).or_default()
+    }
+
+    /// Whether a connection may announce another: no other connection has announced the same.
+    pub fn may_expect(&self, now: Time, number: Option<u32>, expected: &Expected) -> bool {
+        let known = self.expected.get(expected);
+        known.is_none_or(|(parent, until)| Some(*parent) == number || *until <= now)
+    }
+
+    /// Notes what a connection has announced, in the place of what it has announced before.
+    pub fn expect(&mut self, now: Time, number: u32, expected: Expected) {
+        let before = self.help(number).expects.replace(expected);
+        if let Some(before) = before {
+            self.expected.remove(&before);
+        }
+        let entry = (number, now + EXPECTATION_TIMEOUT);
+        if let Some((other, _)) = self.expected.insert(expected, entry)
+            && other != number
+            && let Some(help) = self.helps.get_mut(&other)
+        {
+            help.expects = None;
+        }
+    }
+
+    /// Takes the expectation of a connection's first packet; the number of the connection that has announced it.
+    pub fn take_expected(&mut self, now: Time, tuple: &Tuple) -> Option<u32> {
+        if self.expected.is_empty() {
+            return None;
+        }
+        let (number, until) = self.expected.remove(&Expected::of(tuple))?;
+        if let Some(help) = self.helps.get_mut(&number) {
+            help.expects = None;
+        }
+        (until > now).then_some(number)
     }
 
     /// Changes the key of the reply; `false` when another entry has it.

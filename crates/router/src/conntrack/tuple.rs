@@ -1,6 +1,6 @@
 //! Key of one direction of a connection.
 
-use super::headers::Headers;
+use super::headers::{Headers, is_extension};
 use crate::nat::index::Key;
 use alloc::format;
 use alloc::string::String;
@@ -68,7 +68,7 @@ impl Tuple {
                 [u16_at(upper, 4)?, u16_at(upper, 0)?]
             }
             // The chain of extension headers has no upper protocol, or is cut off.
-            protocol::NONE | protocol::FRAGMENT if headers.source.is_ipv6() => return None,
+            number if headers.source.is_ipv6() && is_extension(number) => return None,
             _ => [0, 0],
         };
         Some(Tuple {

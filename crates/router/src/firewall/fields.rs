@@ -185,7 +185,7 @@ impl Field {
         match self {
             Field::Iif => Some(packet.iif.map_or(NO_PORT, u128::from)),
             Field::Oif => Some(packet.oif.map_or(NO_PORT, u128::from)),
-            Field::L4Protocol => Some(headers.protocol.into()),
+            Field::L4Protocol => headers.upper_protocol().map(u128::from),
             Field::Family => Some(if headers.source.is_ipv4() { 2 } else { 10 }),
             Field::Length => Some((headers.end - headers.ip) as u128),
             Field::Mark => Some(packet.mark.into()),
@@ -213,7 +213,9 @@ impl Field {
                 at,
                 bytes,
             } => {
-                if protocol.is_some_and(|wanted| wanted != headers.protocol) {
+                // Extension headers without an end have nothing after them.
+                let named = headers.upper_protocol()?;
+                if protocol.is_some_and(|wanted| wanted != named) {
                     return None;
                 }
                 let at = usize::from(at);

@@ -6,11 +6,13 @@ use super::reader::{Reader, Scope, list};
 use super::sets::{Holds, Set};
 use super::values::Type;
 use super::{Fault, Hook};
+use crate::conntrack::Helper;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
+use packet::ipv4::protocol;
 
 /// Reads a ruleset for a router whose ports have these names.
 pub(super) fn parse(text: &str, ports: &[Vec<String>]) -> Result<Program, Fault> {
@@ -119,6 +121,7 @@ fn table(
                 sets.push((own, is_map, reader.at));
                 skip_block(reader)?;
             }
+            Some("ct") => helper(reader, scope)?,
             Some("chain") => {
                 reader.at += 1;
                 let own = reader.word("the chain's name")?;
@@ -146,7 +149,7 @@ fn table(
                 reader.at += 1;
                 reader.text("the comment")?;
             }
-            _ => return Err(reader.fault("a table has chains, sets and maps")),
+            _ => return Err(reader.fault("a table has chains, sets, maps and `ct helper`")),
         }
         reader.end()?;
     }
@@ -165,6 +168,65 @@ fn table(
         program.sets.push(set);
     }
     reader.at = end;
+    Ok(())
+}
+
+/// Reads `ct helper NAME { type "ftp" protocol tcp; l3proto ip; }`.
+fn helper(reader: &mut Reader, scope: &mut Scope) -> Result<(), Fault> {
+    reader.at += 1;
+    if !reader.take("helper") {
+        return Err(reader.fault("write `ct helper NAME { ... }`"));
+    }
+    let own = reader.word("the helper's name")?;
+    if scope.helpers.contains_key(own) {
+        return Err(reader.fault(format!("there is a helper `{own}` already")));
+    }
+    reader.expect("{")?;
+    let (mut found, mut is_v4) = (None, scope.is_v4);
+    loop {
+        reader.skip_ends();
+        if reader.symbol("}") {
+            break;
+        }
+        match reader.word("type or l3proto")? {
+            "type" => {
+                let named = Helper::named(reader.text("the type")?);
+                let Some(helper) = named else {
+                    reader.at -= 1;
+                    return Err(reader.fault("the type is \"ftp\" or \"tftp\""));
+                };
+                let is_tcp = helper.protocol() == protocol::TCP;
+                let wanted = if is_tcp { "tcp" } else { "udp" };
+                if !reader.take("protocol") || !reader.take(wanted) {
+                    return Err(reader.fault(format!("write `protocol {wanted}` after the type")));
+                }
+                found = Some(helper);
+            }
+            "l3proto" => {
+                let wanted = match reader.word("ip, ip6 or inet")? {
+                    "ip" => Some(true),
+                    "ip6" => Some(false),
+                    "inet" => None,
+                    _ => {
+                        reader.at -= 1;
+                        return Err(reader.fault("l3proto is ip, ip6 or inet"));
+                    }
+                };
+                if scope.is_v4.is_some() && wanted != scope.is_v4 {
+                    reader.at -= 1;
+                    return Err(reader.fault("the table has another version of IP"));
+                }
+                is_v4 = wanted;
+            }
+            _ => {
+                reader.at -= 1;
+                return Err(reader.fault("a helper has `type` and `l3proto`"));
+            }
+        }
+        reader.end()?;
+    }
+    let found = found.ok_or_else(|| reader.fault("the helper's type is missing"))?;
+    scope.helpers.insert(own.to_owned(), (found, is_v4));
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use super::fields::Field;
 use super::limit::Limit;
 use super::sets::{Data, Set, Verdict};
 use super::{Hook, Packet, Reject, SynProxy};
+use crate::conntrack::Helper;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::ops::Range;
@@ -45,6 +46,8 @@ pub(super) enum Step {
     /// Counts a packet that has come so far; also `log`.
     Counter(u32),
     NoTrack,
+    /// Gives new connections a helper, over IPv4, IPv6 or both (`None`).
+    SetHelper(Helper, Option<bool>),
     Verdict(Verdict),
     Reject(Reject),
     SynProxy(SynProxy),
@@ -298,6 +301,14 @@ impl Program {
                 Step::NoTrack => {
                     packet.untrack();
                     loaded.field = None;
+                }
+                Step::SetHelper(helper, is_v4) => {
+                    let is_version = |is_v4| packet.headers.source.is_ipv4() == is_v4;
+                    if let Some(tracker) = &mut packet.tracker
+                        && is_v4.is_none_or(is_version)
+                    {
+                        tracker.set_helper(&packet.tracked, helper);
+                    }
                 }
                 Step::Verdict(own) => verdict = Ok(own),
                 Step::Reject(reject) => {

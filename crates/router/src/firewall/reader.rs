@@ -4,6 +4,7 @@ use super::Fault;
 use super::lexer::{Lexed, Token};
 use super::sets::{Data, Holds, Verdict};
 use super::values::Type;
+use crate::conntrack::Helper;
 use alloc::borrow::ToOwned;
 use alloc::collections::BTreeMap;
 use alloc::format;
@@ -17,6 +18,8 @@ pub(super) struct Scope {
     /// IP version; `None`: both.
     pub is_v4: Option<bool>,
     pub sets: BTreeMap<String, u32>,
+    /// Helpers, each for a version of IP or both (`None`).
+    pub helpers: BTreeMap<String, (Helper, Option<bool>)>,
     /// Chains with their numbers, and whether each is a base chain.
     pub chains: BTreeMap<String, (u32, bool)>,
     /// Rules of each chain, as ranges of tokens.

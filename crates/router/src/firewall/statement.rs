@@ -83,6 +83,9 @@ pub(super) fn rule(
                 reader.at += 1;
                 program.steps.push(Step::NoTrack);
             }
+            Some("ct") if reader.second_word() == Some("helper") => {
+                set_helper(reader, scope, program)?;
+            }
             Some("reject") => {
                 reject(reader, scope, &mut context, program)?;
                 is_over = true;
@@ -95,6 +98,21 @@ pub(super) fn rule(
             _ => is_over = expression(reader, scope, ports, &mut context, program)?,
         }
     }
+}
+
+/// Reads `ct helper set NAME`.
+fn set_helper(reader: &mut Reader, scope: &Scope, program: &mut Program) -> Result<(), Fault> {
+    reader.at += 2;
+    if !reader.take("set") {
+        return Err(reader.fault("write `ct helper set NAME`"));
+    }
+    let name = reader.text("the helper's name")?;
+    let Some((helper, is_v4)) = scope.helpers.get(name) else {
+        reader.at -= 1;
+        return Err(reader.fault(format!("this table has no `ct helper {name}`")));
+    };
+    program.steps.push(Step::SetHelper(*helper, *is_v4));
+    Ok(())
 }
 
 /// The field whose name is next.

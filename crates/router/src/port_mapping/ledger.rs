@@ -6,7 +6,7 @@ use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
 use core::fmt;
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use node::Time;
 
 /// Maximum number of filters of a mapping.
@@ -241,7 +241,11 @@ impl Ledger {
         live.map(move |(key, entry)| (*key, entry.until - now, entry.description.as_str()))
     }
 
-    pub fn lines(&self, now: Time) -> impl Iterator<Item = String> + '_ {
+    pub fn lines(
+        &self,
+        now: Time,
+        address: impl Fn(Ipv4Addr) -> IpAddr,
+    ) -> impl Iterator<Item = String> {
         let live = self
             .entries
             .iter()
@@ -252,10 +256,8 @@ impl Ledger {
                 .remote
                 .map_or_else(|| String::from("any"), |remote| format!("{remote}"));
             let (owner, left, about) = (entry.owner, entry.until - now, &entry.description);
-            let line = format!(
-                "{protocol} {} {remote} {owner} {left} {about}",
-                key.inside()
-            );
+            let inside = SocketAddr::new(address(key.host), key.port);
+            let line = format!("{protocol} {inside} {remote} {owner} {left} {about}");
             String::from(line.trim_end())
         })
     }

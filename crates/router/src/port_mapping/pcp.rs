@@ -1,15 +1,18 @@
-//! PCP (RFC 6887): ANNOUNCE, MAP and PEER, with the options THIRD_PARTY, PREFER_FAILURE and FILTER.
+//! PCP (RFC 6887): ANNOUNCE, MAP and PEER, with the options THIRD_PARTY, PREFER_FAILURE and FILTER, and for clients of a NAT64
+//! PREFIX64 (RFC 7225).
 
 mod options;
+mod request;
+
+pub(super) use request::{Request, wants_v4};
 
 use super::ledger::{Key, MAX_FILTERS, Owner, Refusal, Wish};
 use super::{Server, epoch};
 use crate::nat::{MapError, Nat, Suggestion};
 use alloc::vec::Vec;
 use core::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4};
+use ip::embedding::Prefix;
 use node::Time;
-use options::Options;
-use packet::ipv4::protocol;
 
 const VERSION: u8 = 2;
 /// Bit of a response.
@@ -28,7 +31,7 @@ const PEER_LEN: usize = 56;
 /// Result codes (section 7.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
-enum Code {
+pub(super) enum Code {
     UnsuppVersion = 1,
     NotAuthorized = 2,
     MalformedRequest = 3,
@@ -45,7 +48,13 @@ enum Code {
 
 /// An error, and how long it lasts.
 #[derive(Clone, Copy, Debug)]
-struct Failure(Code, Time);
+pub(super) struct Failure(Code, Time);
+
+impl Failure {
+    pub fn new(code: Code, lasts: Time) -> Failure {
+        Failure(code, lasts)
+    }
+}
 
 /// Lifetime of errors that others cause, and that of errors of the request (section 7.4).
 const SHORT: Time = Time::from_secs(30);
@@ -81,6 +90,47 @@ fn address_at(bytes: &[u8], at: usize) -> Ipv6Addr {
     Ipv6Addr::from(octets.unwrap_or([0; 16]))
 }
 
+/// A client, and the form of addresses in its messages.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Client {
+    /// Its address in messages.
+    pub address: Ipv6Addr,
+    /// Its address for the NAT.
+    pub host: Ipv4Addr,
+    /// Prefix of the NAT64 between it and its peers; `None`: the NAT is one of IPv4.
+    pub prefix: Option<Prefix>,
+    /// Whether it asks for pinholes, so that its peers have IPv6.
+    pub has_v6_peers: bool,
+}
+
+impl Client {
+    /// A client of a NAT of IPv4.
+    pub fn v4(host: Ipv4Addr) -> Client {
+        Client {
+            address: host.to_ipv6_mapped(),
+            host,
+            prefix: None,
+            has_v6_peers: false,
+        }
+    }
+
+    /// A client of a firewall of IPv6.
+    pub fn of_pinholes(address: Ipv6Addr) -> Client {
+        Client {
+            address,
+            host: Ipv4Addr::UNSPECIFIED,
+            prefix: None,
+            has_v6_peers: true,
+        }
+    }
+
+    /// The address of a peer, which a client of a NAT64 sees in the prefix (section 12.1).
+    fn peer(&self, address: Ipv6Addr) -> Option<Ipv4Addr> {
+        let embedded = self.prefix.and_then(|prefix| prefix.extract(address));
+        embedded.or_else(|| address.to_ipv4_mapped())
+    }
+}
+
 /// Header of a response; `lifetime` in seconds.
 fn header(now: Time, opcode: u8, code: u8, lifetime: u32) -> [u8; HEADER] {
     let mut bytes = [0; HEADER];
@@ -95,91 +145,72 @@ pub(super) fn announcement(now: Time) -> Vec<u8> {
     header(now, ANNOUNCE, 0, 0).to_vec()
 }
 
+/// Whether a message is a request.
+pub(super) fn is_request(message: &[u8]) -> bool {
+    message.get(1).is_some_and(|opcode| opcode & RESPONSE == 0)
+}
+
+/// Writes the response to a request that is refused: it comes back, whole words of it (section 8.2).
+pub(super) fn refuse(now: Time, failure: Failure, request: &[u8], answer: &mut Vec<u8>) {
+    let Failure(code, lifetime) = failure;
+    answer.clear();
+    answer.extend(&request[..request.len().min(MAX_LEN)]);
+    let length = answer.len().next_multiple_of(4).max(HEADER);
+    answer.resize(length, 0);
+    let head = header(now, request[1], code as u8, epoch(lifetime));
+    answer[..HEADER].copy_from_slice(&head);
+}
+
 impl Server {
-    /// Answers a request; `false` when it is none.
+    /// Answers a request; `false` when it is none. Without a client there are no resources for it.
     pub(super) fn pcp(
         &mut self,
         now: Time,
         nat: &mut Nat,
-        client: Ipv4Addr,
+        client: Option<Client>,
         request: &[u8],
         answer: &mut Vec<u8>,
     ) -> bool {
-        let &[_, opcode, ..] = request else {
-            return false;
-        };
-        if opcode & RESPONSE != 0 {
+        if !is_request(request) {
             return false;
         }
-        let done = self.pcp_request(now, nat, client, request, answer);
-        if let Err(Failure(code, lifetime)) = done {
+        let done = match client {
+            Some(client) => self.pcp_request(now, nat, client, request, answer),
+            None => Err(Code::NoResources.into()),
+        };
+        if let Err(failure) = done {
             self.counters.refused += 1;
-            // The request comes back, whole words of it (section 8.2).
-            answer.clear();
-            answer.extend(&request[..request.len().min(MAX_LEN)]);
-            let length = answer.len().next_multiple_of(4).max(HEADER);
-            answer.resize(length, 0);
-            let head = header(now, opcode, code as u8, epoch(lifetime));
-            answer[..HEADER].copy_from_slice(&head);
+            refuse(now, failure, request, answer);
         }
         true
     }
 
-    /// Carries a request out, with the checks of section 8.2 in their order.
     fn pcp_request(
         &mut self,
         now: Time,
         nat: &mut Nat,
-        client: Ipv4Addr,
+        client: Client,
         request: &[u8],
         answer: &mut Vec<u8>,
     ) -> Result<(), Failure> {
-        if request[0] != VERSION {
-            return Err(Code::UnsuppVersion.into());
-        }
-        let is_length = (HEADER..=MAX_LEN).contains(&request.len());
-        if !is_length || !request.len().is_multiple_of(4) {
-            return Err(Code::MalformedRequest.into());
-        }
-        let opcode = request[1];
-        let length = match opcode {
-            ANNOUNCE => 0,
-            MAP => MAP_LEN,
-            PEER => PEER_LEN,
-            _ => return Err(Code::UnsuppOpcode.into()),
-        };
-        if address_at(request, 8).to_ipv4_mapped() != Some(client) {
-            return Err(Code::AddressMismatch.into());
-        }
-        let body = &request[HEADER..];
-        if body.len() < length {
-            return Err(Code::MalformedRequest.into());
-        }
-        let (body, rest) = body.split_at(length);
-        let options = Options::read(opcode, rest, self.config.third_party)?;
-        if opcode == ANNOUNCE {
-            answer.extend(header(now, ANNOUNCE, 0, 0));
+        let request = Request::read(request, &client, self.config.third_party)?;
+        if request.is_announcement() {
+            request.answer(now, (client.address, 0), 0, answer);
             return Ok(());
         }
-        let host = match options.third_party {
-            Some(address) if address.to_ipv4_mapped() == Some(client) => {
-                return Err(Code::MalformedOption.into());
-            }
+        let host = match request.options.third_party {
+            // Hosts behind a NAT64 have no names before they have sent something.
+            Some(_) if client.prefix.is_some() => return Err(Code::NotAuthorized.into()),
             Some(address) => {
                 let host = address.to_ipv4_mapped();
                 let host = host.filter(|host| !nat.is_external(*host) && !host.is_unspecified());
                 host.ok_or(Code::NotAuthorized)?
             }
-            None => client,
+            None => client.host,
         };
-        let granted = self.pcp_mapping(now, nat, host, request, &options)?;
-        let (external, lifetime) = granted;
-        answer.extend(header(now, opcode, 0, lifetime));
-        answer.extend(&body[..18]);
-        answer.extend(external.port().to_be_bytes());
-        answer.extend(external.ip().to_ipv6_mapped().octets());
-        answer.extend(&body[MAP_LEN..]);
-        answer.extend(options.taken());
+        let (external, lifetime) = self.pcp_mapping(now, nat, (client, host), &request)?;
+        let external = (external.ip().to_ipv6_mapped(), external.port());
+        request.answer(now, external, lifetime, answer);
         Ok(())
     }
 
@@ -188,67 +219,44 @@ impl Server {
         &mut self,
         now: Time,
         nat: &mut Nat,
-        host: Ipv4Addr,
-        request: &[u8],
-        options: &Options<'_>,
+        (client, host): (Client, Ipv4Addr),
+        request: &Request<'_>,
     ) -> Result<(SocketAddrV4, u32), Failure> {
-        let seconds = u32::from_be_bytes([request[4], request[5], request[6], request[7]]);
-        let (opcode, body) = (request[1], &request[HEADER..]);
-        let nonce = body.first_chunk::<12>().copied().unwrap_or_default();
-        let (number, port) = (body[12], u16_at(body, 16));
-        let suggested = SocketAddrV4::new(
-            address_at(body, 20)
-                .to_ipv4_mapped()
-                .unwrap_or(Ipv4Addr::UNSPECIFIED),
-            u16_at(body, 18),
-        );
-        let remote = match opcode {
-            PEER => {
-                let peer = address_at(body, 40).to_ipv4_mapped();
-                let (peer, peer_port) = (peer.ok_or(Code::MalformedRequest)?, u16_at(body, 36));
-                if peer_port == 0 || number == 0 || port == 0 {
-                    return Err(Code::MalformedRequest.into());
-                }
-                Some(SocketAddrV4::new(peer, peer_port))
+        let (address, port) = request.suggested();
+        let address = address.to_ipv4_mapped();
+        let suggested = SocketAddrV4::new(address.unwrap_or(Ipv4Addr::UNSPECIFIED), port);
+        let remote = match request.peer()? {
+            Some((peer, port)) => {
+                let peer = client.peer(peer).ok_or(Code::MalformedRequest)?;
+                Some(SocketAddrV4::new(peer, port))
             }
-            _ => None,
+            None => None,
         };
-        if number == 0 && port != 0 {
-            return Err(Code::MalformedRequest.into());
-        }
-        let is_tcp = match number {
-            protocol::TCP => true,
-            protocol::UDP => false,
-            _ => return Err(Code::UnsuppProtocol.into()),
-        };
+        let (is_tcp, port) = request.inside()?;
         let key = Key {
             host,
             is_tcp,
             port,
             remote,
         };
-        let owner = Owner::Pcp(nonce);
-        if seconds == 0 {
+        let owner = Owner::Pcp(request.nonce());
+        if request.seconds == 0 {
             self.ledger.end(now, nat, key, owner)?;
             return Ok((suggested, 0));
         }
-        // Mappings for all ports are not supported (section 11.3).
-        if port == 0 {
-            return Err(Code::UnsuppProtocol.into());
-        }
-        let suggestion = match options.prefers_failure {
+        let suggestion = match request.options.prefers_failure {
             true if suggested.port() == 0 => return Err(Code::MalformedOption.into()),
             true => Suggestion::Exact(suggested),
             false => Suggestion::Wish(suggested),
         };
         let known = nat.filters(key.transport(), key.inside());
-        let filters = options.filters(known);
+        let filters = request.options.filters(known);
         if filters.len() > MAX_FILTERS {
             return Err(Code::ExcessiveRemotePeers.into());
         }
         let wish = Wish {
             suggestion,
-            lifetime: Time::from_secs(seconds.into()),
+            lifetime: Time::from_secs(request.seconds.into()),
             filters: &filters,
             description: "",
         };

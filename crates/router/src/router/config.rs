@@ -200,7 +200,7 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<(nat::Config, bool)>, Co
     let outside = || config.port.iter().filter(|port| port.outside);
     let Some(mut nat) = config.nat.clone() else {
         return match outside().next() {
-            Some(_) if config.nat64.is_none() => {
+            Some(_) if config.nat64.is_none() && !has_pinholes(config) => {
                 let reason = "a port is `outside`, and there is no `nat`: add [node.NAME.nat]";
                 Err(ConfigError::new("port", reason))
             }
@@ -225,6 +225,12 @@ pub(super) fn nat(config: &mut Config) -> Result<Option<(nat::Config, bool)>, Co
     Ok(Some((nat, is_automatic)))
 }
 
+/// Whether hosts may ask for pinholes in the firewall: those of the VRF without a name.
+pub(super) fn has_pinholes(config: &Config) -> bool {
+    let has_hosts = config.port.iter().any(|port| port.vrf.is_none());
+    config.port_mapping.is_some() && config.firewall.is_some() && has_hosts
+}
+
 /// IPv4 addresses of the ports outside.
 pub(super) fn outside_addresses(config: &Config) -> Vec<AddressRange> {
     let outside = config.port.iter().filter(|port| port.outside);
@@ -238,16 +244,28 @@ pub(super) fn outside_addresses(config: &Config) -> Vec<AddressRange> {
         .collect()
 }
 
-/// The server for port mappings.
-pub(super) fn server(config: &Config) -> Result<Option<Server>, ConfigError> {
+/// The servers for port mappings: of `nat`, and of `nat64`.
+pub(super) fn servers(config: &Config) -> Result<[Option<Server>; 2], ConfigError> {
     let Some(server) = &config.port_mapping else {
-        return Ok(None);
+        return Ok([None, None]);
     };
-    if config.nat.is_none() {
-        let reason = "there is no `nat`: add [node.NAME.nat]";
+    if config.nat.is_none() && config.nat64.is_none() && config.firewall.is_none() {
+        let reason =
+            "there is no `nat`: add [node.NAME.nat], [node.NAME.nat64], or `firewall` for pinholes";
         return Err(ConfigError::new("port_mapping", reason));
     }
-    Server::new(server.clone(), config.seed).map(Some)
+    let make = |config: port_mapping::Config, seed| Server::new(config, seed);
+    let v4 = config.nat.as_ref();
+    let v4 = v4.map(|_| make(server.clone(), config.seed)).transpose()?;
+    // The others have no IPv6.
+    let pcp = port_mapping::Config {
+        nat_pmp: false,
+        upnp: false,
+        ..server.clone()
+    };
+    let v6 = config.nat64.as_ref();
+    let v6 = v6.map(|_| make(pcp, config.seed)).transpose()?;
+    Ok([v4, v6])
 }
 
 /// External addresses of a VRF that no port has.

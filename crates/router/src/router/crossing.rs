@@ -9,6 +9,7 @@ use super::fragment;
 use super::{NONE, OWN_MAC, Router, Transit, Vrf, reason, v6};
 use crate::nat::config::AddressRange;
 use crate::nat64::{self, Nat64};
+use crate::port_mapping::Server;
 use crate::rule::Key;
 use crate::siit::{self, Siit};
 use crate::tables::{Decision, Tables};
@@ -49,6 +50,8 @@ pub(super) struct Crossing {
     counters: Counters,
     /// Kept for the next packet that is cut.
     pieces: Vec<Frame>,
+    /// The server for port mappings of hosts behind a NAT64.
+    server: Option<Server>,
 }
 
 /// A packet's translation.
@@ -149,7 +152,21 @@ impl Crossing {
             reassembly: Reassembly::default(),
             counters: Counters::default(),
             pieces: Vec::new(),
+            server: None,
         }
+    }
+
+    /// The NAT64 and its server for port mappings, for packets of a VRF.
+    pub fn mapper(&mut self, vrf: usize) -> Option<(&mut Nat64, &mut Server)> {
+        match &mut self.translator {
+            Translator::Nat64(nat64) if vrf == self.vrf => Some((nat64, self.server.as_mut()?)),
+            _ => None,
+        }
+    }
+
+    /// The VRF of the translator.
+    pub fn vrf(&self) -> usize {
+        self.vrf
     }
 
     /// Whether a packet that is about to leave was translated on its arrival.
@@ -184,7 +201,9 @@ impl Crossing {
             Translator::Nat64(nat64) => nat64.next_wake(),
             Translator::Siit(_) => None,
         };
-        nat64.into_iter().chain(self.reassembly.next_wake()).min()
+        let server = self.server.as_ref().and_then(Server::next_wake);
+        let all = nat64.into_iter().chain(server);
+        all.chain(self.reassembly.next_wake()).min()
     }
 
     pub fn count(&self, all: &mut Statistics) {
@@ -197,11 +216,21 @@ impl Crossing {
             }
             all.counter("nat64_over_hosts", over_hosts);
         }
+        if let Some(server) = &self.server {
+            for (name, count) in server.counters().named() {
+                all.counter(&format!("nat64_port_mapping_{name}"), count);
+            }
+        }
     }
 
     pub fn tables(&self, now: Time) -> Vec<Table> {
         match &self.translator {
-            Translator::Nat64(nat64) => nat64.tables(now),
+            Translator::Nat64(nat64) => {
+                let mappings = self.server.as_ref().map(|server| {
+                    server.table_of(now, "nat64 port mappings", |host| nat64.name_of(host))
+                });
+                nat64.tables(now).into_iter().chain(mappings).collect()
+            }
             Translator::Siit(_) => Vec::new(),
         }
     }
@@ -478,7 +507,12 @@ pub(super) fn translator(config: &mut Config) -> Result<Option<Translator>, Conf
 }
 
 /// The translator in its VRF, with the first address of each version.
-pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) -> Crossing {
+pub(super) fn crossing(
+    config: &Config,
+    translator: Translator,
+    server: Option<Server>,
+    vrfs: &[Vrf],
+) -> Crossing {
     let ports = config.port.iter().filter(|port| port.vrf.is_none());
     let addresses = || ports.clone().flat_map(|port| &port.address);
     let v4 = addresses().find_map(|own| match own.address {
@@ -490,5 +524,6 @@ pub(super) fn crossing(config: &Config, translator: Translator, vrfs: &[Vrf]) ->
         IpAddr::V4(_) => None,
     });
     let vrf = vrfs.iter().position(|vrf| vrf.name.is_none());
-    Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6)
+    let crossing = Crossing::new(translator, vrf.unwrap_or(usize::MAX), v4, v6);
+    Crossing { server, ..crossing }
 }

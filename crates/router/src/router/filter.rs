@@ -12,14 +12,16 @@
 
 use super::transit::reread;
 use super::{Config, NONE, Router, Transit, reason};
-use crate::conntrack::{Headers, Tracker};
+use crate::conntrack::{Headers, State, Tracker, Tuple};
 use crate::firewall::synproxy::Proxy;
 use crate::firewall::{Firewall, Hook, Outcome, Packet, Reject};
+use crate::port_mapping::Pinholes;
 use alloc::format;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddrV6};
 use ip::fragments::{Fragment, Longest, Reassembly};
-use ip::header::ETHERNET;
+use ip::header::{ETHERNET, TCP, UDP};
 use ip::icmp::Error;
 use ip::reset;
 use node::outcome::Table;
@@ -29,6 +31,9 @@ use packet::checksum::checksum;
 
 use crate::route::Hop;
 
+/// Number of the VRF without a name, if there is one: VRFs are in the order of their names.
+const UNNAMED_VRF: usize = 0;
+
 /// Firewall, tracker of connections, and SYN proxy of a router.
 #[derive(Debug)]
 pub(super) struct Filter {
@@ -36,6 +41,8 @@ pub(super) struct Filter {
     pub tracker: Option<Tracker>,
     reassembly: Reassembly,
     pub proxy: Proxy,
+    /// Pinholes that hosts have asked for.
+    pub pinholes: Option<Pinholes>,
     /// Whether there is a border, which changes addresses.
     translates: bool,
     random: Random,
@@ -61,6 +68,13 @@ impl Filter {
         if firewall.is_none() && wanted.is_none() {
             return Ok(None);
         }
+        let pinholes = match &config.port_mapping {
+            Some(pinholes) if super::config::has_pinholes(config) => {
+                Some(pinholes.clone().pinholes()?)
+            }
+            _ => None,
+        };
+        let wanted = wanted.or(pinholes.is_some().then(Default::default));
         let mut random = Random::new(config.seed);
         let tracker = match wanted {
             Some(wanted) => Some(Tracker::new(wanted, random.bits())?),
@@ -71,6 +85,7 @@ impl Filter {
             tracker,
             reassembly: Reassembly::default(),
             proxy: Proxy::new([random.bits(), random.bits()]),
+            pinholes,
             translates: config.nat.is_some(),
             random,
         }))
@@ -101,6 +116,12 @@ impl Filter {
                 all.counter(&format!("{name} bytes"), bytes);
             }
         }
+        let asked = |own: &&Pinholes| own.counters().requests > 0;
+        if let Some(pinholes) = self.pinholes.as_ref().filter(asked) {
+            for (name, count) in pinholes.counters().named() {
+                all.counter(&format!("pinholes_{name}"), count);
+            }
+        }
         let proxy = self.proxy.counters;
         for (name, count) in [
             ("synproxy_syns", proxy.syns),
@@ -120,7 +141,9 @@ impl Filter {
             entries: tracker.rows(now),
         });
         let rules = self.firewall.iter().map(Firewall::table);
-        connections.chain(rules).collect()
+        let pinholes = self.pinholes.iter().filter(|own| !own.is_empty());
+        let pinholes = pinholes.map(|pinholes| pinholes.table(now));
+        connections.chain(pinholes).chain(rules).collect()
     }
 
     /// Runs a hook; `Err`: the table of connections is full.
@@ -157,6 +180,15 @@ impl Filter {
                 packet.tracked = tracked.map_err(|_| reason::CONNECTIONS)?;
                 if transit.flow.opens_proxied {
                     tracker.make_proxied(&packet.tracked);
+                }
+                let pinholes = self
+                    .pinholes
+                    .as_ref()
+                    .filter(|_| transit.vrf == UNNAMED_VRF);
+                if packet.tracked.state == State::New
+                    && pinholes.is_some_and(|own| passes(own, now, frame, &headers))
+                {
+                    tracker.make_expected(&mut packet.tracked);
                 }
             }
         }
@@ -264,9 +296,16 @@ impl Router {
         let filter = self.filter.as_mut()?;
         let translates = filter.translates;
         let tracker = filter.tracker.as_mut()?;
+        let Ok(announced) = tracker.announced(&tracked, &frame) else {
+            out.drop(frame, reason::ANNOUNCEMENT);
+            return None;
+        };
         if !tracker.confirm(&mut tracked, &frame, translates) {
             out.drop(frame, reason::CLASH);
             return None;
+        }
+        if let Some(announced) = announced {
+            tracker.expect(&tracked, announced);
         }
         Some(frame)
     }
@@ -354,8 +393,15 @@ impl Router {
         out: &mut Out,
     ) {
         let headers = Headers::read(&frame, ETHERNET, false);
-        let is_good =
-            |headers: &Headers| !headers.is_later_fragment && headers.is_checksum_valid(&frame);
+        // Of IPv6 a packet without anything after its extension headers is not rejected, as in Linux.
+        let has_upper = |headers: &Headers| {
+            let is_whole = headers.payload < headers.end && headers.upper_protocol().is_some();
+            headers.source.is_ipv4() || is_whole
+        };
+        let is_good = |headers: &Headers| {
+            let is_first = !headers.is_later_fragment && has_upper(headers);
+            is_first && headers.is_checksum_valid(&frame)
+        };
         let Some(headers) = headers.filter(is_good) else {
             return out.drop(frame, reason::REJECTED);
         };
@@ -368,7 +414,8 @@ impl Router {
             Reject::Reset => {
                 let mut answer = out.copy(&frame);
                 out.drop(frame, reason::REJECTED);
-                let written = !transit.to_group && reset::write(&mut answer, &headers.packet());
+                let written = !transit.to_group
+                    && reset::write_for_any_length(&mut answer, &headers.packet());
                 let own = written.then(|| Transit::own(&answer, transit.from, transit.vrf));
                 let Some(mut own) = own.flatten() else {
                     return out.done(answer);
@@ -397,6 +444,20 @@ impl Router {
             }
         }
     }
+}
+
+/// Whether a pinhole lets a packet in.
+fn passes(pinholes: &Pinholes, now: Time, frame: &[u8], headers: &Headers) -> bool {
+    let is_tcp = headers.protocol == TCP;
+    let tuple = Tuple::read(0, frame, headers).filter(|_| is_tcp || headers.protocol == UDP);
+    let (Some(tuple), IpAddr::V6(from), IpAddr::V6(to)) =
+        (tuple, headers.source, headers.destination)
+    else {
+        return false;
+    };
+    let [from_port, to_port] = tuple.ids;
+    let from = SocketAddrV6::new(from, from_port, 0, 0);
+    pinholes.allows(now, is_tcp, from, SocketAddrV6::new(to, to_port, 0, 0))
 }
 
 /// Sets the flag that forbids fragments of an IPv4 packet.

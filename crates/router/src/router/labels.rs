@@ -1,8 +1,9 @@
 //! Labelled packets (RFC 3031, RFC 3032), with the TTLs of RFC 3443: uniform tunnels where the router propagates TTLs, pipes where it
 //! does not.
 //!
-//! A packet below labels is an IP packet here; others are dropped. Its errors show the stack with which it arrived (RFC 4950), and
-//! follow the path of the label where the router has no route to the sender (RFC 3032 section 2.3.1).
+//! Labels are followed whatever is below them, as by Linux; the last of them is popped from IP packets alone. Errors about an IP
+//! packet show the stack with which it arrived (RFC 4950), and follow the path of the label where the router has no route to the
+//! sender (RFC 3032 section 2.3.1).
 
 use super::config::{Config, resolve_hops};
 use super::multipath::choose;
@@ -26,6 +27,19 @@ use packet::mpls::Label;
 const EXPLICIT_NULL: [u32; 2] = [0, 2];
 /// TTL of labels that do not have that of their packet.
 const FULL_TTL: u8 = 255;
+
+/// Bytes of an IP packet up to its TTL and checksum.
+const WITH_TTL: usize = 12;
+
+/// The packet below the labels of a frame.
+#[derive(Clone, Copy, Debug)]
+struct Below {
+    /// Port of arrival.
+    from: u16,
+    vrf: usize,
+    /// `None`: no whole IP packet.
+    packet: Option<Transit>,
+}
 
 /// Effect of a label.
 #[derive(Clone, Debug)]
@@ -76,37 +90,28 @@ impl Router {
         if !port.mpls {
             return out.drop(frame, reason::LABELS_REFUSED);
         }
+        if frame[0] & 1 == 1 {
+            return out.drop(frame, reason::GROUP_FRAME);
+        }
         let vrf = port.vrf;
         let Some(stack) = Stack::read(&frame[ETHERNET..]) else {
             return out.drop(frame, reason::BAD_LABELS);
         };
-        let version = frame.get(ETHERNET + stack.bytes()).map(|byte| byte >> 4);
-        let kind = match version {
-            Some(4) => ethertype::IPV4,
-            Some(6) => ethertype::IPV6,
-            _ => return out.drop(frame, reason::NOT_IP),
-        };
         frame.remove(ETHERNET, stack.bytes());
-        frame[12..14].copy_from_slice(&kind.to_be_bytes());
-        let Some(transit) = Transit::read(&frame, from, vrf) else {
-            return out.drop(frame, reason::BAD_HEADER);
+        let kind = match version(&frame) {
+            6 => ethertype::IPV6,
+            _ => ethertype::IPV4,
         };
-        // Without the padding of the link.
-        frame.resize(transit.end);
-        self.switch(now, transit, stack, frame, out);
+        frame[12..14].copy_from_slice(&kind.to_be_bytes());
+        let packet = Transit::read(&frame, from, vrf);
+        self.switch(now, Below { from, vrf, packet }, stack, frame, out);
     }
 
     /// Follows the labels of a packet, which are in `stack` and not in the frame.
-    fn switch(
-        &mut self,
-        now: Time,
-        transit: Transit,
-        arrived: Stack,
-        mut frame: Frame,
-        out: &mut Out,
-    ) {
+    fn switch(&mut self, now: Time, below: Below, arrived: Stack, mut frame: Frame, out: &mut Out) {
         let mut stack = arrived;
-        let mut vrf = transit.vrf;
+        let mut vrf = below.vrf;
+        let mut last = None;
         while let Some(top) = stack.pop() {
             let hop = match self.labels.routes.get(&top.label) {
                 _ if EXPLICIT_NULL.contains(&top.label) => None,
@@ -122,19 +127,30 @@ impl Router {
             };
             if top.ttl <= 1 {
                 let failure = (Error::HopLimit, reason::HOP_LIMIT);
-                let transit = Transit { vrf, ..transit };
-                return self.fail_labelled(now, &transit, failure, &arrived, frame, out);
+                let below = Below { vrf, ..below };
+                return self.fail_labelled(now, &below, failure, &arrived, frame, out);
             }
             if let Some(hop) = hop {
                 let after = self.replace(top, hop, stack, &mut frame);
-                return self.forward_labelled(now, &transit, hop, [&arrived, &after], frame, out);
+                return self.forward_labelled(now, &below, hop, [&arrived, &after], frame, out);
             }
             // The next header counts this hop.
             self.carry_ttl(top.ttl, &mut stack, &mut frame);
+            last = Some(top.label);
         }
-        match transit.source {
-            IpAddr::V4(_) => self.v4(now, transit.from, vrf, frame, out),
-            IpAddr::V6(_) => self.v6(now, transit.from, vrf, frame, out),
+        let is_v4 = below.packet.map(|packet| packet.source.is_ipv4());
+        let null = EXPLICIT_NULL.iter().position(|null| last == Some(*null));
+        if null
+            .zip(is_v4)
+            .is_some_and(|(null, is_v4)| (null == 0) != is_v4)
+        {
+            return out.drop(frame, reason::NOT_IP);
+        }
+        match below.packet.map(|packet| packet.source) {
+            Some(IpAddr::V4(_)) => self.v4(now, below.from, vrf, frame, out),
+            Some(IpAddr::V6(_)) => self.v6(now, below.from, vrf, frame, out),
+            None if matches!(version(&frame), 4 | 6) => out.drop(frame, reason::BAD_HEADER),
+            None => out.drop(frame, reason::NOT_IP),
         }
     }
 
@@ -163,20 +179,23 @@ impl Router {
     fn forward_labelled(
         &mut self,
         now: Time,
-        transit: &Transit,
+        below: &Below,
         hop: Hop,
         [arrived, stack]: [&Stack; 2],
         frame: Frame,
         out: &mut Out,
     ) {
+        if stack.bytes() == 0 && !has_ttl(&frame) {
+            return out.drop(frame, reason::NOT_IP);
+        }
         let mtu = self.ports[usize::from(hop.port.unwrap_or_default())].mtu - stack.bytes();
         self.counters.labelled += 1;
         if frame.len() - ETHERNET <= mtu {
             return self.send_labelled(now, hop, stack, frame, out);
         }
-        if transit.whole {
+        if below.packet.is_none_or(|packet| packet.whole) {
             let failure = (Error::TooBig(mtu as u32), reason::TOO_BIG);
-            return self.fail_labelled(now, transit, failure, arrived, frame, out);
+            return self.fail_labelled(now, below, failure, arrived, frame, out);
         }
         self.counters.fragmented += 1;
         fragment::cut(frame, mtu, out, |frame, out| {
@@ -202,16 +221,23 @@ impl Router {
             .send_to_neighbour(now, via, When::Now, frame, out);
     }
 
-    /// As [`fail`](Router::fail), for a packet that arrived with labels.
+    /// As [`fail`](Router::fail), for a packet that arrived with labels. Others than IP packets have no sender.
     fn fail_labelled(
         &mut self,
         now: Time,
-        transit: &Transit,
+        below: &Below,
         (error, why): (Error, &'static str),
         arrived: &Stack,
         frame: Frame,
         out: &mut Out,
     ) {
+        let Some(packet) = below.packet else {
+            return out.drop(frame, why);
+        };
+        let transit = &Transit {
+            vrf: below.vrf,
+            ..packet
+        };
         let mut report = out.copy(&frame);
         out.drop(frame, why);
         let hop = self.hop(&self.back(transit), &report);
@@ -246,7 +272,11 @@ impl Router {
             Some(transit) => {
                 let mut stack = *arrived;
                 stack.set_ttl(FULL_TTL);
-                self.switch(now, transit, stack, report, out);
+                let below = Below {
+                    packet: Some(transit),
+                    ..*below
+                };
+                self.switch(now, below, stack, report, out);
             }
             None => out.drop(report, reason::NO_ROUTE),
         }
@@ -281,9 +311,22 @@ fn write_stack(stack: &Stack, frame: &mut Frame) {
     frame[12..14].copy_from_slice(&ethertype::MPLS.to_be_bytes());
 }
 
+/// Version of the IP packet in a frame; 0 without any byte of it.
+fn version(frame: &[u8]) -> u8 {
+    frame.get(ETHERNET).map_or(0, |byte| byte >> 4)
+}
+
+/// Whether a frame has enough of an IP packet for a router that pops its last label, as in Linux: the TTL.
+fn has_ttl(frame: &[u8]) -> bool {
+    matches!(version(frame), 4 | 6) && frame.len() >= ETHERNET + WITH_TTL
+}
+
 /// Sets the TTL or hop limit of a packet to `hops`, if it is higher.
 fn lower_hops(frame: &mut Frame, hops: u8) {
-    match frame[ETHERNET] >> 4 {
+    if !has_ttl(frame) {
+        return;
+    }
+    match version(frame) {
         4 if frame[ETHERNET + 8] > hops => v4::set_hops(frame, hops),
         6 if frame[ETHERNET + 7] > hops => frame[ETHERNET + 7] = hops,
         _ => {}

@@ -1,15 +1,15 @@
 //! Requests of hosts inside for port mappings, and announcements to them.
 
 use super::{Border, NONE, Router, Transit, reason};
-use crate::port_mapping::{CLIENT_PORT, GROUP, PORT, SSDP_GROUP, SSDP_PORT, UPNP_PORT};
-use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use crate::port_mapping::{
+    CLIENT_PORT, GROUP, GROUP_V6, PORT, SSDP_GROUP, SSDP_PORT, UPNP_PORT, wants_v4,
+};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
 use ip::header::{self, ETHERNET, Packet, TCP, UDP, UDP_HEADER};
 use node::{Frame, Out, Time, When};
 
 /// A request from the outside, or by another link than that of its sender.
 const OUTSIDE: &str = "port mapping request not from its sender's link inside";
-/// Bytes of an IPv4 header without options.
-const IPV4_HEADER: usize = 20;
 
 fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([bytes[at], bytes[at + 1]])
@@ -25,6 +25,9 @@ impl Router {
         packet: &Packet,
         out: &mut Out,
     ) -> Option<Frame> {
+        if packet.source.is_ipv6() {
+            return self.map_ports_v6(now, transit, frame, packet, out);
+        }
         let has_server = |border: &&Border| border.server.is_some();
         let Some(border) = self.border.as_ref().filter(has_server) else {
             return Some(frame);
@@ -71,8 +74,8 @@ impl Router {
             self.reply(
                 now,
                 transit,
-                SocketAddrV4::new(own, PORT),
-                client,
+                SocketAddrV4::new(own, PORT).into(),
+                client.into(),
                 &answer,
                 out,
             );
@@ -81,13 +84,105 @@ impl Router {
         None
     }
 
+    /// The same of IPv6: a request of a host behind the NAT64, or for a pinhole in the firewall.
+    fn map_ports_v6(
+        &mut self,
+        now: Time,
+        transit: &Transit,
+        frame: Frame,
+        packet: &Packet,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let data = &frame[packet.payload..packet.end];
+        let is_request =
+            packet.protocol == UDP && data.len() >= UDP_HEADER && u16_at(data, 2) == PORT;
+        let IpAddr::V6(source) = packet.source else {
+            return Some(frame);
+        };
+        let has_nat64 = self
+            .crossing
+            .as_mut()
+            .is_some_and(|crossing| crossing.mapper(transit.vrf).is_some());
+        let has_pinholes = self.vrfs[transit.vrf].name.is_none()
+            && self
+                .filter
+                .as_ref()
+                .is_some_and(|filter| filter.pinholes.is_some());
+        if !is_request || !(has_nat64 || has_pinholes) {
+            return Some(frame);
+        }
+        if self.is_outside(transit.from) || !self.comes_from_its_link(transit, &frame) {
+            out.drop(frame, OUTSIDE);
+            return None;
+        }
+        let client = SocketAddr::new(packet.source, u16_at(data, 0));
+        let mut answer = core::mem::take(&mut self.answer);
+        answer.clear();
+        let request = &data[UDP_HEADER..];
+        // The kind of the address that is asked for says which of both is meant.
+        let for_nat64 = has_nat64 && (!has_pinholes || wants_v4(request));
+        let mapper = self
+            .crossing
+            .as_mut()
+            .filter(|_| for_nat64)
+            .and_then(|crossing| crossing.mapper(transit.vrf));
+        let pinholes = self
+            .filter
+            .as_mut()
+            .and_then(|filter| filter.pinholes.as_mut());
+        let is_answered = match (mapper, pinholes) {
+            (Some((nat64, server)), _) => {
+                server.datagram_v6(now, nat64, source, request, &mut answer)
+            }
+            (None, Some(pinholes)) => pinholes.datagram(now, source, request, &mut answer),
+            (None, None) => false,
+        };
+        out.done(frame);
+        if is_answered {
+            let own = SocketAddr::new(packet.destination, PORT);
+            self.reply(now, transit, own, client, &answer, out);
+        }
+        self.answer = answer;
+        None
+    }
+
+    /// Whether a port is on the outside of the router's NAT or NAT64.
+    fn is_outside(&self, port: u16) -> bool {
+        let port = self.config.port.get(usize::from(port));
+        port.is_some_and(|port| port.outside)
+    }
+
+    /// Announces the server for hosts behind the NAT64 on the links inside.
+    pub(super) fn announce_v6(&mut self, now: Time, out: &mut Out) {
+        while let Some(crossing) = &mut self.crossing {
+            let vrf = crossing.vrf();
+            let mapper = crossing.mapper(vrf);
+            let announced =
+                mapper.and_then(|(nat64, server)| server.poll_announcement(now, nat64.nat()));
+            let Some([payload, _]) = announced else {
+                return;
+            };
+            for number in 0..self.ports.len() {
+                let is_inside = self.ports[number].vrf == vrf && !self.is_outside(number as u16);
+                let interface = &mut self.ports[number].interface;
+                let own = interface.source(GROUP_V6.into()).filter(|_| is_inside);
+                if let (Some(own), Some(payload)) = (own, &payload) {
+                    let mut frame = out.frame();
+                    let to = SocketAddr::new(GROUP_V6.into(), CLIENT_PORT);
+                    write(&mut frame, SocketAddr::new(own, PORT), to, payload);
+                    interface.send(now, GROUP_V6.into(), When::Now, frame, out);
+                }
+            }
+        }
+    }
+
     /// Sends a datagram back.
     fn reply(
         &mut self,
         now: Time,
         transit: &Transit,
-        from: SocketAddrV4,
-        to: SocketAddrV4,
+        from: SocketAddr,
+        to: SocketAddr,
         payload: &[u8],
         out: &mut Out,
     ) {
@@ -150,7 +245,7 @@ impl Router {
         };
         for answer in answers {
             let from = SocketAddrV4::new(own, SSDP_PORT);
-            self.reply(now, transit, from, client, &answer, out);
+            self.reply(now, transit, from.into(), client.into(), &answer, out);
         }
     }
 
@@ -272,17 +367,16 @@ impl Router {
         };
         let mut frame = out.frame();
         let (from, to) = (SocketAddrV4::new(own, from), SocketAddrV4::new(group, to));
-        write(&mut frame, from, to, payload);
+        write(&mut frame, from.into(), to.into(), payload);
         let interface = &mut self.ports[port].interface;
         interface.send(now, group.into(), When::Now, frame, out);
     }
 }
 
 /// Writes a datagram into an empty frame.
-fn write(frame: &mut Frame, from: SocketAddrV4, to: SocketAddrV4, payload: &[u8]) {
-    frame.resize(ETHERNET + IPV4_HEADER + UDP_HEADER);
+fn write(frame: &mut Frame, from: SocketAddr, to: SocketAddr, payload: &[u8]) {
+    frame.resize(ETHERNET + header::length(from.ip()) + UDP_HEADER);
     frame.extend(payload);
-    let (source, destination) = (IpAddr::V4(*from.ip()), IpAddr::V4(*to.ip()));
-    header::write(frame, source, destination, UDP);
-    header::write_udp(frame, (source, from.port()), (destination, to.port()));
+    header::write(frame, from.ip(), to.ip(), UDP);
+    header::write_udp(frame, (from.ip(), from.port()), (to.ip(), to.port()));
 }

@@ -38,7 +38,7 @@ pub const NEIGHBOUR: &str = "next hop did not answer";
 pub const LABELS_REFUSED: &str = "labels on a port without `mpls`";
 /// A label stack that is cut off, or has more than 16 entries.
 pub const BAD_LABELS: &str = "bad label stack";
-/// Labels above something else than an IP packet.
+/// Labels above something else than an IP packet, or an explicit null above one of the other version.
 pub const NOT_IP: &str = "no IP packet below the labels";
 /// A label without a route.
 pub const NO_LABEL: &str = "no route of the label";
@@ -62,6 +62,8 @@ pub const REJECTED: &str = "rejected by a rule of the firewall";
 pub const CONNECTIONS: &str = "too many connections";
 /// A new connection one of whose keys another has.
 pub const CLASH: &str = "another connection has the same addresses and ports";
+/// A packet that announces a connection to a helper, and is cut off or announces one that is announced already.
+pub const ANNOUNCEMENT: &str = "announcement of a connection that cannot be followed";
 /// An acknowledgement without a good cookie of the SYN proxy.
 pub const COOKIE: &str = "no good cookie of the SYN proxy";
 /// An error that was not sent.

@@ -3,6 +3,7 @@
 //! the tokens of errors, of the destination and of the sender.
 
 use super::{Router, Transit};
+use crate::mpls::Labels;
 use crate::route::Hop;
 use crate::tables::Decision;
 use alloc::collections::BTreeMap;
@@ -126,7 +127,11 @@ impl Router {
         report.extend(&message);
         self.redirects.message = message;
         self.counters.redirects += 1;
-        let on_link = Hop { via: None, ..hop };
+        let on_link = Hop {
+            via: None,
+            labels: Labels::default(),
+            ..hop
+        };
         self.send_report(now, transit, on_link, report, out);
     }
 
@@ -153,7 +158,11 @@ impl Router {
         if self.redirects.count(transit.source) == 1 {
             self.limit.empty(now, transit.source);
         }
-        let on_link = Hop { via: None, ..hop };
+        let on_link = Hop {
+            via: None,
+            labels: Labels::default(),
+            ..hop
+        };
         let from = self.source(transit, on_link);
         let mut report = out.copy(frame);
         let error = Error::Redirect(gateway);

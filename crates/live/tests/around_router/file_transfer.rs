@@ -1,0 +1,113 @@
+//! curl and tftp through the firewall, whose helpers let the connections pass that FTP and TFTP announce.
+
+use super::{Kernels, have, kernels, run, wait_for};
+use router::router::{Config, PortConfig};
+
+const CLIENT: &str = "ip addr add 10.0.0.2/24 dev k; ip route add default via 10.0.0.1; \
+                      ip -6 addr add fd00:0::2/64 dev k nodad; ip -6 route add default via fd00:0::1";
+const SERVER: &str = "ip addr add 10.0.1.2/24 dev k; ip route add default via 10.0.1.1; \
+                      ip -6 addr add fd00:1::2/64 dev k nodad; ip -6 route add default via fd00:1::1";
+const RULES: &str = "table inet home {
+    ct helper transfer { type \"ftp\" protocol tcp; l3proto inet; }
+    ct helper boot { type \"tftp\" protocol udp; l3proto inet; }
+    chain first {
+        type filter hook prerouting priority filter; policy accept;
+        HELPERS
+    }
+    chain forward {
+        type filter hook forward priority filter; policy drop;
+        ct state established,related accept
+        iif 0 tcp dport 21 accept
+        iif 0 udp dport 69 accept
+    }
+}
+";
+const HELPERS: &str = "tcp dport 21 ct helper set \"transfer\"
+        udp dport 69 ct helper set \"boot\"";
+const SIZE: usize = 200_000;
+
+fn config(helpers: &str) -> Config {
+    let port = |number: usize| PortConfig {
+        address: vec![
+            format!("10.0.{number}.1/24").parse().unwrap(),
+            format!("fd00:{number}::1/64").parse().unwrap(),
+        ],
+        ..PortConfig::default()
+    };
+    Config {
+        port: vec![port(0), port(1)],
+        firewall: Some(RULES.replace("HELPERS", helpers)),
+        ..Config::default()
+    }
+}
+
+/// Length of a file that a command writes to its output within some seconds.
+fn length(kernels: &Kernels, command: &str) -> usize {
+    let (_, text) = kernels.try_output(0, &format!("{command} 2>/dev/null | wc -c"));
+    text.trim().parse().expect("a number")
+}
+
+#[test]
+fn curl_gets_files_by_all_forms_of_ftp_and_tftp_its_file() {
+    if !have(&["curl", "tftp", "in.tftpd"]) {
+        return;
+    }
+    // Debian's Python has Debian's package.
+    let has_server = std::process::Command::new("/usr/bin/python3")
+        .args(["-c", "import pyftpdlib"])
+        .status();
+    if !has_server.is_ok_and(|status| status.success()) {
+        return println!("skipped: python3-pyftpdlib is not installed");
+    }
+    through(HELPERS, |kernels, folder| {
+        let curl = "curl -s -m 20 --connect-timeout 10";
+        for (way, server) in [
+            ("", "10.0.1.2"),
+            ("--disable-epsv", "10.0.1.2"),
+            ("--ftp-port -", "10.0.1.2"),
+            ("--ftp-port - --disable-eprt", "10.0.1.2"),
+            ("", "[fd00:1::2]"),
+            ("--ftp-port -", "[fd00:1::2]"),
+        ] {
+            let got = length(kernels, &format!("{curl} {way} 'ftp://{server}/file'"));
+            assert_eq!(got, SIZE, "{way} {server}");
+        }
+        let tftp = "timeout 20 tftp -m binary 10.0.1.2 -c get file got && cat got";
+        assert_eq!(length(kernels, &format!("cd {folder} && {tftp}")), SIZE);
+    });
+    // By the port alone nothing is a helper's.
+    through("accept", |kernels, _| {
+        assert_eq!(length(kernels, "curl -s -m 3 'ftp://10.0.1.2/file'"), 0);
+    });
+}
+
+/// Runs clients with a router and servers.
+fn through(helpers: &str, clients: impl FnOnce(&Kernels, &str)) {
+    let Some((kernels, ports)) = kernels(&[CLIENT, SERVER]) else {
+        return;
+    };
+    let router = run(config(helpers), ports);
+    let folder = std::env::temp_dir().join(format!(
+        "wireline-ftp-{}-{}",
+        std::process::id(),
+        helpers.len()
+    ));
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join("file"), vec![b'x'; SIZE]).unwrap();
+    let place = folder.display().to_string();
+    let servers = ["10.0.1.2", "fd00:1::2"].map(|own| {
+        let ftp = format!("/usr/bin/python3 -m pyftpdlib -i {own} -p 21 -d {place}");
+        kernels.start(1, &ftp)
+    });
+    let tftp = kernels.start(1, &format!("in.tftpd -L -4 -a 10.0.1.2:69 -s {place}"));
+    let hears = || {
+        let all = kernels.output(1, "cat /proc/net/tcp /proc/net/tcp6 /proc/net/udp");
+        all.matches(":0015 ").count() >= 2 && all.contains(":0045 ")
+    };
+    assert!(wait_for(30, hears), "the servers do not listen");
+    clients(&kernels, &place);
+    drop((servers, tftp));
+    kernels.end();
+    router.join().unwrap();
+    let _ = std::fs::remove_dir_all(&folder);
+}

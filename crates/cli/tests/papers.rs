@@ -97,8 +97,8 @@ fn mistakes_name_what_there_is() {
             "there is no document or system `nothing`; there are: 000, 001",
         ),
         (
-            "wire papers Homework",
-            "Homework: home network control is not here: an application for homes",
+            "wire papers Signpost",
+            "Signpost: connectivity by users is not here: a naming service",
         ),
         (
             "wire papers DTP --run 9.9",
@@ -126,7 +126,7 @@ fn a_program_reads_the_catalogue_as_json() {
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
     let of = |kind: &str| lines.iter().filter(|line| line["type"] == kind).count();
-    assert_eq!((of("document"), of("system"), of("elsewhere")), (1, 2, 0));
+    assert_eq!((of("document"), of("system"), of("elsewhere")), (1, 3, 0));
     let row = lines
         .iter()
         .find(|line| line["label"] == "table 3.3")

@@ -185,7 +185,7 @@ fn rows_are_found_by_their_numbers() {
     assert!(find("SoNIC", "9.9").is_empty());
     assert!(
         catalogue
-            .choose(Some("Homework"))
+            .choose(Some("Signpost"))
             .unwrap_err()
             .to_string()
             .contains("not here")

@@ -9,7 +9,7 @@
 //! - other commands with ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs
 //!   ends them: starting programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
-//! [`calls`] has the lists, made of the [`groups`].
+//! `calls` has the lists, made of the `groups`.
 //!
 //! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.

@@ -33,7 +33,7 @@ fn are_whole(mut options: &[u8]) -> bool {
     true
 }
 
-/// As [`write`], for a segment whose header length may be below 20 bytes or beyond its end, as Linux's firewall does: the sequence
+/// As [`write()`], for a segment whose header length may be below 20 bytes or beyond its end, as Linux's firewall does: the sequence
 /// number after the segment is counted modulo 2^32 with the length that the header states.
 pub fn write_for_any_length(frame: &mut Frame, packet: &Packet) -> bool {
     let Ok(segment) = TcpView::new_cut(&frame[packet.payload..packet.end]) else {

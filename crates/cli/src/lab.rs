@@ -47,7 +47,7 @@ pub struct Lab {
     /// The folder for captures and plots
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// In the world live: run 'h1 ping -c 1 h2' in place of the file's commands, one after another, and end
+    /// Live: run 'h1 ping -c 1 h2', not the file's commands
     #[arg(long, value_name = "NODE COMMAND")]
     run: Vec<String>,
     /// By commands, `help` lists them; live: a node's shell
@@ -119,7 +119,7 @@ pub struct Lab {
     /// Write its lines as tables: DIR/flow.csv and others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
     csv: Option<PathBuf>,
-    /// The same as Parquet, for pandas or DuckDB: DIR/flow.parquet and others
+    /// The same as Parquet: DIR/flow.parquet and others
     #[arg(long, value_name = "DIR", conflicts_with_all = ["attach", "run", "shell", "seeds", "sweep"])]
     parquet: Option<PathBuf>,
     /// Tell how far a simulation has come where there is no terminal too; with --json as lines of it

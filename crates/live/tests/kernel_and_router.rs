@@ -107,7 +107,7 @@ impl Setup<'_> {
             Err(error) => println!("skipped: {test}: {error}"),
             Ok(Ok(output)) if output.status.success() => return true,
             Ok(_) => println!(
-                "skipped: {test}: this kernel refuses `{command}`; as root .ci/guest runs this program under one with all modules"
+                "skipped: {test}: this kernel refuses `{command}`; .ci/guest runs this program under one that has all modules"
             ),
         }
         false

@@ -13,6 +13,8 @@ done
 work=$(mktemp -d)
 name=wh$$
 declare -a pids=()
+. "$(dirname "$0")/api.sh"
+curl_in="ip netns exec $name-router"
 clean() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     wait 2>/dev/null || true
@@ -74,18 +76,8 @@ start() {
 start
 awk '/^Uid:/ { user = $3 ? "an unprivileged user" : "root" } /^Seccomp:/ { calls = $2 ? "a list of system calls" : "all system calls" }
     END { print "the router runs as " user " with " calls }' "/proc/$router/status"
-code=$(sed -n 's/.*#setup=//p' "$work/log" | head -n 1)
-[ -n "$code" ] || { cat "$work/log" >&2; exit 1; }
-
 # The API, from the router itself.
-api=https://127.0.0.1:8443/ws.v1
-ask() { on router curl -sk --max-time 5 -H "Authorization: Bearer ${token:-}" -H 'Content-Type: application/json' "$@"; }
-ask $api/setup -d "{\"code\": \"$code\", \"password\": \"correct horse\"}" >/dev/null
-token=$(ask $api/session -d '{"password": "correct horse", "bearer": true}' | sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
-status() { ask $api/devices | python3 -c '
-import json, sys
-for device in json.load(sys.stdin)["devices"]:
-    print(device["mac"], device["host_name"] or "-", device["admission"])'; }
+set_password "$work/log" https://127.0.0.1:8443/ws.v1
 
 cat >"$work/lease" <<'S'
 #!/bin/sh
@@ -124,7 +116,7 @@ lease printer
 lease anna
 lease ben
 echo "-- no decision yet"
-status
+devices
 page anna http://203.0.113.80/
 page anna http://10.2.0.6/
 echo "-- anna is permitted"
@@ -158,7 +150,7 @@ echo "-- anna is evicted"
 ask -X POST $api/deny/02:00:00:00:01:02 >/dev/null
 page anna http://203.0.113.80/
 page anna http://10.2.0.6/
-status
+devices
 echo "-- the router starts again"
 kill -9 $router
 wait $router 2>/dev/null || true

@@ -11,6 +11,8 @@ done
 work=$(mktemp -d)
 name=wt$$
 declare -a pids=()
+. "$(dirname "$0")/api.sh"
+curl_in="ip netns exec $name-home"
 clean() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     wait 2>/dev/null || true
@@ -57,13 +59,7 @@ for _ in $(seq 30); do on home grep -q up /sys/class/net/wan/operstate && break;
 ip netns exec $name-home wire-home --lan lan --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
     --dns 198.51.100.1 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
 pids+=($!)
-for _ in $(seq 100); do grep -q "setup=" "$work/log" && break; sleep 0.1; done
-code=$(sed -n 's/.*#setup=//p' "$work/log" | head -n 1)
-[ -n "$code" ] || { cat "$work/log" >&2; exit 1; }
-api=https://127.0.0.1:8443/ws.v1
-ask() { on home curl -sk --max-time 5 -H "Authorization: Bearer ${token:-}" -H 'Content-Type: application/json' "$@"; }
-ask $api/setup -d "{\"code\": \"$code\", \"password\": \"correct horse\"}" >/dev/null
-token=$(ask $api/session -d '{"password": "correct horse", "bearer": true}' | sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
+set_password "$work/log" https://127.0.0.1:8443/ws.v1
 ask -X POST $api/permit/02:00:00:00:01:01 >/dev/null
 cat >"$work/lease" <<'S'
 #!/bin/sh

@@ -65,7 +65,7 @@ pub struct Arguments {
     /// Put a question in SQL to a router that runs with the same --calls, print the answer, and end
     #[arg(long, value_name = "SQL", requires = "calls", conflicts_with_all = ["lan", "wan", "demo"])]
     pub ask: Option<String>,
-    /// As root: the user that it becomes once its ports are open; default: one that nothing belongs to
+    /// User to change to after the ports are open, when started as root; default: an unused user number
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// Show the board with simulated devices, without privileges

@@ -364,7 +364,7 @@ pub fn registry() -> Registry {
     Registry::standard().with_kind(kind())
 }
 
-/// The same for labs whose control program is that of this home and gives its rows to what `record` makes.
+/// As [`registry`], for labs whose control program serves this home. `record` makes the receiver of its rows.
 pub fn registry_for(
     home: Shared,
     record: impl Fn() -> Box<dyn Record> + Clone + Send + Sync + 'static,

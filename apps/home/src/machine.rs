@@ -1,6 +1,6 @@
 //! Changes to this machine: the kernel ignores the interfaces of the router, and gets an interface of its own behind it.
 //!
-//! The router has no rights of root while it runs, so a process of its own, [`Undo`], takes the changes back.
+//! The router gives up root while it runs. A separate process, [`Undo`], reverts the changes at the end.
 
 use anyhow::{Context, bail};
 use std::io::Write;
@@ -16,7 +16,7 @@ pub const BRIDGE: &str = "home-br";
 pub const GATEWAY: &str = "home-gw";
 const TABLE: &str = "wire_home";
 
-/// Takes the changes back when it is dropped: the rules, and the bridge. After a crash they stay, so that devices that are not permitted stay out
+/// Removes the rules and the bridge when it is dropped. After a crash they stay, which keeps devices without a permission out
 /// until the router starts again.
 pub struct Undo {
     process: Child,
@@ -24,15 +24,19 @@ pub struct Undo {
 }
 
 impl Undo {
-    /// Starts the process that waits for the end.
+    /// Starts the process that waits for the end of the router. It removes the bridge only if the router has one.
     ///
     /// # Errors
     /// When there is no shell.
-    pub fn start() -> anyhow::Result<Undo> {
-        // Signals to the whole service must not end it before the router.
+    pub fn start(has_bridge: bool) -> anyhow::Result<Undo> {
+        let bridge = match has_bridge {
+            true => format!("ovs-vsctl --timeout=5 --if-exists del-br {BRIDGE}"),
+            false => String::new(),
+        };
+        // A signal to the whole service must not end this process before the router.
         let script = format!(
             "trap '' INT TERM HUP; read -r line || exit 0\n\
-             nft delete table netdev {TABLE}; command -v ovs-vsctl && ovs-vsctl --timeout=5 --if-exists del-br {BRIDGE}; exit 0"
+             nft delete table netdev {TABLE}\n{bridge}"
         );
         let mut process = Command::new("sh")
             .args(["-c", &script])
@@ -109,7 +113,7 @@ pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<(
 }
 
 /// Creates a bridge of Open vSwitch, with an internal port 1 for the router and the interfaces as ports 2 and up. Returns whether its kernel module
-/// forwards, which takes the frames of the interfaces before the kernel's own stack does.
+/// forwards; the module takes frames of the interfaces before the kernel's own stack does.
 ///
 /// # Errors
 /// When Open vSwitch fails.

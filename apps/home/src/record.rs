@@ -69,7 +69,7 @@ pub trait Record: Send {
         let _ = row;
     }
 
-    /// The time, at each poll of the switch: without rows, too.
+    /// Current time, at each poll of the switch, with or without rows.
     fn time(&mut self, now: Time) {
         let _ = now;
     }

@@ -44,7 +44,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     }
 }
 
-/// Puts a question to a running router.
+/// Sends a question to a running router.
 fn ask(address: SocketAddr, sql: &str) -> anyhow::Result<()> {
     let unreachable = || format!("no router answers at {address}; is one running with --calls?");
     let mut client = udp::Client::connect(address, CALL_TIMEOUT).with_context(unreachable)?;
@@ -95,7 +95,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
     machine::check_free(&lan)?;
     machine::check_free(&[wan])?;
-    let _undo = machine::Undo::start()?;
+    let _undo = machine::Undo::start(arguments.switch == SwitchKind::Openvswitch)?;
     let (kind, names, quiet) = match arguments.switch {
         SwitchKind::Wireline => {
             let count = u16::try_from(lan.len()).context("too many interfaces")?;
@@ -166,7 +166,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         ..Service::default()
     };
     let _kept = confine::server(&specs, service)?;
-    // A thread from before would have lost the right to memory that stays, and could start no others.
+    // `server` removes the capabilities of existing threads. Without CAP_IPC_LOCK a thread cannot start others.
     let _calls = calls(arguments, &tables)?;
     let web = web.start()?;
     let options = PortsOptions {
@@ -204,7 +204,7 @@ pub fn open_store(arguments: &Arguments, clock: &Clock) -> anyhow::Result<Store>
     Ok(Store::open(&arguments.state, clock.clone())?)
 }
 
-/// Starts the server of calls, if it is wanted.
+/// Starts the server of calls, with `--calls`.
 pub fn calls(arguments: &Arguments, tables: &Tables) -> anyhow::Result<Option<udp::Server>> {
     let start = |address: SocketAddr| {
         udp::Server::start(tables.database().clone(), address, udp::Options::default())
@@ -213,7 +213,7 @@ pub fn calls(arguments: &Arguments, tables: &Tables) -> anyhow::Result<Option<ud
     arguments.calls.map(start).transpose()
 }
 
-/// Opens the board and the API, and says where they are.
+/// Opens the board and the API, and prints their addresses.
 pub fn board(
     arguments: &Arguments,
     home: &Shared,

@@ -14,7 +14,7 @@ use crate::record::{FlowRow, LeaseRow, LinkRow, Record};
 use node::Time;
 use stream::{Database, Schema, SchemaError, Table, Unit, Value};
 
-/// Rows that are kept of each table.
+/// Capacity of each table, rows.
 const FLOW_ROWS: usize = 1 << 16;
 const LINK_ROWS: usize = 1 << 13;
 const LEASE_ROWS: usize = 1 << 13;
@@ -86,7 +86,7 @@ impl Tables {
         self.zero.saturating_add(at.as_ns().cast_signed())
     }
 
-    /// Inserts a row. A refused one is counted by the table.
+    /// Inserts a row. The table counts refused rows.
     fn insert(&self, table: &Table, at: Time, values: &[Value<'_>]) {
         let _ = table.insert(self.unix(at), values);
     }

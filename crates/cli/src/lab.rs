@@ -473,7 +473,7 @@ impl Lab {
             let error = reported(error, self.file());
             match self.replaced() {
                 with if with.is_empty() => error,
-                // The place of a fault is then that of the file's own key.
+                // The reported place is that of the replaced key in the file.
                 with => anyhow::anyhow!("{error}, with {with}"),
             }
         })

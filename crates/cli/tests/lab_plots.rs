@@ -50,14 +50,14 @@ fn number(element: &str, name: &str) -> f64 {
     attribute(element, name).unwrap().parse().unwrap()
 }
 
-/// A value for each pixel, from two marks of an axis that are as far apart as can be.
+/// Units per pixel, from the two outermost marks of an axis.
 fn scale(marks: &[(f64, f64)]) -> impl Fn(f64) -> f64 + use<> {
     let ((p0, v0), (p1, v1)) = (marks[0], *marks.last().unwrap());
     move |pixel| v0 + (pixel - p0) * (v1 - v0) / (p1 - p0)
 }
 
 impl Picture {
-    /// Reads the axes by their numbers and feet, and the curves by their lines.
+    /// Reads the axes from their numbers and titles, and the curves from their lines.
     fn read(svg: &str) -> Picture {
         let texts = svg.split("<text").skip(1).map(|text| {
             let (element, rest) = text.split_once('>').unwrap();
@@ -138,8 +138,8 @@ fn round_trips_are_drawn_one_by_one() {
         let keys = ["count", "mean_ps", "min_ps", "max_ps"];
         let [count, mean, min, max] = keys.map(|key| told[key].as_f64().unwrap());
         if program == "bulk" {
-            // The handshake's counts and is not drawn: it came before the queue. Marks of an axis are at whole pixels: the greatest
-            // value tells the scale more exactly.
+            // The report counts the sample of the handshake; the plot omits it, since it precedes the queue. Axis marks are at whole pixels: the greatest
+            // value gives a more exact scale.
             let scale = max / trips().fold(0.0, f64::max);
             let rest = count * mean - trips().sum::<f64>() * scale;
             assert_eq!(points.len() as f64, count - 1.0);
@@ -194,7 +194,7 @@ fn the_queue_is_drawn_as_long_as_it_was() {
         seen += usize::from(packets > 0.0);
     }
     assert!(seen > 20, "{seen} samples of packets that wait");
-    // Nothing waits before the transfer, but for the first packet of a ping.
+    // The queue is empty before the transfer, except for the first packet of a ping.
     assert!(
         points
             .iter()

@@ -29,7 +29,7 @@ pub struct Needs {
     pub compiles: bool,
     /// Loads programs into the kernel, and changes their maps.
     pub kernel: bool,
-    /// Writes to a database that is open. Its log is removed in the end.
+    /// Writes to an open database, and removes its log at the end.
     pub stores: bool,
 }
 

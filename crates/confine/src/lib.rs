@@ -9,7 +9,7 @@
 //! - other commands with ports ([`ports`]) may have to open them again, on any path of the kernel's; what no packet function ever needs
 //!   ends them: starting programs, tracing, mounting, namespaces, other identities, keys, modules.
 //!
-//! `calls` has the lists, made of the `groups`.
+//! The module `calls` builds the lists from the groups in `groups`.
 //!
 //! Commands that start programs of the user - `cut --command`, `relay run --command`, `lab --world live`, `mount` - are not guarded: what they start
 //! may be sudo(8). A call that is not allowed ends the process with a message, by SIGSYS. `WIRE_CONFINE=off` does without all of it.
@@ -156,7 +156,7 @@ pub struct Service<'a> {
     pub compiles: bool,
     /// Changes maps and programs in the kernel.
     pub kernel: bool,
-    /// Writes to a database that is open, to the disk.
+    /// Writes to an open database, and syncs it to disk.
     pub stores: bool,
 }
 

@@ -204,7 +204,7 @@ struct Handshake {
     /// When the first was sent, as long as none was sent again.
     sent: Option<Time>,
     expires: Option<Time>,
-    /// The far end has sent its first segment again: the answer was lost, and leaves once more.
+    /// Handles a repeated SYN: the SYN-ACK was lost and is sent again.
     is_asked: bool,
 }
 

@@ -137,16 +137,28 @@ fn a_short_queue_costs_little() {
 
 #[test]
 fn two_flows_share_a_link_fairly() {
-    // A deep queue holds Cubic's epochs for five seconds each, and flows draw level over several of them. One run depends on which of the
-    // two loses first: the mean of several is judged.
-    for (queue, seconds, most) in [(50, 30, 1.3), (100, 30, 1.3), (250, 60, 2.0)] {
+    // Queue in packets, seconds, and the limits of the ratio of two goodputs: of one run, and of the mean of three. A run depends on which
+    // flow loses first; over ten start times the ratio at 100 packets is 0.92 to 1.52, mean 1.14. A deep queue has epochs of Cubic of
+    // five seconds, and flows draw level over several of them.
+    for (queue, seconds, one, mean) in [
+        (50, 30, 1.3, 1.15),
+        (100, 30, 1.5, 1.2),
+        (250, 60, 2.0, 1.6),
+    ] {
         let ratios = [350, 500, 650].map(|start| share(queue, seconds, Time::from_ms(start)));
-        let mean = ratios.iter().product::<f64>().cbrt();
-        assert!(mean < most && mean > 1.0 / most, "{queue}: {ratios:?}");
+        let within = |ratio: f64, limit: f64| ratio < limit && ratio > 1.0 / limit;
+        assert!(
+            ratios.iter().all(|ratio| within(*ratio, one)),
+            "{queue}: {ratios:?}"
+        );
+        assert!(
+            within(ratios.iter().product::<f64>().cbrt(), mean),
+            "{queue}: {ratios:?}"
+        );
     }
 }
 
-/// Goodput of the first of two flows in that of the second, which starts so much later.
+/// Ratio of the goodputs of two flows, the first to the second, which starts at `start`.
 fn share(queue: u32, seconds: u64, start: Time) -> f64 {
     let mut graph = Graph::default();
     let ports = nodes::switch::Config {

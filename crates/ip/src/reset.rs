@@ -6,7 +6,7 @@ use packet::tcp::{TcpView, flag};
 
 const TCP_HEADER: usize = 20;
 const CHECKSUM: core::ops::Range<usize> = 16..18;
-/// Bytes of the option that signs a segment.
+/// Length of the option with a segment's signature, bytes.
 const SIGNATURE: usize = 18;
 
 /// Turns a segment into the reset that answers it; the MAC addresses stay. Returns `false` without a change

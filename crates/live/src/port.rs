@@ -154,8 +154,8 @@ pub struct Options {
     /// Whether frames that are sent [together](Transmit::send_together) cross in one buffer of the kernel, and are taken apart again where they
     /// are received: the other end must be opened so, too, and it is by calls, not by rings. Default no.
     pub aggregates: bool,
-    /// Whether consecutive TCP segments that are sent at one time go to the kernel as one super-frame, which it or the card takes apart again
-    /// (GSO). The frames on a wire are the same; the other end of a veth pair gets the super-frame. By [`Method::Send`] only, and not with
+    /// Whether consecutive TCP segments with the same departure time are passed to the kernel as one super-frame, which the kernel or
+    /// the card segments (GSO). The frames on a wire are the same; the peer of a veth pair receives the super-frame. By [`Method::Send`] only, and not with
     /// `aggregates`. Default no.
     pub coalesces: bool,
     /// How long a frame waits for room in an interface's queue before it is given up. Default 1 s.

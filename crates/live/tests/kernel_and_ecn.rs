@@ -177,7 +177,7 @@ fn steady_pair() -> Option<[Namespace; 2]> {
 
 /// Segments that came to the kernel before an earlier one: there are some as soon as one is lost.
 fn out_of_order(kernel: &Namespace) -> u64 {
-    // That of the thread, since its process is in another namespace.
+    // Read for the thread: its process is in another namespace.
     let read = || std::fs::read_to_string("/proc/thread-self/net/netstat").unwrap();
     let all = kernel.enter(read).unwrap();
     let mut lines = all.lines().filter(|line| line.starts_with("TcpExt:"));
@@ -448,7 +448,7 @@ fn a_kernel_reduces_its_window_for_marks_that_a_host_echoes() {
     for congestion in ["cubic", "reno"] {
         let Some(pair) = steady_pair() else { return };
         assert!(set(&pair[0], "tcp_ecn", "1"));
-        // What the ring of the host's port holds while the host is paused, so that no segment is lost there.
+        // Fits in the ring of the host's port while the host is paused, so that no segment is lost there.
         let sink = Program::Sink(sink::Config {
             buffer: 64 << 10,
             ..sink::Config::default()

@@ -11,6 +11,7 @@
 
 mod flows;
 mod helpers;
+mod packets;
 mod proxy;
 mod rules;
 
@@ -123,7 +124,7 @@ fn compare_connections(kernel: &Kernel, router: &Router, now: Time) -> (usize, O
     (ours.len(), difference)
 }
 
-/// Removes and clears what is not compared.
+/// Removes frames and clears fields that are not compared.
 fn without_surplus(all: &mut Sent) {
     for frames in all.iter_mut() {
         frames.retain(|frame| match frame[12..14] {

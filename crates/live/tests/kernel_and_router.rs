@@ -100,7 +100,7 @@ const PLAIN: Setup = Setup {
 };
 
 impl Setup<'_> {
-    /// Whether this machine's kernel carries out a command in a namespace of its own; else the reason on the output.
+    /// Whether this machine's kernel accepts a command in a new namespace. Otherwise prints the reason of the skip.
     pub(crate) fn is_possible(test: &str, command: &str) -> bool {
         let done = Namespace::new().map(|empty| empty.command("sh").args(["-c", command]).output());
         match done {
@@ -130,7 +130,7 @@ impl Setup<'_> {
                  ip link set {name} mtu {mtu}; ip addr add 10.0.{port}.1/24 brd + dev {name}; \
                  ip -6 addr add fd00:{port}::1/64 nodad dev {name}\n"
             );
-            // By one process, as an emulated machine takes a second for ten.
+            // In one process: an emulated machine starts ten processes a second.
             script += "ip -batch - <<END\n";
             let link_local = ("fe80::7".parse().expect("an address"), peer_mac(port, 7));
             for (address, mac) in peers(port).into_iter().chain([link_local]) {
@@ -312,7 +312,7 @@ fn normal(frame: &[u8]) -> Vec<u8> {
                 frame[16..18].fill(0);
             }
         }
-        // Labels stay before what they are on.
+        // Labels stay in front of their packet.
         [0x88, 0x47] => {}
         _ => frame.truncate(42),
     }

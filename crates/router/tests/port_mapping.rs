@@ -99,14 +99,16 @@ fn result(answer: &[u8]) -> (u8, u32, u16) {
     (answer[3], lifetime, port)
 }
 
-/// Whether a datagram from an outside host to an external port reaches 10.0.0.2, and at which port.
+/// Whether a datagram from an outside host to an external port reaches the host inside, and at which port.
 fn reaches(hand: &mut Hand, from: u16, external: u16) -> Option<u16> {
     let mut frame = Frame::new(&udp(2, 9, "10.0.2.1", 8, |_| {}));
     let ends: [IpAddr; 2] = [[10, 0, 2, 9].into(), [10, 0, 2, 1].into()];
     header::write_udp(&mut frame, (ends[0], from), (ends[1], external));
     let sent = hand.send(2, &frame);
     let found = sent.iter().find(|(port, _)| *port == 0)?;
-    Some(u16::from_be_bytes([found.1[36], found.1[37]]))
+    let packet = header::read(&found.1)?;
+    let port = found.1.get(packet.payload + 2..packet.payload + 4)?;
+    Some(u16::from_be_bytes([port[0], port[1]]))
 }
 
 #[test]

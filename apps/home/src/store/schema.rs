@@ -69,7 +69,7 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(named)?;
     let is_new = check(&connection, path)?;
-    // One process at a time, from the first read to the end of the process. It opens no other file, which it might not be allowed.
+    // One process at a time, from the first read to the end of the process. Temporary tables are in memory: a confined process cannot open other files.
     let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;";
     connection.execute_batch(pragmas).map_err(named)?;
     if is_new {

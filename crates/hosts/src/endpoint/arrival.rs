@@ -186,7 +186,7 @@ impl Endpoint {
             }
         }
         let window = self.window_of(segment);
-        // One that is not acceptable may be forged: it leaves the far end's clock alone.
+        // A segment that is not acceptable may be forged and must not change the peer's clock.
         if !self.sender.accepts(segment.acknowledgement) {
             self.answer(now, segment);
             return true;
@@ -222,7 +222,7 @@ impl Endpoint {
         true
     }
 
-    /// Notes what the far end's clock shows; `true` if it has advanced.
+    /// Records the peer's timestamp. Returns whether it has advanced.
     fn note_clock(&mut self, now: Time, segment: &Segment<'_>) -> bool {
         match (&mut self.timestamps, segment.shown) {
             (Some(timestamps), Some(shown)) => timestamps.note(now, segment.sequence, shown),

@@ -193,7 +193,7 @@ mod tests {
         let mut reaction = accurate();
         assert_eq!(reaction.take(&report(5, 1, None), 1_000).packets, 0);
         assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 9);
-        // Where every acknowledgement is for so many, none is missing.
+        // If all acknowledgements cover this number of packets, none is missing.
         let mut reaction = accurate();
         assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 1);
         assert_eq!(reaction.take(&report(6, 10, None), 1_000).packets, 0);

@@ -242,7 +242,7 @@ impl Receiver {
         self.capacity.min(65_535) as u16
     }
 
-    /// Blocks that there are to be reported.
+    /// Number of blocks to report.
     pub fn blocks(&self) -> usize {
         self.blocks.len() + usize::from(self.duplicate.is_some())
     }
@@ -350,7 +350,7 @@ mod tests {
                 let count = receiver.report(MAX_BLOCKS, &mut blocks);
                 let mut blocks = &blocks[..count];
                 if let Some(copy) = copy {
-                    // What is a copy comes first (RFC 2883).
+                    // A duplicate is reported in the first block (RFC 2883).
                     assert_eq!(blocks[0], copy, "seed {seed}");
                     blocks = &blocks[1..];
                 }

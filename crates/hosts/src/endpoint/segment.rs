@@ -32,7 +32,7 @@ pub(super) struct Segment<'a> {
     pub mss: Option<u16>,
     pub scale: Option<u8>,
     pub sack_permitted: bool,
-    /// What the clock of its sender shows (RFC 7323).
+    /// Timestamp of the sender, TSval (RFC 7323).
     pub shown: Option<u32>,
     blocks: [(u32, u32); MAX_BLOCKS],
     count: usize,

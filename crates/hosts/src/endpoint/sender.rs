@@ -182,7 +182,7 @@ impl Sender {
         self.widest = self.widest.max(window);
     }
 
-    /// The far end says that the answer to its first segment was marked.
+    /// The peer reports that the SYN-ACK was marked.
     pub(super) fn count_answer(&mut self) {
         self.reaction.count_answer();
     }
@@ -343,7 +343,7 @@ impl Sender {
         is_newer: bool,
     ) {
         let is_old = behind(self.first, segment.acknowledgement);
-        // An old one that others have overtaken may still report what arrived out of order.
+        // An old acknowledgement may still have new SACK blocks.
         if is_old && (!self.has_sack || segment.blocks().is_empty()) {
             return;
         }

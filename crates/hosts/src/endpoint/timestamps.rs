@@ -47,8 +47,8 @@ impl Timestamps {
         behind(recent, shown) && now <= since + OUTDATED
     }
 
-    /// Keeps what the far end's clock shows in a segment that is acceptable, if the segment begins at or before what was acknowledged
-    /// last (RFC 7323 section 4.3); `true` if the clock has advanced by that.
+    /// Keeps the timestamp of an acceptable segment that begins at or before the last acknowledgement sent (RFC 7323 section 4.3).
+    /// Returns whether the clock has advanced.
     pub fn note(&mut self, now: Time, sequence: u32, shown: u32) -> bool {
         let Some((recent, _)) = self.recent else {
             self.recent = Some((shown, now));
@@ -213,7 +213,7 @@ mod tests {
             &segment(ACK, 301, 8, Some(3))
         ));
         assert_eq!(echoed(&mut stamps, MS(5_050), 301), (49, 3));
-        // What is out of order does not advance the clock.
+        // A segment out of order does not advance the clock.
         assert!(!stamps.note(MS(5_060), 302, 5) && stamps.note(MS(5_060), 301, 5));
         assert!(!stamps.note(MS(5_060), 301, 5));
         // After 24 days nobody can tell.

@@ -11,7 +11,7 @@
 //! | `deliver` | from what the kernel hands over to frames as they are on a wire |
 //! | `split` | takes super-frames apart |
 //! | `aggregate` | frames that are sent at one time in one buffer of the kernel, between ends of the same world |
-//! | `coalesce` | TCP segments that are sent at one time as one super-frame |
+//! | `coalesce` | joins TCP segments with the same departure time into a super-frame |
 //! | `mend` | puts tags back and completes checksums that an offload has taken away |
 //! | `send` | sends by send and sendmmsg |
 //! | `send_ring` | sends by a TPACKET_V2 ring |

@@ -1,15 +1,13 @@
 //! Helpers for FTP and TFTP: the kernel and our router get the same control connections, with announcements of all forms, broken ones
 //! among them, and the same attempts to open what was announced.
 
-use super::{Pair, compare_connections, hex, kernel, without_surplus};
-use crate::kernel_and_router::{ours_at, peer_mac, router_mac};
+use super::{Pair, compare_connections, hex, kernel, packets, without_surplus};
+use crate::kernel_and_router::ours_at;
 use node::random::Random;
-use packet::ethernet::{Ethernet, Mac, ethertype};
-use packet::ipv4::{Ipv4, protocol};
-use packet::ipv6::Ipv6;
+use packet::ipv4::protocol;
 use packet::tcp::{Tcp, flag};
 use packet::udp::Udp;
-use std::net::{IpAddr, Ipv6Addr};
+use std::net::IpAddr;
 
 const RULES: &str = "table inet helpers {
     ct helper file-transfer { type \"ftp\" protocol tcp; l3proto inet; }
@@ -32,11 +30,7 @@ const RULES: &str = "table inet helpers {
 const HOSTS: [(usize, u8); 3] = [(0, 2), (1, 3), (2, 4)];
 
 fn address(is_v4: bool, host: usize) -> IpAddr {
-    let (port, number) = HOSTS[host];
-    match is_v4 {
-        true => IpAddr::from([10, 0, port as u8, number]),
-        false => Ipv6Addr::new(0xFD00, port as u16, 0, 0, 0, 0, 0, number.into()).into(),
-    }
+    packets::address(is_v4, HOSTS[host])
 }
 
 /// A TCP connection of two hosts, the one that opens it first.
@@ -55,30 +49,8 @@ fn frame(
     number: u8,
     upper: impl Fn(packet::checksum::Pseudo, &mut Vec<u8>),
 ) -> (usize, Vec<u8>) {
-    let (port, host) = HOSTS[hosts[0]];
-    let ethernet = Ethernet {
-        destination: Mac(router_mac(port)),
-        source: Mac(peer_mac(port, host)),
-        tags: &[],
-        ethertype: if is_v4 {
-            ethertype::IPV4
-        } else {
-            ethertype::IPV6
-        },
-    };
-    let mut frame = Vec::new();
-    let [from, to] = hosts.map(|host| address(is_v4, host));
-    let pseudo = ip::header::pseudo(from, to, number);
-    ethernet.build(&mut frame, |out| match (from, to) {
-        (IpAddr::V4(from), IpAddr::V4(to)) => {
-            Ipv4::new(from, to, number).build(out, |out| upper(pseudo, out));
-        }
-        (IpAddr::V6(from), IpAddr::V6(to)) => {
-            Ipv6::new(from, to, number).build(out, |out| upper(pseudo, out));
-        }
-        _ => unreachable!("addresses of one version"),
-    });
-    (port, frame)
+    let hosts = hosts.map(|host| HOSTS[host]);
+    (hosts[0].0, packets::frame(is_v4, hosts, number, upper))
 }
 
 impl Connection {
@@ -124,7 +96,7 @@ fn datagram(is_v4: bool, hosts: [usize; 2], ports: [u16; 2], data: &[u8]) -> (us
     })
 }
 
-/// A line of one side that announces a port of a host, or nearly.
+/// A line of one side with a valid or broken announcement of a host's port.
 fn line(random: &mut Random, is_v4: bool, side: usize, host: usize, port: u16) -> Vec<u8> {
     let [high, low] = port.to_be_bytes();
     let six = match address(is_v4, host) {
@@ -239,7 +211,7 @@ fn announced_connections_are_related_as_with_linuxs_helpers() {
             }
             for _ in 0..8 {
                 let side = random.index(2);
-                // A host announces itself, but for some.
+                // Most hosts announce their own address.
                 let host = if random.chance(0.85) {
                     side
                 } else {
@@ -255,7 +227,7 @@ fn announced_connections_are_related_as_with_linuxs_helpers() {
                 let again = control.clone();
                 let one = control.segment(side, flag::ACK | flag::PSH, &text);
                 if !exchange(&mut pair, one) {
-                    // What was dropped is sent again, whole.
+                    // The sender retransmits a dropped segment as a whole.
                     control = again;
                     let one = control.segment(side, flag::ACK | flag::PSH, b"NOOP\r\n");
                     exchange(&mut pair, one);
@@ -278,7 +250,7 @@ fn announced_connections_are_related_as_with_linuxs_helpers() {
                 let is_open = exchange(&mut pair, wanted.segment(0, flag::SYN, &[]));
                 passed += u32::from(is_open);
                 if random.chance(0.2) {
-                    // A SYN again is of the same connection.
+                    // A repeated SYN belongs to the same connection.
                     exchange(&mut pair, begun.clone().segment(0, flag::SYN, &[]));
                 }
                 if is_open && random.chance(0.6) {
@@ -287,7 +259,7 @@ fn announced_connections_are_related_as_with_linuxs_helpers() {
                 }
             }
             if random.chance(0.3) {
-                // With the control connection its expectations end.
+                // Expectations end with their control connection.
                 let reset = control.segment(1, flag::RST | flag::ACK, &[]);
                 exchange(&mut pair, reset);
             }

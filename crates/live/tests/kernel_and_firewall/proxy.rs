@@ -1,16 +1,14 @@
 //! The SYN proxy and the kernel's get the same clients and servers. Each has its own cookies and clock, so that sequence numbers
 //! are compared relative to the first of their side, and timestamps by their options.
 
-use super::{Pair, compare_connections, kernel, run};
-use crate::kernel_and_router::{Sent, ours_at, peer_mac, router_mac, router_with};
+use super::{Pair, compare_connections, kernel, packets, run};
+use crate::kernel_and_router::{Sent, ours_at, router_with};
 use node::Time;
 use node::random::Random;
-use packet::ethernet::{Ethernet, Mac, ethertype};
-use packet::ipv4::{Ipv4, Ipv4View, protocol};
-use packet::ipv6::{Ipv6, Ipv6View};
+use packet::ipv4::{Ipv4View, protocol};
+use packet::ipv6::Ipv6View;
 use packet::tcp::{Tcp, TcpOption, TcpView, flag};
 use router::router::{Config, Router};
-use std::net::{IpAddr, Ipv6Addr};
 
 const RULES: &str = "table inet proxy {
     chain first {
@@ -26,13 +24,6 @@ const RULES: &str = "table inet proxy {
 ";
 const CLIENT: (usize, u8) = (0, 2);
 const SERVER: (usize, u8) = (1, 3);
-
-fn address(is_v4: bool, (port, host): (usize, u8)) -> IpAddr {
-    match is_v4 {
-        true => IpAddr::from([10, 0, port as u8, host]),
-        false => Ipv6Addr::new(0xFD00, port as u16, 0, 0, 0, 0, 0, host.into()).into(),
-    }
-}
 
 /// A segment as a test writes or reads it.
 #[derive(Clone, Debug, PartialEq)]
@@ -91,36 +82,10 @@ impl Segment {
             urgent: 0,
             options: &options,
         };
-        let ethernet = Ethernet {
-            destination: Mac(router_mac(from.0)),
-            source: Mac(peer_mac(from.0, from.1)),
-            tags: &[],
-            ethertype: if is_v4 {
-                ethertype::IPV4
-            } else {
-                ethertype::IPV6
-            },
-        };
-        let mut frame = Vec::new();
         let data = vec![7; self.size];
-        ethernet.build(&mut frame, |out| {
-            match (address(is_v4, from), address(is_v4, to)) {
-                (IpAddr::V4(from), IpAddr::V4(to)) => {
-                    let ip = Ipv4::new(from, to, protocol::TCP);
-                    ip.build(out, |out| {
-                        tcp.build(ip.pseudo(), out, |out| out.extend(&data))
-                    });
-                }
-                (IpAddr::V6(from), IpAddr::V6(to)) => {
-                    let ip = Ipv6::new(from, to, protocol::TCP);
-                    ip.build(out, |out| {
-                        tcp.build(ip.pseudo(), out, |out| out.extend(&data))
-                    });
-                }
-                _ => unreachable!("addresses of one version"),
-            }
-        });
-        frame
+        packets::frame(is_v4, [from, to], protocol::TCP, |pseudo, out| {
+            tcp.build(pseudo, out, |out| out.extend(&data));
+        })
     }
 
     /// Reads a segment whose checksum must be right; TTL and flags of the IP header are part of the text.

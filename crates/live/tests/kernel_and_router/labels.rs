@@ -30,7 +30,7 @@ const LABELS: [&str; 9] = [
 const NUMBERS: [u32; 14] = [
     100, 101, 102, 103, 104, 105, 106, 107, 1048, 0, 2, 3, 999, 1_048_575,
 ];
-/// Those of packets for the router itself.
+/// Labels of packets for the router itself.
 const LOCAL: [u32; 3] = [0, 2, 103];
 const ROUTES: [&str; 8] = [
     "10.9.0.0/16 encap mpls 400 via 10.0.1.2",
@@ -61,7 +61,7 @@ fn labelled(random: &mut Random, port: usize, plain: Vec<u8>) -> Vec<u8> {
     let count = 1 + random.index(3);
     let mut entries: Vec<Label> = (0..count)
         .map(|_| {
-            // That of the packet, or what is left of it.
+            // TTL of the packet, or a lower one.
             ttl = match random.below(4) {
                 0 => ttl.saturating_sub(random.below(3) as u8),
                 _ => ttl,
@@ -168,7 +168,7 @@ fn is_own(source: &[u8]) -> bool {
     is_router(source) || source == loopback || matches!(source, [127, _, _, _])
 }
 
-/// Without errors about packets with labels.
+/// Removes errors about packets with labels.
 fn without_errors(sent: &[u8], mut all: Sent, propagates: bool) -> Sent {
     normalise(&mut all);
     if sent.get(12..14) == Some(&[0x88, 0x47]) {

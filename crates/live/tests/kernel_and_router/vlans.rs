@@ -66,7 +66,7 @@ impl Trunk {
                 "ip link add link trunk name k{port} type vlan id {vlan}; ip link set k{port} address {mac} up\n"
             );
         }
-        // Frames without a tag are of no port: no source of theirs is by this way.
+        // Untagged frames belong to no port: reverse path filtering drops their sources.
         before += "cd /proc/sys/net; echo 0 >ipv4/conf/trunk/forwarding; \
                    echo 1 >ipv4/conf/trunk/rp_filter; echo 1 >ipv4/conf/trunk/arp_ignore\n";
         // Interfaces that come later are no members of all groups of routers.
@@ -181,7 +181,7 @@ fn compare(seed: u64, make: fn(&mut Random, usize) -> Vec<u8>) {
             Vlan::new(config).expect("a VLAN")
         })
         .collect();
-    // Both draw the same tags.
+    // Both sides get the same random tags.
     let mut tags = [Random::new(seed), Random::new(seed)];
     let [first, second] = &mut tags;
     compare_frames(

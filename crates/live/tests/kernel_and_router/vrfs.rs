@@ -33,7 +33,7 @@ const ROUTES: [&str; 17] = [
     "unreachable ::/0 metric 4278198272 vrf blue",
 ];
 
-/// Without frames to link-local addresses.
+/// Removes frames to link-local addresses.
 fn to_others(mut all: Sent) -> Sent {
     for frames in &mut all {
         frames.retain(|frame| frame[12..14] != [0x86, 0xDD] || frame[38..40] != [0xFE, 0x80]);

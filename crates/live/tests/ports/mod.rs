@@ -155,7 +155,7 @@ fn tcp_segments_sent_together_cross_as_super_frames_and_come_out_as_they_went_in
         coalesces: true,
         ..Options::default()
     });
-    // Between them frames that are no segments, which a card would fill up.
+    // Frames that are not segments come before and after the segments.
     let mut frames: Vec<_> = (0..3).map(frame).collect();
     let mut sequence = u32::MAX - 99_999;
     let lengths = [1448; 100].into_iter().chain([700; 40]).chain(1..60);
@@ -165,7 +165,7 @@ fn tcp_segments_sent_together_cross_as_super_frames_and_come_out_as_they_went_in
     }
     frames.extend((3..6).map(frame));
     let slices: Vec<_> = frames.iter().map(|f| &f[..]).collect();
-    // The receiver takes super-frames apart; without segmentation offload the kernel does before.
+    // The receiver splits super-frames. Without segmentation offload the sending kernel segments them.
     for (offload, super_frames) in [("on", true), ("off", false)] {
         let mut ethtool = pair.a.command("ethtool");
         let set = ethtool.args(["-K", "a", "tso", offload, "gso", "on"]);

@@ -1,6 +1,6 @@
 //! PCP over IPv6 for hosts behind a NAT64: port 0 is the inside with fd00:0::/64, port 2 with 10.0.2.1 the outside.
 
-use super::{NONCE, mapped, option, result};
+use super::{NONCE, mapped, option, reaches, result};
 use crate::hand::*;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV4};
 use ip::header;
@@ -88,16 +88,6 @@ pub fn ask(hand: &mut Hand, payload: &[u8]) -> Vec<u8> {
     assert!(header::is_valid(frame, &packet));
     assert_eq!(packet.destination, IpAddr::V6(host(2)));
     frame[62..packet.end].to_vec()
-}
-
-/// Whether a datagram from 10.0.2.9 to an external port reaches the host inside, and at which port.
-fn reaches(hand: &mut Hand, from: u16, external: u16) -> Option<u16> {
-    let mut frame = Frame::new(&udp(2, 9, "10.0.2.1", 8, |_| {}));
-    let ends: [IpAddr; 2] = [[10, 0, 2, 9].into(), [10, 0, 2, 1].into()];
-    header::write_udp(&mut frame, (ends[0], from), (ends[1], external));
-    let sent = hand.send(2, &frame);
-    let found = sent.iter().find(|(port, _)| *port == 0)?;
-    Some(u16::from_be_bytes([found.1[56], found.1[57]]))
 }
 
 #[test]

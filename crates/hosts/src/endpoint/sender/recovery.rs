@@ -211,8 +211,8 @@ impl Sender {
         }
     }
 
-    /// Whether what arrived makes the window grow: what is reported out of order does not (RFC 3042 section 2), unless segments are known to
-    /// overtake each other (`tcp_may_raise_cwnd` of Linux).
+    /// Whether an acknowledgement increases the window. Data reported out of order does not (RFC 3042 section 2), unless the path is known
+    /// to reorder segments (`tcp_may_raise_cwnd` of Linux).
     fn may_grow(&self, delivered: &Delivered) -> bool {
         delivered.advanced > 0 || delivered.bytes > 0 && self.board.is_reordered()
     }

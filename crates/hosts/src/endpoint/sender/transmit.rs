@@ -105,7 +105,7 @@ impl Sender {
         self.window.saturating_sub(flight)
     }
 
-    /// What a small window has room for, once it has been waited for.
+    /// Bytes to send into a small window after the persist timeout.
     fn next_small(&self) -> Option<(usize, bool)> {
         let (unsent, open) = (self.unsent(), self.open_window());
         let length = unsent.min(self.mss as usize).min(open as usize);

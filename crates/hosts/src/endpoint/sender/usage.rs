@@ -1,27 +1,27 @@
-//! How much of the congestion window is used: it grows by that only (RFC 7661 section 4.3, in Linux's way).
+//! Use of the congestion window, which grows only while it is used (RFC 7661 section 4.3, as in Linux).
 
 use super::super::behind;
 use super::Sender;
 
-/// How much of the congestion window was used, since data before `until` was sent.
+/// Use of the congestion window since the data before `until` was sent.
 #[derive(Default)]
 pub(super) struct Usage {
     pub(super) until: u32,
-    /// Bytes that were outstanding at most.
+    /// Maximum number of outstanding bytes.
     most: u64,
     /// The window left no room for one more segment.
     is_full: bool,
 }
 
 impl Sender {
-    /// Whether the congestion window is what holds the sender back (RFC 7661, as Linux judges it in `tcp_is_cwnd_limited`): in slow start
+    /// Whether the congestion window limits the sender (RFC 7661, as Linux judges it in `tcp_is_cwnd_limited`): in slow start
     /// it is twice what was used at most.
     pub(super) fn is_limited(&self) -> bool {
         let is_short = self.control.window() < 2 * self.usage.most;
         self.usage.is_full || self.control.is_slow_start() && is_short
     }
 
-    /// Notes how much of the congestion window is used, after new data has left: the most in a round trip.
+    /// Records the use of the congestion window after new data was sent: the maximum of a round trip.
     pub(super) fn note_usage(&mut self) {
         let outstanding = u64::from(self.next.wrapping_sub(self.first));
         let is_full = self.pipe() + u64::from(self.mss) > self.control.window();

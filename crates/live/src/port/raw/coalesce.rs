@@ -1,6 +1,6 @@
-//! Consecutive TCP segments of a connection as one super-frame, which the kernel or a card takes apart again (GSO, TSO): the inverse of
-//! [`split`](super::split). Only segments that come out of it byte for byte as they went in: checksums are valid, lengths equal, and
-//! the identifications of IPv4 count up.
+//! Joins consecutive TCP segments of a connection into a super-frame, which the kernel or a card segments (GSO, TSO): the inverse of
+//! [`split`](super::split). It joins segments only if segmentation restores the same bytes: checksums are valid, lengths equal, and
+//! IPv4 identifications count up.
 
 use super::offload::OFFLOAD;
 use packet::checksum::Sum;
@@ -24,17 +24,18 @@ const MAX_PACKET_LEN: usize = 65_535;
 const FIN: u8 = 0x01;
 const PSH: u8 = 0x08;
 const ACK: u8 = 0x10;
-/// Congestion experienced by the sender, which a card repeats in the first frame only.
+/// ECN echo: segmentation copies it to all frames. CWR, which only the first frame would keep, is excluded.
 const ECE: u8 = 0x40;
 
-/// The offload header and the headers of a super-frame, or the offload header alone before a frame that is sent as it is.
+/// First part of a message: the offload header, followed by the headers of a super-frame. A frame that is sent unchanged has an
+/// offload header only.
 pub struct Front {
     bytes: [u8; OFFLOAD + HEADERS],
     len: usize,
 }
 
 impl Front {
-    /// For a frame that is sent as it is.
+    /// Offload header of a frame that is sent unchanged.
     pub const PLAIN: Front = Front {
         bytes: [0; OFFLOAD + HEADERS],
         len: OFFLOAD,
@@ -46,7 +47,7 @@ impl Front {
     }
 }
 
-/// A TCP segment with payload, and where its parts are.
+/// A TCP segment with payload, and the offsets of its parts.
 struct Segment<'a> {
     frame: &'a [u8],
     ipv6: bool,
@@ -56,7 +57,7 @@ struct Segment<'a> {
 }
 
 impl<'a> Segment<'a> {
-    /// `None` for all other frames, and for segments that a card would change.
+    /// Reads a frame. `None` for frames without a TCP segment, and for segments that segmentation would not restore.
     fn of(frame: &'a [u8]) -> Option<Segment<'a>> {
         let (kind, packet) = untagged(frame)?;
         let network = frame.len() - packet.len();
@@ -79,7 +80,7 @@ impl<'a> Segment<'a> {
         let transport = network + header;
         let end = network + length;
         let tcp = frame.get(transport..end)?;
-        // Padding and trailers would get lost.
+        // Segmentation would lose padding and trailers.
         if inner != protocol::TCP || tcp.len() < TCP || end != frame.len() {
             return None;
         }
@@ -128,7 +129,7 @@ impl<'a> Segment<'a> {
         is_usual([tcp[16], tcp[17]], tcp, self.pseudo(tcp.len()))
     }
 
-    /// Whether `next` is the segment number `index` behind this one: same headers, and the payload goes on.
+    /// Whether `next` is segment `index` of a super-frame that begins with this one, after `passed` bytes of payload.
     fn goes_on(&self, next: &Segment<'_>, index: usize, passed: usize) -> bool {
         let same = |range: Range<usize>| self.frame[range.clone()] == next.frame[range];
         let (network, tcp) = (self.network, self.transport);
@@ -184,7 +185,7 @@ impl<'a> Segment<'a> {
                 put(network + 10, 0);
             }
         }
-        // The card adds the rest.
+        // The card adds the sum over the segment.
         put(self.transport + 16, !self.pseudo(tcp).checksum());
         frame[self.transport + 13] = flags;
         if !self.ipv6 {
@@ -195,20 +196,20 @@ impl<'a> Segment<'a> {
     }
 }
 
-/// Whether a checksum is right, and as a card writes it: zero has two forms in ones' complement.
+/// Whether a checksum is valid and has the form that a card writes. Zero has two forms in ones' complement.
 fn is_usual(checksum: [u8; 2], bytes: &[u8], sum: Sum) -> bool {
     !matches!(checksum, [0, 0] | [0xFF, 0xFF]) && sum.plus(bytes).is_valid()
 }
 
-/// Finds the super-frame that the first of the frames begins, of frames no longer than `longest`: its front, and the places of the payloads
-/// in the frames, one for each, in `payloads`. `None` when the first frame is to be sent as it is.
+/// Finds the longest super-frame that begins with the first frame, which has at most `longest` bytes. Returns its front, and the range
+/// of each frame's payload in `payloads`. `None` if the first frame must be sent unchanged.
 pub fn coalesce(
     frames: &[&[u8]],
     longest: usize,
     payloads: &mut Vec<Range<usize>>,
 ) -> Option<Front> {
     payloads.clear();
-    // Most frames are no such segments, or the next one is none: find that first.
+    // The common case is a frame that cannot be joined: detect it first.
     let [first, second, ..] = frames else {
         return None;
     };
@@ -301,7 +302,7 @@ mod tests {
         frame
     }
 
-    /// What the kernel makes of what `frames` are sent as.
+    /// Frames after coalescing and segmentation, and the number of messages.
     fn sent(frames: &[Vec<u8>]) -> (Vec<Vec<u8>>, usize) {
         let slices: Vec<&[u8]> = frames.iter().map(|frame| &frame[..]).collect();
         let (mut at, mut out, mut calls, mut payloads) = (0, Vec::new(), 0, Vec::new());

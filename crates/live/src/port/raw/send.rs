@@ -20,7 +20,7 @@ pub struct Sender {
     socket: Socket,
     batch: Batch,
     aggregator: Option<Aggregator>,
-    /// Where TCP segments are sent as super-frames: what precedes each message.
+    /// State for joining TCP segments into super-frames, if the port does so.
     fronts: Option<Fronts>,
     stamper: Stamper,
     backlog: Backlog,
@@ -34,15 +34,15 @@ struct Batch {
     vectors: Box<[libc::iovec]>,
 }
 
-/// Super-frames, and frames that are sent as they are, as messages of a call.
+/// Messages of one call: super-frames, and frames that are sent unchanged.
 struct Fronts {
-    /// The longest frame that the interface takes, bytes.
+    /// Maximum frame length of the interface, bytes.
     longest: usize,
-    /// The kernel takes no super-frames.
+    /// Whether the kernel has refused a super-frame.
     refused: bool,
-    /// Of each message.
+    /// Front of each message.
     fronts: Vec<Front>,
-    /// Frames of each message.
+    /// Number of frames in each message.
     counts: Vec<usize>,
     payloads: Vec<Range<usize>>,
 }
@@ -85,7 +85,7 @@ impl Batch {
         }
     }
 
-    /// Makes messages of the frames, at most [`BATCH`], each with a front and several of them one where that can be; how many messages.
+    /// Builds messages from at most [`BATCH`] frames, each with a front, and joins segments where possible. Returns the number of messages.
     fn fill_with_fronts(&mut self, frames: &[&[u8]], fronts: &mut Fronts) -> usize {
         let (mut at, mut vectors) = (0, 0);
         fronts.fronts.clear();
@@ -97,7 +97,7 @@ impl Batch {
                 true => None,
                 false => coalesce(rest, fronts.longest, &mut fronts.payloads),
             };
-            // The vector of the front is set when all of them have their place.
+            // The vector of the front is filled below, after `fronts` has its final size.
             let first = vectors;
             vectors += 1;
             match &front {
@@ -209,7 +209,7 @@ impl Sender {
         }
     }
 
-    /// Makes messages of the frames, at most [`BATCH`]; how many.
+    /// Builds messages from at most [`BATCH`] frames. Returns the number of messages.
     fn fill(&mut self, frames: &[&[u8]]) -> usize {
         match &mut self.fronts {
             Some(fronts) => return self.batch.fill_with_fronts(frames, fronts),
@@ -219,7 +219,7 @@ impl Sender {
         frames.len()
     }
 
-    /// The kernel has refused the first message: sends no more super-frames, if it was one.
+    /// Handles EINVAL for the first message. If it was a super-frame, disables super-frames and returns true.
     fn refuse_super_frame(&mut self) -> bool {
         match &mut self.fronts {
             Some(fronts) if fronts.counts[0] > 1 => {

@@ -1,4 +1,4 @@
-//! Python of scripts: assertions on what a connection knows of itself.
+//! Python code of scripts: assertions on the state of a connection.
 //!
 //! `assert` with an expression of comparisons, `and`, `or`, `not`, `+`, `-`, `*`, `&` and `|` is in the subset, `print` is passed over.
 
@@ -36,7 +36,7 @@ pub fn run(code: &str, value: &dyn Fn(&str) -> Result<f64, String>) -> Result<()
 }
 
 enum Failure {
-    /// What is not in the subset.
+    /// A construct outside the subset.
     Subset(String),
     /// The values with which an assertion does not hold.
     Wrong(String),

@@ -1,4 +1,4 @@
-//! Live segments in the numbers of the script, and their comparison with what the script wants.
+//! Conversion of live segments to the script's numbers, and comparison with the expected segments.
 
 use super::super::super::Endpoint;
 use super::packet::{Segment, TcpOption};
@@ -205,7 +205,7 @@ fn has_codepoint(left: &Segment, wanted: u8, is_new: bool) -> bool {
     left.codepoint == Some(wanted) || is_incapable && [ECT_0, ECT_1].contains(&wanted)
 }
 
-/// How a segment that left differs from what the script wants; `None` if it does not. `is_new`: it has not left before. `has_more`: the
+/// Difference between a sent segment and the expected one; `None` if there is none. `is_new`: it has not left before. `has_more`: the
 /// program has written data behind it.
 pub fn difference(
     left: &Segment,

@@ -19,7 +19,7 @@ use std::vec::Vec;
 const TOLERANCE: Time = Time::from_ms(4);
 /// Time zero of a script.
 pub const BEGIN: Time = Time::from_secs(1);
-/// A packet whose time does not matter is waited for so long.
+/// Timeout for a packet whose time is not checked.
 const OUTBOUND_TIMEOUT: Time = Time::from_secs(120);
 /// Of a script that does as it should as far as it is in the subset.
 pub const REST_PASSES: &str = "the rest passes";
@@ -62,7 +62,7 @@ pub struct Connection {
     pub was_open: bool,
 }
 
-/// What packets of a script belong to: the socket that the last call was about.
+/// Socket of the script's packets: that of the last call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Tested {
     Nothing,

@@ -166,7 +166,7 @@ fn name(folder: &Path, path: &Path) -> String {
     name.trim_end_matches(".pkt").to_string()
 }
 
-/// What is known of scripts: lines of a name and a result.
+/// Recorded results of scripts: lines with a name and a result.
 fn record(text: &str) -> BTreeMap<String, String> {
     let lines = text.lines().filter(|line| !line.starts_with('#'));
     let pairs = lines.filter_map(|line| line.split_once(' '));

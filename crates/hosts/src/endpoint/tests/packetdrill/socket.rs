@@ -9,7 +9,7 @@ use std::format;
 use std::string::{String, ToString};
 use std::vec::Vec;
 
-/// Bytes that one call reads or writes at most.
+/// Maximum number of bytes that one call reads or writes.
 const MAX_BYTES: i64 = 1 << 24;
 
 /// A socket, by the number that the script gives it.
@@ -37,7 +37,7 @@ pub enum Blocked {
     Write(usize, usize, usize),
 }
 
-/// How a call ends: a result, or the name of an error.
+/// Result of a call, or the name of its error.
 pub struct Outcome(Result<i64, &'static str>);
 
 impl Outcome {
@@ -438,7 +438,7 @@ impl Machine {
             }
             Kind::Connection(index) => {
                 let end = &mut self.connections[index].end;
-                // RFC 9293 section 3.6.1: what came and was not read is lost, which the far end must hear of.
+                // RFC 9293 section 3.6.1: unread data is lost, which the peer must learn by a reset.
                 match end.can_recv() || descriptor.has_lingering_reset {
                     true => end.abort(),
                     false => end.close(),

@@ -1,4 +1,4 @@
-//! What a connection knows of itself, by the names of Linux's `tcp_info`.
+//! State of a connection by the field names of Linux's `tcp_info`.
 
 use super::super::super::ecn::Mode;
 use super::super::super::{Endpoint, State};

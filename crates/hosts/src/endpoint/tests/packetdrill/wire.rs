@@ -89,7 +89,7 @@ impl Machine {
             self.stack
                 .refuse(self.now, &frame, &mut sent, &mut self.out);
         } else {
-            // Why it is dropped, if it is, does not matter.
+            // The reason of a drop is not checked.
             let _ =
                 connection
                     .end

@@ -9,7 +9,7 @@ use node::{Node, Outcome, Time};
 fn server() -> Box<dyn Node> {
     let subnet = SubnetConfig {
         network: "10.9.0.0/24".parse().ok(),
-        pool: vec!["10.9.0.50-10.9.0.60".into()],
+        pool: vec!["10.9.0.50-10.9.0.59".into()],
         named: Named {
             router: vec![[10, 9, 0, 1].into()],
             dns: vec![[10, 9, 0, 2].into(), [10, 9, 0, 3].into()],
@@ -32,6 +32,9 @@ fn with_server(act: impl FnOnce(&mut Kernel) -> String) -> Option<(String, Outco
     with_node(server(), "", act)
 }
 
+/// udhcpc asks for a renewal by a socket that it connects to the server and closes at once. An answer that comes before
+/// it is closed goes to that socket and is lost, and ours comes within 0.1 ms. A signal without an answer makes the client
+/// start anew, and the next one asks again: so it gets signals until an answer has reached it.
 #[test]
 fn udhcpc_gets_a_lease_renews_it_and_releases_it() {
     if !has("udhcpc") {
@@ -41,10 +44,14 @@ fn udhcpc_gets_a_lease_renews_it_and_releases_it() {
         kernel.run(
             "cat >/tmp/script <<'E'\n#!/bin/sh\n\
              echo \"$1 ip=$ip mask=$mask router=$router dns=$dns mtu=$mtu domain=$domain search=$search routes=$staticroutes lease=$lease\"\n\
+             echo $1 >>/tmp/states\n\
              case $1 in bound) ip addr add $ip/$mask dev k;; esac\nE\n\
-             chmod +x /tmp/script\n\
+             chmod +x /tmp/script; touch /tmp/states\n\
              udhcpc -f -R -i k -s /tmp/script -O search -O mtu -O staticroutes -x hostname:peer &\n\
-             sleep 3; kill -USR1 $!; sleep 2; kill -TERM $!; wait",
+             until_state() { for try in $(seq $2); do grep -q $1 /tmp/states && return; sleep 0.1; done; false; }\n\
+             until_state bound 200\n\
+             for turn in $(seq 40); do kill -USR1 $!; until_state renew 10 && break; done\n\
+             kill -TERM $!; wait",
         )
     });
     let Some((told, outcome)) = done else { return };
@@ -66,7 +73,10 @@ fn udhcpc_gets_a_lease_renews_it_and_releases_it() {
         assert!(line.contains(part), "{part}: {line}");
     }
     assert!(told.contains("renew ip="), "{told}");
-    assert_eq!(counter(&outcome, "dhcp_ack"), 2, "{told}");
+    let requests = told.matches("broadcasting select").count() + told.matches("sending renew").count();
+    let requests = requests as u64;
+    assert_eq!(counter(&outcome, "dhcp_request"), requests, "{told}");
+    assert_eq!(counter(&outcome, "dhcp_ack"), requests, "{told}");
     assert_eq!(counter(&outcome, "dhcp_release"), 1, "{told}");
     assert_eq!(counter(&outcome, "dhcp_leases"), 0);
 }

@@ -3,7 +3,6 @@
 //! | module | content |
 //! |---|---|
 //! | [`api`] | the calls: table 4.1 of the paper, and those of the board |
-//! | [`feed`] | events for browsers, from any source |
 //! | [`sessions`] | the password and the sessions |
 //! | `guard`, `limit` | checks of requests; limits on wrong passwords |
 //! | `certificate`, `files`, `views`, `watch` | the certificate, the board's files, devices as JSON, news and rates of a home |
@@ -33,7 +32,6 @@
 
 pub mod api;
 mod certificate;
-pub mod feed;
 mod files;
 mod guard;
 mod limit;
@@ -48,22 +46,26 @@ use crate::home::Shared;
 use crate::store::Store;
 use api::{App, Context};
 use axum::Router;
-use feed::Feed;
 use guard::Guard;
 use listen::Gate;
 use listen::http::{ServerConfig, Version};
 use node::budget::Budget;
+use page::feed::Feed;
 use sessions::{Sessions, SignInError};
 use std::io;
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use stream::Database;
 use tokio::sync::oneshot;
 use watch::Watch;
 
 /// Maximum length of a request's body, bytes.
 pub const MAX_BODY: usize = 4 << 10;
+
+/// Interval of the devices' figures.
+const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Options of the server.
 #[derive(Clone)]
@@ -239,7 +241,7 @@ impl Web {
     pub async fn serve(self) -> io::Result<()> {
         let mut all = tokio::task::JoinSet::new();
         let feed = Arc::clone(&self.app.feed);
-        all.spawn(async move { match feed.sample().await {} });
+        all.spawn(async move { match feed.sample(FIGURES_INTERVAL).await {} });
         for Listener { socket, gate, tls } in self.listeners {
             let socket = tokio::net::TcpListener::from_std(socket)?;
             let context = Context {

@@ -1,14 +1,6 @@
-// Shared by board and details: elements, calls of the API, formatted figures.
+// Shared by board and details: calls of the API.
 
-export const $ = (selector, root = document) => root.querySelector(selector);
-
-/// An element with a text. Names come from devices and people, so they are only ever set as text.
-export function element(name, className = "", text = "") {
-  const made = document.createElement(name);
-  made.className = className;
-  made.textContent = text;
-  return made;
-}
+export { $, bytes, element, rate } from "./elements.js";
 
 /// Calls the API. Throws an error with the server's message; without a session it notifies the page.
 export async function call(method, path, body) {
@@ -23,12 +15,3 @@ export async function call(method, path, body) {
   if (answer.status === 401) document.dispatchEvent(new Event("signed-out"));
   throw new Error(value.error ?? `The router answered ${answer.status}.`);
 }
-
-function scaled(number, units) {
-  let unit = 0;
-  while (number >= 1000 && unit + 1 < units.length) { number /= 1000; unit += 1; }
-  return `${unit > 1 ? number.toFixed(1) : Math.round(number)} ${units[unit]}`;
-}
-
-export const bytes = (number) => scaled(number, ["B", "kB", "MB", "GB", "TB"]);
-export const rate = (number) => (number ? scaled(number * 8, ["bit/s", "kbit/s", "Mbit/s", "Gbit/s"]) : "idle");

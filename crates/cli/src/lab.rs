@@ -4,6 +4,7 @@ mod progress;
 mod shell;
 mod sweep;
 mod tables;
+mod watch;
 
 use crate::Verdict;
 use crate::complaints::Leniency;
@@ -14,6 +15,7 @@ use confine::Permissions;
 use lab::{Command, Options, ReadError, Waves, World};
 use node::Time;
 use node::outcome::Finish;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -53,6 +55,10 @@ pub struct Lab {
     /// By commands, `help` lists them; live: a node's shell
     #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
     shell: Option<Option<String>>,
+    /// Simulated: on a web page, which steers it: 127.0.0.1:8600
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8600",
+        conflicts_with_all = ["realtime", "shell", "run", "check", "sweep", "seeds", "topology", "threads", "attach"])]
+    watch: Option<SocketAddr>,
     /// A command, or a shell, in a node of this running lab
     #[arg(long, value_name = "NODE [COMMAND]", conflicts_with_all = ["run", "shell", "check", "world", "out", "dry", "json"])]
     attach: Option<String>,
@@ -82,7 +88,7 @@ pub struct Lab {
     /// Give a key another value: link.0.forth.queue=codel
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
-    /// Explain the first drop or mark of a queue by a reason, `modem.0/codel`, from a time on, `2.5s`, or by its number
+    /// Explain a drop or mark: by reason, modem.0/codel; 2.5s; number
     #[arg(long, value_name = "PACKET", conflicts_with_all = ["sweep", "seeds", "attach"])]
     why: Option<String>,
     /// Run the lab for each value of a key: link.0.rate=1Gb/s..10Gb/s:10 (ten values),
@@ -254,6 +260,11 @@ impl Lab {
             Some(WorldName::Cosim) => vec![World::Cosim],
             None => lab::worlds(self.file())?,
         };
+        let is_shown = self.watch.is_some() && self.world.is_none();
+        let worlds = match is_shown && worlds.contains(&World::Sim) {
+            true => vec![World::Sim],
+            false => worlds,
+        };
         if self.shell == Some(None) && !self.check {
             return self.step_by_step(registry, &worlds);
         }
@@ -276,6 +287,7 @@ impl Lab {
             !self.realtime || !worlds.contains(&World::Live),
             "--realtime is for simulated time: the world live is in real time as it is; leave it out, or add --world sim"
         );
+        let mut page = self.open_page(&worlds)?;
         // Live, a lab starts programs and makes namespaces; in real time it makes interfaces.
         let runs_programs = self.allow_commands && first.commands().next().is_some();
         // Hardware is compiled by programs.
@@ -288,6 +300,7 @@ impl Lab {
                 writes: !self.dry && !self.check,
                 compiles: true,
                 kernel: first.loads_programs(),
+                accepts: page.is_some(),
                 ..Permissions::default()
             })?;
         }
@@ -333,7 +346,11 @@ impl Lab {
             if *world == World::Live && commands.is_none() {
                 self.tell_who_waits(&lab);
             }
-            let report = lab::run(&lab, *world, &self.options(*world, &worlds, &commands))?;
+            let options = self.options(*world, &worlds, &commands);
+            let report = match page.take() {
+                Some(page) => watch::run(&lab, options, page)?,
+                None => lab::run(&lab, *world, &options)?,
+            };
             progress::finish();
             let mut text = match self.json {
                 true => report.json(),

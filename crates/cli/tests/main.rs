@@ -17,6 +17,7 @@ mod import;
 mod lab;
 mod lab_plots;
 mod lab_shell;
+mod lab_watch;
 mod listen;
 mod live;
 mod long_times;

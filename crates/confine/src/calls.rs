@@ -96,6 +96,9 @@ pub fn reader(permissions: Permissions) -> Result<SeccompFilter, BackendError> {
     if permissions.kernel {
         calls = calls.with(&[&[libc::SYS_bpf]]);
     }
+    if permissions.accepts {
+        calls = calls.with(&[SOCKETS, ACCEPTING]);
+    }
     if permissions.edits {
         // Sets the terminal to single keys and back, and hears of its new size by a pair of sockets of its own.
         ioctls.extend([libc::TCSETS, libc::TCSETSW, libc::TCSETSF]);

@@ -47,6 +47,8 @@ pub struct Permissions {
     pub edits: bool,
     /// Loads programs into the kernel.
     pub kernel: bool,
+    /// Accepts connections at sockets that are open.
+    pub accepts: bool,
 }
 
 /// From here on the command reads files, and writes where it has opened already or, if it may, to new files.

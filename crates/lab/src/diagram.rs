@@ -1,6 +1,6 @@
 //! A picture of a lab's network: nodes with their names and kinds, links with rate and delay.
 
-mod layout;
+pub(crate) mod layout;
 
 use crate::error::LabError;
 use crate::plan::{Lab, LinkPlan};

@@ -29,7 +29,7 @@
 //! | [`single_node`] | one node of the registry by itself |
 //! | [`comparison`] | one lab in several worlds |
 //! | `programs` | what came of real programs |
-//! | `diagram` | a picture of the network |
+//! | `diagram`, `overview` | the network as a picture, and as data for one |
 //! | [`Instrument`], [`instruments`] | the topics that labs measure, each in one place |
 //! | `services` | what instruments offer to nodes |
 //! | `report`, `flows`, `plot` | what comes of it |
@@ -84,6 +84,7 @@ mod live_nodes;
 mod options;
 mod output_file;
 mod output_paths;
+mod overview;
 mod plan;
 mod plot;
 mod probe_streams;
@@ -118,6 +119,7 @@ pub use kind::{Context, Kind};
 pub use kinds::group_key;
 pub use live_nodes::lacks;
 pub use options::{Command, Options, Waves};
+pub use overview::{LinkOverview, NodeOverview};
 pub use plan::Lab;
 pub use plan::instrument::{Attachments, Finished, Instrument, Measurement, Reading, Section};
 pub use plot::write_figure;
@@ -125,5 +127,7 @@ pub use realtime::Pace;
 pub use registry::Registry;
 pub use replay::{Notes, Replayed};
 pub use report::{Busiest, Headline, Report, Row};
-pub use run::{Ping, Session, SessionError, check_keys, check_outputs, read, run, worlds};
+pub use run::{
+    Flight, LinkState, Ping, Session, SessionError, check_keys, check_outputs, read, run, worlds,
+};
 pub use world::World;

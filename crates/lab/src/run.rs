@@ -3,7 +3,7 @@
 mod session;
 mod stage;
 
-pub use session::{Ping, Session, SessionError};
+pub use session::{Flight, LinkState, Ping, Session, SessionError};
 
 use crate::capture_file::TimeBase;
 use crate::error::{LabError, ReadError, folder_for};

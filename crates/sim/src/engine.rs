@@ -8,6 +8,7 @@ use crate::partition::Partition;
 use crate::watcher::Watcher;
 use crate::{Options, SimError};
 use node::clock::Ticks;
+use node::event::Queue;
 use node::link::LinkCounters;
 use node::outcome::{Direction, Finish, Statistics, Table};
 use node::{Driver, End, Frame, Graph, Level, NodeId, Oscillator, Outcome, Time, Transmitter};
@@ -329,6 +330,43 @@ impl Sim {
             let flying = in_order.chain(others).map(|arrival| &arrival.frame);
             flying.chain(waiting)
         })
+    }
+
+    /// The frames whose receiving node is not informed of them yet, but for those that wait in a queue discipline: the link, the
+    /// direction, the time at which the node is informed, and the frame.
+    pub fn flights(&self) -> impl Iterator<Item = (usize, Direction, Time, &Frame)> {
+        self.parts.iter().flat_map(|part| {
+            let network = &part.network;
+            let receivers = network.receivers.iter();
+            let in_order = receivers.flat_map(|end| end.flying.iter().map(|one| (end.lane, one)));
+            let others = network.out_of_order.iter().map(|one| {
+                let lane = network.receivers[one.receiver].lane;
+                (lane, &one.arrival)
+            });
+            in_order.chain(others).map(|(lane, arrival)| {
+                let way = Direction::BOTH[lane % 2];
+                (lane / 2, way, arrival.at, &arrival.frame)
+            })
+        })
+    }
+
+    /// What waits to leave by each direction of each link now, in queue disciplines and at ports.
+    pub fn queues(&mut self) -> Vec<[Queue; 2]> {
+        let mut queues = vec![[Queue::default(); 2]; self.links];
+        let lanes = |part: &Part| -> Vec<(usize, usize)> {
+            let senders = part.network.senders.iter();
+            senders.map(|sender| sender.to).collect()
+        };
+        let to: Vec<Vec<(usize, usize)>> = self.parts.iter().map(lanes).collect();
+        for (part, to) in to.into_iter().enumerate() {
+            for (sender, (there, receiver)) in to.into_iter().enumerate() {
+                let lane = self.parts[there].network.receivers[receiver].lane;
+                let network = &mut self.parts[part].network;
+                let (_, queue) = network.senders[sender].statistics(network.now);
+                queues[lane / 2][lane % 2] = queue;
+            }
+        }
+        queues
     }
 
     /// What has come of it so far.

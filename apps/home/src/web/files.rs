@@ -1,7 +1,11 @@
 //! The files of the board, compiled into the program.
 
+use page::File;
+
 /// Path, media type and content.
-pub const FILES: [(&str, &str, &[u8]); 8] = [
+pub const FILES: [File; 9] = [
+    page::FEED,
+    page::ELEMENTS,
     (
         "/",
         "text/html; charset=utf-8",
@@ -21,11 +25,6 @@ pub const FILES: [(&str, &str, &[u8]); 8] = [
         "/details.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/details.js"),
-    ),
-    (
-        "/feed.js",
-        "text/javascript; charset=utf-8",
-        include_bytes!("../../web/feed.js"),
     ),
     (
         "/page.js",

@@ -1,4 +1,4 @@
-//! Checks of the host and origin of requests, and the headers of all responses.
+//! Checks of the host and origin of requests.
 //!
 //! Any web page can make a browser send requests to the router, and with DNS rebinding it can read the responses. So the host
 //! of a request must be an address, `localhost` or a name of the router. A request from a page of another origin is refused.
@@ -6,9 +6,8 @@
 //! request with a bearer token needs neither: no page of another origin has the token. CORS is not supported.
 
 use axum::extract::Request;
-use axum::http::header::{self, HeaderName, HeaderValue};
+use axum::http::header;
 use axum::http::{Method, StatusCode};
-use axum::response::Response;
 use listen::http::origin::{FETCH_SITE, Names};
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -133,38 +132,6 @@ impl Guard {
             (false, true) if !is_ours => Err(Refusal::NoOrigin),
             _ => Ok(()),
         }
-    }
-}
-
-/// Headers of every response: the board runs scripts from its own files only, is not shown in frames, and is not cached.
-pub fn secure(answer: &mut Response) {
-    const HEADERS: [(HeaderName, &str); 8] = [
-        (
-            header::CONTENT_SECURITY_POLICY,
-            "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self'; form-action 'self'; \
-             base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
-        ),
-        (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
-        (header::X_FRAME_OPTIONS, "DENY"),
-        (header::REFERRER_POLICY, "no-referrer"),
-        (header::CACHE_CONTROL, "no-store"),
-        (
-            HeaderName::from_static("cross-origin-opener-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("cross-origin-resource-policy"),
-            "same-origin",
-        ),
-        (
-            HeaderName::from_static("permissions-policy"),
-            "camera=(), geolocation=(), microphone=()",
-        ),
-    ];
-    for (name, value) in HEADERS {
-        answer
-            .headers_mut()
-            .insert(name, HeaderValue::from_static(value));
     }
 }
 

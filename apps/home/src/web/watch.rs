@@ -1,11 +1,11 @@
 //! A home as a source of events: its notices, and the rates of its devices.
 
-use super::feed::Source;
 use super::views::{DeviceView, Figures, NoticeView};
 use crate::clock::Clock;
 use crate::home::Shared;
 use node::Time;
 use packet::ethernet::Mac;
+use page::feed::Source;
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};

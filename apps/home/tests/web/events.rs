@@ -226,7 +226,7 @@ fn events_end_with_the_session() {
 fn there_is_a_limit_to_readers_and_one_that_leaves_makes_room() {
     let server = Server::new();
     let token = server.token();
-    let mut readers: Vec<Reader> = (0..home::web::feed::MAX_READERS)
+    let mut readers: Vec<Reader> = (0..page::feed::MAX_READERS)
         .map(|_| Reader::new(&server, &token, "", ""))
         .collect();
     assert_eq!(server.ask(&token, "GET", "/ws.v1/events", "").status, 503);

@@ -42,6 +42,7 @@ impl Lab {
                 compiles: true,
                 kernel: lab.loads_programs(),
                 edits: editor.is_some(),
+                accepts: false,
             })?;
         }
         let mut shell = Shell {

@@ -1,5 +1,9 @@
 //! A lab in simulated time that goes on when it is told to, and stands still in between.
 
+mod state;
+
+pub use state::{Flight, LinkState};
+
 use super::{Ran, Stage, busy, conclude, prepare, report};
 use crate::capture_file::TimeBase;
 use crate::error::LabError;
@@ -114,6 +118,9 @@ pub enum SessionError {
     /// No link between two nodes.
     #[error("no link leads from `{0}` to `{1}`; `links` shows all")]
     NoLink(String, String),
+    /// A number of no link.
+    #[error("there is no link {0}: the lab has {1}, numbered from 0")]
+    NoLinkNumber(usize, usize),
     /// A node without a sublayer.
     #[error("`{0}` has no sublayer: DTP is a table `[node.{0}.dtp]`")]
     NoSublayer(String),
@@ -308,17 +315,8 @@ impl<'a> Session<'a> {
         self.sim.wake(NodeId(from));
         let until = asked + PING_TIMEOUT;
         loop {
-            match self.pings.answer() {
-                Some(Answer::Arrived(at, _, None)) => return Ok(Ping::Answered(at - asked)),
-                Some(Answer::Arrived(at, from, Some(error))) => {
-                    return Ok(Ping::Error {
-                        after: at - asked,
-                        from,
-                        name: ip::icmp::Report::name(from.is_ipv4(), error),
-                    });
-                }
-                Some(Answer::NoRoute) => return Ok(Ping::NoRoute),
-                None => {}
+            if let Some(outcome) = self.answered(asked) {
+                return Ok(outcome);
             }
             match self.sim.next().filter(|next| *next <= until) {
                 Some(next) if !self.is_over() => self.sim.advance_to(next, 1)?,
@@ -327,6 +325,19 @@ impl<'a> Session<'a> {
         }
         self.advance(until)?;
         Ok(Ping::Silence)
+    }
+
+    /// The outcome of a ping that was asked for at a time, if it has one by now.
+    fn answered(&self, asked: Time) -> Option<Ping> {
+        Some(match self.pings.answer()? {
+            Answer::Arrived(at, _, None) => Ping::Answered(at - asked),
+            Answer::Arrived(at, from, Some(error)) => Ping::Error {
+                after: at - asked,
+                from,
+                name: ip::icmp::Report::name(from.is_ipv4(), error),
+            },
+            Answer::NoRoute => Ping::NoRoute,
+        })
     }
 
     /// The hosts that can ping each other, by their names.

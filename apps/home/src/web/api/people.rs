@@ -1,7 +1,6 @@
 //! Calls about sessions, the password, events and counters.
 
 use super::{Context, Failed, Session, cookie, token};
-use crate::web::feed::MAX_READERS;
 use crate::web::sessions::{MAX_AGE, SignInError};
 use axum::Json;
 use axum::extract::rejection::JsonRejection;
@@ -11,6 +10,7 @@ use axum::http::{StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use listen::Visitor;
 use listen::http::Peer;
+use page::feed::MAX_READERS;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use std::sync::Arc;

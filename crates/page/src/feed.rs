@@ -1,6 +1,6 @@
-//! Events for browsers, as server-sent events: numbered batches of news, and figures once a second.
+//! Events for browsers, as server-sent events: numbered batches of news, and figures at intervals.
 //!
-//! The feed is independent of homes: a [`Source`] supplies news and figures as JSON. An event's id is `EPOCH-NUMBER`. A reader that
+//! A [`Source`] supplies news and figures as JSON. An event's id is `EPOCH-NUMBER`. A reader that
 //! reconnects sends its last id (`Last-Event-ID`, or `?after=` at its start) and misses nothing. If the news after it is no longer
 //! kept, or the server has restarted, the reader gets the event `reload`. A slow reader gets larger batches, not a longer queue.
 
@@ -19,8 +19,6 @@ use tokio_stream::wrappers::ReceiverStream;
 pub const MAX_READERS: usize = 24;
 /// Minimum time between two batches of a reader. The first news after a pause is sent at once.
 const BATCH_INTERVAL: Duration = Duration::from_millis(100);
-/// Time between two sets of figures.
-pub const FIGURES_INTERVAL: Duration = Duration::from_secs(1);
 /// Interval of comments that keep an idle connection open.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
 
@@ -77,9 +75,9 @@ impl<S: Source> Feed<S> {
         format!("{}-{number}", self.epoch)
     }
 
-    /// Takes figures once a second while there are readers. Never returns.
-    pub async fn sample(&self) -> Infallible {
-        let mut ticks = interval(FIGURES_INTERVAL);
+    /// Takes figures at this interval while there are readers. Never returns.
+    pub async fn sample(&self, every: Duration) -> Infallible {
+        let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             ticks.tick().await;

@@ -59,8 +59,7 @@ with open(f"{folder}/packets.pcap", "wb") as file:
         file.write(struct.pack("<IIII", 0, number, len(data), len(data)) + data)
 
 if switch == "wire":
-    entries = ",\n".join(f'"{entry(address)}"' for address in hosts)
-    node = f'kind = "openflow-switch"\nports = 2\ncontrollers = 0\nflows = 1_000_000\nentries = [{entries}]'
+    node = f'kind = "openflow-switch"\nports = 2\ncontrollers = 0\nflows = 1_000_000\nentries_file = "entries.txt"'
 else:
     node = f'kind = "openvswitch"\nports = 2\nrun = {{ command = "ovs-ofctl add-flows s1 {folder}/entries.txt", ahead = true }}'
 with open(f"{folder}/lab.toml", "w") as file:

@@ -1,12 +1,12 @@
 #!/bin/bash
 # Figure 4.5 of paper 003: what a switch carries, and how long a packet takes through it, by the number of its flows, each with an exact entry
-# or a wildcard one (a lab file has room for 6,000 exact ones; the paper goes to 500,000); Wireline's switch and Open vSwitch's in user space. Median of RUNS. As root.
+# or a wildcard one, up to the paper's 500,000; Wireline's switch and Open vSwitch's in user space. Median of RUNS. As root.
 # usage: figure-4-5.sh [RUNS [FOLDER [FLOWS...]]]
 set -euo pipefail
 cd "$(dirname "$0")"
 PATH=$PATH:/usr/sbin:/sbin
 runs=${1:-3} out=${2:-.}
-[ $# -gt 2 ] && flows=("${@:3}") || flows=(1 10 100 1000 3000 6000)
+[ $# -gt 2 ] && flows=("${@:3}") || flows=(1 10 100 1000 3000 10000 100000 500000)
 [ "$(id -u)" -eq 0 ] || { echo "needs root, for network namespaces" >&2; exit 77; }
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT

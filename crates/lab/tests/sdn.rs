@@ -381,3 +381,66 @@ fn a_ring_of_open_vswitches_heals_when_a_port_goes_down() {
     let down = report.jobs.iter().find(|job| job.name == "s1").unwrap();
     assert!(!down.failed(), "{report}");
 }
+
+#[test]
+fn entries_come_from_a_file_behind_those_of_the_section() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("entries-file");
+    std::fs::create_dir_all(&folder).unwrap();
+    let lab = |keys: &str| {
+        format!(
+            "[node.a]\nkind = 'generator'\ncount = 10\n[node.s1]\nkind = 'openflow-switch'\nports = 2\ncontrollers = 0\n{keys}\n\
+             [node.b]\nkind = 'sink'\n[[link]]\nends = ['a.0', 's1.0']\n[[link]]\nends = ['s1.1', 'b.0']\n"
+        )
+    };
+    let file = folder.join("lab.toml");
+    let mut entries: String = (0..20_000)
+        .map(|number| {
+            format!(
+                "priority=5,dl_dst=02:00:00:01:{:02x}:{:02x},actions=drop\n",
+                number / 256,
+                number % 256
+            )
+        })
+        .collect();
+    entries += "# All others.\n\n  priority=1,actions=output:2\n";
+    std::fs::write(folder.join("flows.txt"), &entries).unwrap();
+    std::fs::write(
+        &file,
+        lab("entries = ['priority=9,arp,actions=NORMAL']\nentries_file = 'flows.txt'"),
+    )
+    .unwrap();
+    let read = lab::read(&file).unwrap_or_else(|error| panic!("{error}"));
+    let options = Options {
+        folder: folder.clone(),
+        dry: true,
+        ..Options::default()
+    };
+    let report = lab::run(&read, World::Sim, &options).unwrap();
+    assert_eq!(counter(&report, "s1", "flows"), 20_002);
+    assert_eq!(counter(&report, "b", "packets"), 10);
+
+    let fault = |keys: &str| {
+        std::fs::write(&file, lab(keys)).unwrap();
+        lab::read(&file).err().expect(keys).to_string()
+    };
+    let missing = fault("entries_file = 'none.txt'");
+    assert!(
+        missing.contains("none.txt: ") && missing.contains("lab.toml:8:"),
+        "{missing}"
+    );
+    std::fs::write(
+        folder.join("wrong.txt"),
+        "priority=1,actions=output:2\npriority=1,colour=red,actions=drop\n",
+    )
+    .unwrap();
+    let wrong = fault("entries_file = 'wrong.txt'");
+    assert!(
+        wrong.contains("colour=red") && wrong.contains("lab.toml:8:"),
+        "{wrong}"
+    );
+    let full = fault("flows = 100\nentries_file = 'flows.txt'");
+    assert!(
+        full.contains("no room") && full.contains("lab.toml:9:"),
+        "{full}"
+    );
+}

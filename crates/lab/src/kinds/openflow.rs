@@ -1,22 +1,22 @@
 //! Switches and controllers that speak OpenFlow.
 
 use crate::fault::Fault;
-use crate::kind::{Kind, at_key};
+use crate::input;
+use crate::kind::{Context, Kind, Made, Planned, at_key};
 use crate::live_nodes::keys;
 use crate::tree::Value;
 use openflow::controller::Controller;
 use openflow::switch::Switch;
+use std::path::PathBuf;
 
 /// The kinds.
 pub(super) fn kinds() -> Vec<Kind> {
-    let switch = Kind::made("openflow-switch", |config, context| {
-        let rest = &keys::without(config)?;
-        let mut read: openflow::switch::Config = rest.read()?;
-        if config.get("seed").is_none() {
-            read.seed = context.seed;
-        }
-        let made = Switch::new(read).map_err(|error| at_key(rest, error))?;
-        Ok(Box::new(made))
+    let switch = Kind::new("openflow-switch", |config, folder| {
+        let file = config.get(ENTRIES_FILE).map(Value::read::<PathBuf>);
+        Ok(Planned {
+            inputs: file.transpose()?.into_iter().collect(),
+            ..Planned::by(config, folder, switch)?
+        })
     });
     let controller = Kind::made("controller", |config, _| {
         Ok(Box::new(Controller::of(&read(config)?)))
@@ -32,6 +32,38 @@ pub(super) fn kinds() -> Vec<Kind> {
             ..controller
         },
     ]
+}
+
+/// Key of a file with entries, one in a line, in the words of `ovs-ofctl add-flows`.
+const ENTRIES_FILE: &str = "entries_file";
+
+/// Makes a switch, with the entries of its file behind those of its section.
+fn switch(config: &Value, context: Context<'_>) -> Made {
+    let mut rest = keys::without(config)?;
+    let file = rest.take(ENTRIES_FILE);
+    let mut read: openflow::switch::Config = rest.read()?;
+    if config.get("seed").is_none() {
+        read.seed = context.seed;
+    }
+    let has_own = !read.entries.is_empty();
+    // Without a folder a section is only checked, apart from its files.
+    if let (Some(entry), Some(folder)) = (&file, context.folder) {
+        let name = entry.value.read::<String>()?;
+        let text = input::text(&folder.join(&name)).map_err(|error| {
+            let message = format!("{name}: {error}");
+            Fault::new(entry.value.span.clone(), message)
+        })?;
+        let lines = text.lines().map(str::trim);
+        let entries = lines.filter(|line| !line.is_empty() && !line.starts_with('#'));
+        read.entries.extend(entries.map(str::to_owned));
+    }
+    let made = Switch::new(read).map_err(|error| match &file {
+        Some(entry) if error.key == "entries" && !has_own => {
+            Fault::new(entry.value.span.clone(), error.to_string())
+        }
+        _ => at_key(&rest, error),
+    });
+    Ok(Box::new(made?))
 }
 
 fn read(config: &Value) -> Result<openflow::controller::config::Config, Fault> {

@@ -25,6 +25,7 @@ BOUNDS = {
     "pie": {"lost": (1, 0), "mean": (0, 0.15), "p95": (0, 0.25), "voice": (0, 0.15), "bulk": (1, 0)},
     "pie ecn": {"lost": (1, 0), "mean": (0, 0.15), "p95": (0, 0.25), "voice": (0, 0.15), "bulk": (1, 0)},
     "cake diffserv": {"marked": (4, 0)},
+    "dualpi2 l4s": {"marked": (0.6, 0), "mean": (0, 0.1), "p95": (0, 0.1)},
     "netem loss": {"lost": (0.6, 0)},
     "netem gemodel": {"lost": (2, 0), "bulk": (1, 0)},
 }

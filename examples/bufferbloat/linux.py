@@ -6,7 +6,8 @@ direction. Two uploads by Linux's TCP, short transfers, and pings: as in lab.tom
 
 Needs root and a kernel that has the disciplines. In an emulated machine whose time is the count of its instructions, from the top of the source:
     sudo .ci/guest --virtual-time examples/bufferbloat/linux.py --seeds 5
-usage: linux.py [--disciplines fifo,codel,fq_codel,cake] [--seeds 5] [--seconds 20] [--ecn]
+The discipline dualpi2 needs Linux 6.17, or a module for an older kernel: put `env WIRE_DUALPI2=/path/sch_dualpi2.ko` before the script's name.
+usage: linux.py [--disciplines fifo,codel,fq_codel,cake,dualpi2] [--seeds 5] [--seconds 20] [--ecn]
 """
 import argparse
 import json
@@ -20,6 +21,10 @@ import subprocess
 import sys
 import threading
 import time
+from pathlib import Path
+
+sys.path.append(str(Path(__file__).resolve().parent.parent / "disciplines"))
+import dualpi2  # noqa: E402
 
 PREFIX = f"wire-bloat-{os.getpid()}-"
 RATE = "10mbit"
@@ -31,6 +36,7 @@ DISCIPLINES = {
     "pie": "pie limit 1000 target 15ms tupdate 15ms {ecn}",
     # Of the length of a packet CAKE knows the part behind the Ethernet header.
     "cake": f"cake bandwidth {RATE} overhead 38 mpu 84 diffserv3 triple-isolate rtt 100ms",
+    "dualpi2": "dualpi2 limit 10000 target 15ms tupdate 16ms alpha 0.16 beta 3.2 coupling_factor 2 step_thresh 1ms classic_protection 10",
 }
 STUDENT = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571, 7: 2.365, 9: 2.262, 14: 2.145, 19: 2.093}
 
@@ -87,7 +93,10 @@ def build(discipline, ecn):
         return tc("modem", "qdisc", "add", "dev", "line", "root", "handle", "2:", *words)
     tc("modem", "qdisc", "add", "dev", "line", "root", "handle", "1:", "htb", "default", "1")
     tc("modem", "class", "add", "dev", "line", "parent", "1:", "classid", "1:1", "htb", "rate", RATE, "overhead", "24", "mpu", "84", "burst", "1600", "cburst", "1600")
-    tc("modem", "qdisc", "add", "dev", "line", "parent", "1:1", "handle", "2:", *words)
+    if discipline == "dualpi2":
+        run(*inside("modem", sys.executable, dualpi2.__file__, "add", "line", "1:1", "2:", *words[1:]))
+    else:
+        tc("modem", "qdisc", "add", "dev", "line", "parent", "1:1", "handle", "2:", *words)
 
 
 def remove():
@@ -147,6 +156,14 @@ def transfers(seed):
         threading.Thread(target=send, args=(size,), daemon=True).start()
 
 
+def counters(discipline):
+    """What the kernel counts at the discipline."""
+    if discipline == "dualpi2":
+        return json.loads(run(*inside("modem", sys.executable, dualpi2.__file__, "show", "line")).stdout)
+    shown = json.loads(run(*inside("modem", "tc", "-s", "-j", "qdisc", "show", "dev", "line")).stdout)
+    return next(queue for queue in shown if queue["handle"] == "2:")
+
+
 def one(discipline, seed, seconds, ecn):
     """Mean round trip in ms, and drops and marks of the discipline."""
     children = []
@@ -159,8 +176,7 @@ def one(discipline, seed, seconds, ecn):
             child.stdin.flush()
         time.sleep(2)
         pings = run(*inside("gamer", "ping", "-q", "-i", "0.05", "-w", str(seconds - 2), "-W", "5", "10.0.0.1"), check=False).stdout
-        shown = json.loads(run(*inside("modem", "tc", "-s", "-j", "qdisc", "show", "dev", "line")).stdout)
-        leaf = next(queue for queue in shown if queue["handle"] == "2:")
+        leaf = counters(discipline)
         marks = leaf.get("ecn_mark", 0) + sum(tin.get("ecn_mark", 0) for tin in leaf.get("tins", []))
         mean = re.search(r"= [\d.]+/([\d.]+)/", pings)
         if not mean:
@@ -183,7 +199,7 @@ def interval(values):
 
 
 parser = argparse.ArgumentParser(usage=__doc__.split("usage: ")[1], description=__doc__)
-parser.add_argument("--disciplines", default="fifo,codel,fq_codel,cake")
+parser.add_argument("--disciplines", default="fifo,codel,fq_codel,cake,dualpi2")
 parser.add_argument("--seeds", type=int, default=5)
 parser.add_argument("--seconds", type=int, default=20)
 parser.add_argument("--ecn", action="store_true")
@@ -197,6 +213,10 @@ print(f"Linux {os.uname().release}\nqueue     round-trip (ms)  drops         mar
 for name in asked.disciplines.split(","):
     if name not in DISCIPLINES:
         sys.exit(f"error: no discipline {name}: there are {', '.join(DISCIPLINES)}")
+    lacking = dualpi2.missing() if name == "dualpi2" else None
+    if lacking:
+        print(f"skipped: dualpi2: {lacking}", file=sys.stderr)
+        continue
     results = [one(name, seed, asked.seconds, asked.ecn) for seed in range(asked.seeds)]
     trips, drops, marks = (interval(values) for values in zip(*results))
     print(f"{name:<8}  {trips:<15}  {drops:<12}  {marks}", flush=True)

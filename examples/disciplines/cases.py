@@ -7,6 +7,9 @@ of netem, for Linux's and for a node `delay`.
 # Linux's is not gentle, and tc's words give a gentle one here: a table. tc makes the weight 2^-5 of `burst`.
 _RED = "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10mbit"
 _WORDS = "kind = 'red', limit = '400 kB', min = '30 kB', max = '90 kB', avpkt = 1000, wlog = 5, gentle = false"
+_DUAL = "dualpi2 limit 10000 target 15ms tupdate 16ms alpha 0.16 beta 3.2 coupling_factor 2 step_thresh 1ms classic_protection 10"
+# Linux leaves the last two frames alone; tc has no word for that.
+_DUAL_WORDS = "{ kind = 'dualpi2', step_thresh = '1 ms', range = '0 s', min_backlog = 3028 }"
 LINE = {
     "pfifo": "pfifo limit 100",
     "bfifo": "bfifo limit 60k",
@@ -20,6 +23,8 @@ LINE = {
     "fq_codel ecn": "fq_codel limit 10240 flows 1024 quantum 1514 target 5ms interval 100ms ecn",
     "pie": "pie limit 1000 target 15ms tupdate 15ms",
     "pie ecn": "pie limit 1000 target 15ms tupdate 15ms ecn",
+    "dualpi2": (_DUAL, _DUAL_WORDS),
+    "dualpi2 l4s": (_DUAL, _DUAL_WORDS),
 }
 
 # Linux: commands after `tc`, where `PARENT` is the place of the leaf. A packet of the flow N has the priority 2:N+1.

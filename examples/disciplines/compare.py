@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from cases import CLASSES, LINE, NETEM, SHAPERS
-from traffic import FLOWS, HEADERS, LABEL, PORT, arrivals, figures
+from traffic import HEADERS, LABEL, PORT, arrivals, fields, figures
 
 COLUMNS = {"lost": "lost %", "marked": "marked %", "mean": "mean ms", "p95": "p95 ms", "voice": "voice ms", "bulk": "bulk %"}
 # The error of each figure: points of percent, or ms and a share of Linux's figure, of which the greater holds.
@@ -25,14 +25,14 @@ BOUNDS = {
     "pie": {"lost": (1, 0), "mean": (0, 0.15), "p95": (0, 0.25), "voice": (0, 0.15), "bulk": (1, 0)},
     "pie ecn": {"lost": (1, 0), "mean": (0, 0.15), "p95": (0, 0.25), "voice": (0, 0.15), "bulk": (1, 0)},
     "cake diffserv": {"marked": (4, 0)},
+    "dualpi2 l4s": {"marked": (0.6, 0), "mean": (0, 0.1), "p95": (0, 0.1)},
     "netem loss": {"lost": (0.6, 0)},
     "netem gemodel": {"lost": (2, 0), "bulk": (1, 0)},
 }
 OUT = Path("out")
 
 
-def frame(number, flow, length):
-    field = list(FLOWS.values())[flow][0]
+def frame(number, flow, length, field):
     header = struct.pack("!BBHHHBBH4s4s", 0x45, field, HEADERS - 14 + length, number & 0xFFFF, 0x4000, 64, 17, 0, b"\x0a\0\0\2", b"\x0a\0\0\1")
     total = sum(struct.unpack("!10H", header))
     total = (total & 0xFFFF) + (total >> 16)
@@ -41,12 +41,18 @@ def frame(number, flow, length):
     return b"\2\0\0\0\0\1\2\0\0\0\0\2\x08\0" + header + udp + LABEL.pack(number, flow).ljust(length, b"\0")
 
 
-def write_traffic(seed):
+def traffic(case, seed):
+    """Name of the capture for a case."""
+    return f"traffic-l4s-{seed}.pcap" if case.endswith(" l4s") else f"traffic-{seed}.pcap"
+
+
+def write_traffic(case, seed):
     """A capture of the arrivals, with nanoseconds."""
-    with open(OUT / f"traffic-{seed}.pcap", "wb") as file:
+    of_flows = fields(case)
+    with open(OUT / traffic(case, seed), "wb") as file:
         file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
         for number, (at, flow, length) in enumerate(arrivals(seed)):
-            data = frame(number, flow, length)
+            data = frame(number, flow, length, of_flows[flow])
             file.write(struct.pack("<IIII", at // 10**9, at % 10**9, len(data), len(data)) + data)
 
 
@@ -64,7 +70,7 @@ def read_capture(path):
 
 def lab(case, name, seed):
     """The lab file of a case."""
-    text = f"[lab]\nseed = {seed}\n[node.b]\nkind = 'generator'\nreplay = 'traffic-{seed}.pcap'\n[node.a]\nkind = 'sink'\n"
+    text = f"[lab]\nseed = {seed}\n[node.b]\nkind = 'generator'\nreplay = '{traffic(case, seed)}'\n[node.a]\nkind = 'sink'\n"
     text += f"[[capture]]\nat = 'a.0'\nfile = '{name}.pcap'\n"
     if case in NETEM:
         text += f"[node.netem]\nkind = 'delay'\nspec = '{NETEM[case]}'\nback = 'delay 0s'\n"
@@ -106,8 +112,9 @@ for case in wanted:
     if case not in theirs:
         sys.exit(f"error: no case {case} in linux.csv: there are {', '.join(theirs)}")
 seeds = sorted(next(iter(theirs.values())))
-for seed in seeds:
-    write_traffic(seed)
+for case in {traffic(case, 0): case for case in wanted}.values():
+    for seed in seeds:
+        write_traffic(case, seed)
 too_far = []
 with ThreadPoolExecutor(os.cpu_count()) as pool:
     jobs = {case: {seed: pool.submit(one, case, seed) for seed in seeds} for case in wanted}

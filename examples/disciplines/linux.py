@@ -6,6 +6,7 @@ sender sends each packet at its time; the receiver has the kernel's time stamp o
 
 Needs root and a kernel that has the disciplines. In an emulated machine whose time is the count of its instructions, from the top of the source:
     sudo .ci/guest --virtual-time examples/disciplines/linux.py > examples/disciplines/linux.csv
+The cases of dualpi2 need Linux 6.17, or a module for an older kernel: put `env WIRE_DUALPI2=/path/sch_dualpi2.ko` before the script's name.
 usage: linux.py [--seeds 3] [CASE ...]
 """
 import argparse
@@ -18,8 +19,9 @@ import subprocess
 import sys
 import time
 
+import dualpi2
 from cases import CLASSES, LINE, NETEM, SHAPERS
-from traffic import FLOWS, LABEL, PORT, arrivals, figures
+from traffic import LABEL, PORT, arrivals, fields, figures
 
 PREFIX = f"wire-qdisc-{os.getpid()}-"
 # A leaf's packet leaves when the one before has left a line of 10 Mb/s, with preamble, FCS and gap. A burst of 80 us makes up for timers that are late.
@@ -61,7 +63,15 @@ def build(case):
         run("ip", "-n", PREFIX + name, "link", "set", "dev", name, "up")
     run("ip", "-n", PREFIX + "b", "neighbour", "replace", "10.0.0.1", "lladdr", "02:00:00:00:00:01", "dev", "b")
     for words in commands(case):
-        run("ip", "netns", "exec", PREFIX + "b", "tc", *words.split())
+        run("ip", "netns", "exec", PREFIX + "b", *command(words.split()))
+
+
+def command(words):
+    """The program for words of tc, which need not know dualpi2."""
+    if "dualpi2" not in words:
+        return ["tc", *words]
+    _, _, _, device, _, parent, _, handle, _, *options = words
+    return [sys.executable, dualpi2.__file__, "add", device, parent, handle, *options]
 
 
 def remove():
@@ -84,7 +94,7 @@ def receiver():
 def senders(case):
     enter("b")
     sockets = []
-    for number, (field, _) in enumerate(FLOWS.values(), 1):
+    for number, field in enumerate(fields(case), 1):
         sender = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         sender.setsockopt(socket.SOL_SOCKET, SO_SNDBUFFORCE, 1 << 28)
         sender.setsockopt(socket.IPPROTO_IP, socket.IP_TOS, field)
@@ -139,10 +149,15 @@ everything = [*LINE, *CLASSES, *SHAPERS, *NETEM]
 for case in asked.cases:
     if case not in everything:
         sys.exit(f"error: no case {case}: there are {', '.join(everything)}")
+wanted = asked.cases or everything
+lacking = dualpi2.missing() if any(case.startswith("dualpi2") for case in wanted) else None
+if lacking:
+    print(f"skipped: dualpi2: {lacking}", file=sys.stderr)
+    wanted = [case for case in wanted if not case.startswith("dualpi2")]
 LIBC.prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 table = None
 for seed in range(asked.seeds):
-    for case in asked.cases or everything:
+    for case in wanted:
         row = {"kernel": os.uname().release, "case": case, "seed": seed}
         row |= {key: f"{value:.4f}" for key, value in one(case, seed).items()}
         if table is None:

@@ -15,6 +15,13 @@ FLOWS = {
     "video": (34 << 2 | 2, "4 to 9 packets of 1200 bytes every 40 ms"),
 }
 NAMES = list(FLOWS)
+
+
+def fields(case):
+    """The DSCP with ECN of each flow. In a case of L4S the ECN-capable flows send ECT(1) in place of ECT(0)."""
+    return [field ^ 3 if case.endswith(" l4s") and field & 3 == 2 else field for field, _ in FLOWS.values()]
+
+
 PORT = 5000
 HEADERS = 14 + 20 + 8
 # Number of the packet, and of its flow.

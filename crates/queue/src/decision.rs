@@ -262,13 +262,18 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The reason.
     pub reason: Reason,
-    /// Packets and bytes in the discipline that decided, with the packet if it was in it.
+    /// Packets and bytes in the queue that decided, this packet included, and also the next packet
+    /// of a class that its parent has taken out of the class's own queue.
     pub backlog: Backlog,
     /// Index of the packet's flow queue, tin or class in the discipline that decided, where it has
     /// several.
     pub flow: Option<u32>,
-    /// Index of the class in the outermost classful discipline, where there is one.
+    /// Index of the class in the outermost classful discipline, where there is one, or of CAKE's
+    /// tin.
     pub class: Option<u32>,
+    /// Classful disciplines around the queue that decided: the length of its path of
+    /// [classes](crate::Discipline::classes_of).
+    pub depth: u32,
     /// State of the algorithm.
     pub state: State,
 }

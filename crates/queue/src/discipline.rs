@@ -5,6 +5,7 @@ use crate::ledger::Counters;
 use crate::packet::Packet;
 use crate::pause::Pauses;
 use crate::segment::Segment;
+use alloc::vec::Vec;
 use core::fmt::Debug;
 use node::Time;
 
@@ -57,6 +58,19 @@ pub trait Discipline: Debug + Send {
     fn pause(&mut self, until: &Pauses) -> bool {
         let _ = until;
         false
+    }
+
+    /// Appends the path of a packet's queue: its class in each classful discipline, from the outermost one inwards. A discipline
+    /// with one queue, or with flow queues of its own such as FQ-CoDel's, appends nothing, which is the default.
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        let _ = (packet, path);
+    }
+
+    /// Whether two packets have the same class in the first `depth` classful disciplines of their path. By default there are none,
+    /// and they do.
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        let _ = (a, b, depth);
+        true
     }
 
     /// Packets and bytes that wait.

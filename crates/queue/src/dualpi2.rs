@@ -3,7 +3,8 @@
 //!
 //! - **Parameters:** `limit`, 10000 packets; `target`, 15 ms; `tupdate`, 16 ms; `alpha`, 0.16 Hz,
 //!   and `beta`, 3.2 Hz; `coupling`, 2; `step_thresh`, 800 us, and `range`, 400 us: the ramp of the
-//!   low-latency queue's own marking; `min_qlen_step`, 0; `classic_protection`, 10 percent.
+//!   low-latency queue's own marking; `min_qlen_step`, 0; `min_backlog`, 0 bytes;
+//!   `classic_protection`, 10 percent.
 //! - **Reasons:** `full`, `coupled`, `step`: a mark that the ramp alone decided.
 //! - **Flow** of a decision: 0 is the classic queue, 1 the low-latency queue, in which ECT(1) and
 //!   CE wait.
@@ -24,6 +25,7 @@
 //! | decision | `recur`, or random numbers (A.1) | random, two numbers for the square | random | `recur` |
 //! | low-latency marking | ramp from 800 us over 400 us (A.1) | step at 1 ms | step at 1 ms | ramp; `range = 0` is a step |
 //! | slow links | the ramp begins after the time of a packet on the slowest link (A.1, `Th_len`) | `min_qlen_step`: for packets that found more than 0 in the queue | - | as Linux |
+//! | short queues | no exception | the controller's probabilities do not apply while less than two frames are left | - | `min_backlog` |
 //! | scheduler | any with conditional priority: time-shifted FIFO or weighted round robin (4.1.3) | weighted, 10 % | weighted DRR | weighted, as above |
 //! | delay of the controller | classic queue; with the overload code the greater (A.1, A.2) | the greater | classic queue | the greater |
 //! | overload | drops by p_C in both queues from p_C = 1/k^2 on (A.2) | the same, or drops at the limit only | drops | as the RFC |
@@ -35,7 +37,7 @@ use crate::discipline::Discipline;
 use crate::ledger::{Counters, Ledger};
 use crate::packet::{Ecn, Packet};
 use alloc::collections::VecDeque;
-use node::{ConfigError, Time};
+use node::{ConfigError, Size, Time};
 
 /// A probability of 1.
 const ONE: u64 = 1 << 40;
@@ -72,6 +74,9 @@ pub struct Config {
     /// The ramp applies to packets that found more than this number of packets in the low-latency
     /// queue. On a slow link a packet waits long behind a single one. Default 0.
     pub min_qlen_step: u32,
+    /// Bytes: a packet that leaves less than this in both queues is neither dropped nor marked by
+    /// the controller, only by the ramp. Default 0; in Linux two frames, 3028.
+    pub min_backlog: Size,
     /// Share of the line that the classic queue has at least, percent, 0 to 99; 0 for strict
     /// priority of the low-latency queue. Default 10.
     pub classic_protection: u32,
@@ -89,6 +94,7 @@ impl Default for Config {
             step_thresh: Time::from_us(800),
             range: Time::from_us(400),
             min_qlen_step: 0,
+            min_backlog: Size::from_bytes(0),
             classic_protection: 10,
         }
     }
@@ -253,13 +259,16 @@ impl DualPi2 {
         out: &mut Decisions,
     ) -> Option<Packet> {
         let coupling = u64::from(self.config.coupling);
-        let squared = (u128::from(self.base) * u128::from(self.base) / u128::from(ONE)) as u64;
+        let left = self.ledger.backlog.bytes - u64::from(packet.len);
+        let is_small = left < self.config.min_backlog.bytes();
+        let base = if is_small { 0 } else { self.base };
+        let squared = (u128::from(base) * u128::from(base) / u128::from(ONE)) as u64;
         let is_overload = squared >= ONE / (coupling * coupling);
         let sojourn = packet.sojourn(now);
         let (reason, probability, drops, marks);
         if index == LOW_LATENCY {
             let own = if has_ramp { self.ramp(sojourn) } else { 0 };
-            let coupled = coupling * self.base;
+            let coupled = coupling * base;
             drops = is_overload && self.low_latency.recur(squared);
             (reason, probability) = match own > coupled {
                 true if !drops => (Reason::Step, own),

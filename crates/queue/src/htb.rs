@@ -326,6 +326,17 @@ impl Discipline for Htb {
         times.min()
     }
 
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        let class = self.classifier.class_of(packet) as usize;
+        self.leaves[class].child.classes_of(packet, path);
+    }
+
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        let class = self.classifier.class_of(a);
+        let is_same = || class == self.classifier.class_of(b);
+        depth == 0 || is_same() && self.leaves[class as usize].child.shares_queue(a, b, depth)
+    }
+
     fn backlog(&self) -> Backlog {
         self.ledger.backlog
     }

@@ -60,6 +60,7 @@ impl Ledger {
             backlog: self.backlog,
             flow,
             class: None,
+            depth: 0,
             state,
         });
         self.count_drop(reason, packet.len);
@@ -90,6 +91,7 @@ impl Ledger {
             backlog: self.backlog,
             flow,
             class: None,
+            depth: 0,
             state,
         });
         self.counters.marked += 1;
@@ -100,6 +102,7 @@ impl Ledger {
     pub fn adopt(&mut self, out: &mut Decisions, from: usize, class: Option<u32>) {
         for decision in &mut out[from..] {
             decision.class = class.or(decision.class);
+            decision.depth += u32::from(class.is_some());
             match decision.verdict {
                 Verdict::Dropped => self.count_drop(decision.reason, decision.packet.len),
                 Verdict::Marked => self.counters.marked += 1,

@@ -346,6 +346,7 @@ fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {
         step_thresh,
         range,
         min_qlen_step,
+        min_backlog,
         classic_protection,
     } = config;
     to.count("limit", limit)
@@ -357,6 +358,7 @@ fn dualpi2<'a>(config: &'a mut dualpi2::Config, to: &mut Collector<'a, '_>) {
         .time("step_thresh", step_thresh)
         .time("range", range)
         .count("min_qlen_step", min_qlen_step)
+        .size("min_backlog", min_backlog)
         .count("classic_protection", classic_protection);
 }
 

@@ -17,6 +17,7 @@ use crate::packet::Packet;
 use crate::segment::Segment;
 use crate::tokens::{Bucket, tokens_of};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use node::{ConfigError, Rate, Size, Time};
 
 /// Parameters of a policer.
@@ -97,6 +98,14 @@ impl Discipline for Policer {
 
     fn next_time(&self, now: Time) -> Option<Time> {
         self.child.next_time(now)
+    }
+
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        self.child.classes_of(packet, path);
+    }
+
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        self.child.shares_queue(a, b, depth)
     }
 
     fn backlog(&self) -> Backlog {

@@ -137,6 +137,17 @@ impl Discipline for Prio {
         true
     }
 
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        let class = self.classifier.class_of(packet) as usize;
+        self.bands[class].classes_of(packet, path);
+    }
+
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        let class = self.classifier.class_of(a);
+        let is_same = || class == self.classifier.class_of(b);
+        depth == 0 || is_same() && self.bands[class as usize].shares_queue(a, b, depth)
+    }
+
     fn backlog(&self) -> Backlog {
         self.ledger.backlog
     }

@@ -4,7 +4,7 @@
 //! other arrivals. So it says what would have saved one packet, and not what a network does with other parameters; for that run it again.
 
 use crate::Config;
-use crate::decision::{Decision, Decisions, Reason, Verdict};
+use crate::decision::{Backlog, Decision, Decisions, Reason, Verdict};
 use crate::discipline::Discipline;
 use crate::packet::{Facts, Packet};
 use crate::parameter::Quantity;
@@ -49,8 +49,8 @@ impl Offer {
 pub enum Fate {
     /// It left at this time, without a mark by this queue.
     Sent(Time),
-    /// Dropped, or marked for the first time.
-    Decided(Verdict, Reason, Time),
+    /// Dropped, or marked for the first time, with this backlog in the queue that decided.
+    Decided(Verdict, Reason, Time, Backlog),
     /// Flushed, or still in the queue when all that was asked for had happened.
     Waiting,
 }
@@ -58,7 +58,14 @@ pub enum Fate {
 impl Fate {
     /// The fate by a decision.
     pub fn of(decision: &Decision) -> Fate {
-        Fate::Decided(decision.verdict, decision.reason, decision.at)
+        let Decision {
+            verdict,
+            reason,
+            at,
+            backlog,
+            ..
+        } = *decision;
+        Fate::Decided(verdict, reason, at, backlog)
     }
 }
 

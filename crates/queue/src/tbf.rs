@@ -23,6 +23,7 @@ use crate::segment::Segment;
 use crate::tokens::{Bucket, tokens_of};
 use crate::{Config as Any, fifo};
 use alloc::boxed::Box;
+use alloc::vec::Vec;
 use node::{ConfigError, Rate, Size, Time};
 
 /// Parameters of a token bucket filter.
@@ -173,6 +174,14 @@ impl Discipline for Tbf {
             Some(packet) => Some(self.time_of(now, packet.len)),
             None => self.child.next_time(now),
         }
+    }
+
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        self.child.classes_of(packet, path);
+    }
+
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        self.child.shares_queue(a, b, depth)
     }
 
     fn backlog(&self) -> Backlog {

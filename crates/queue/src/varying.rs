@@ -176,7 +176,10 @@ impl Discipline for Varying {
         }
         let packet = self.child.take()?;
         self.ledger.send(&packet);
+        let from = out.len();
         self.start(now, out);
+        // It leaves in this call.
+        self.child.count(&packet, &mut out[from..]);
         Some(packet)
     }
 
@@ -185,6 +188,14 @@ impl Discipline for Varying {
             Some(_) => Some(self.finish.max(now)),
             None => self.child.next_time(now),
         }
+    }
+
+    fn classes_of(&self, packet: &Packet, path: &mut Vec<u32>) {
+        self.child.classes_of(packet, path);
+    }
+
+    fn shares_queue(&self, a: &Packet, b: &Packet, depth: u32) -> bool {
+        self.child.shares_queue(a, b, depth)
     }
 
     fn backlog(&self) -> Backlog {

@@ -545,11 +545,12 @@ fn dualpi2_is_that_of_its_model() {
             step_thresh: Time::from_ps(random.below(5 * time)),
             range: Time::from_ps(random.below(2) * random.below(5 * time)),
             min_qlen_step: (random.below(2) * random.below(4)) as u32,
+            min_backlog: Size::from_bytes(random.below(2) * random.below(6_000)),
             classic_protection: random.below(51) as u32,
         };
         let keys = format!(
             "\"limit\":{},\"target\":{target},\"tupdate\":{tupdate},\"alpha\":{},\"beta\":{},\"coupling\":{},\
-             \"step_thresh\":{},\"range\":{},\"min_qlen_step\":{},\"classic_protection\":{}",
+             \"step_thresh\":{},\"range\":{},\"min_qlen_step\":{},\"min_backlog\":{},\"classic_protection\":{}",
             config.limit,
             config.alpha,
             config.beta,
@@ -557,6 +558,7 @@ fn dualpi2_is_that_of_its_model() {
             config.step_thresh.as_ps(),
             config.range.as_ps(),
             config.min_qlen_step,
+            config.min_backlog.bytes(),
             config.classic_protection,
         );
         (Config::DualPi2(config), keys)

@@ -238,6 +238,124 @@ fn packets_are_sent_or_dropped_once_whatever_comes() {
     }
 }
 
+/// Shapers and a policer around classes, which have a packet of a class in their hands.
+fn around_classes() -> Vec<Config> {
+    let fifo = |limit| {
+        Config::Fifo(fifo::Config {
+            limit,
+            ..fifo::Config::default()
+        })
+    };
+    let codel = Config::Codel(codel::Config {
+        target: Time::from_us(50),
+        interval: Time::from_us(500),
+        limit: 30,
+        ..codel::Config::default()
+    });
+    let drr = Config::Drr(drr::Config {
+        classes: [fifo(20), codel.clone(), fifo(3)]
+            .map(|child| drr::Class {
+                quantum: 700,
+                child,
+            })
+            .into(),
+        ..drr::Config::default()
+    });
+    let prio = Config::Prio(prio::Config {
+        bands: vec![drr.clone(), codel, fifo(10)],
+        by: By::Flow,
+        priomap: vec![],
+    });
+    vec![
+        Config::Varying(varying::Config {
+            rates: vec![
+                (Time::ZERO, rate(30 * MEGABIT)),
+                (Time::from_us(700), rate(3 * MEGABIT)),
+            ],
+            repeat: Some(Time::from_ms(1)),
+            child: Some(Box::new(prio.clone())),
+        }),
+        Config::Tbf(tbf::Config {
+            child: Some(Box::new(prio.clone())),
+            ..tbf::Config::new(rate(20 * MEGABIT), Size::from_bytes(5_000))
+        }),
+        Config::Policer(policer::Config {
+            rate: rate(60 * MEGABIT),
+            burst: Size::from_bytes(20_000),
+            child: Some(Box::new(prio)),
+        }),
+        Config::Prio(prio::Config {
+            bands: vec![
+                Config::Varying(varying::Config {
+                    rates: vec![(Time::ZERO, rate(20 * MEGABIT))],
+                    repeat: None,
+                    child: Some(Box::new(drr)),
+                }),
+                fifo(5),
+            ],
+            by: By::Flow,
+            priomap: vec![],
+        }),
+    ]
+}
+
+/// The backlog of a decision is that of the queue that decided: the packets of its classes that
+/// came and have neither left nor been dropped.
+#[test]
+fn a_decision_has_the_backlog_of_the_queue_that_decided() {
+    let (mut checked, mut deepest) = (0, 0);
+    for config in all().into_iter().chain(around_classes()) {
+        for seed in 0..20 {
+            let mut sequence = Sequence::random(&mut Random::new(seed), 400);
+            // The limits and times of these configurations are for this line.
+            sequence.byte = 80_000;
+            let mut queue = config.build(seed).unwrap();
+            let same = config.build(seed).unwrap();
+            let (mut out, mut inside) = (Decisions::new(), BTreeMap::new());
+            let (mut now, mut free) = (Time::ZERO, Time::ZERO);
+            let mut arrivals = sequence.arrivals.iter().peekable();
+            loop {
+                let poll = queue.next_time(now.max(free));
+                let mut sent = None;
+                if let Some(arrival) =
+                    arrivals.next_if(|next| poll.is_none_or(|poll| next.at <= poll))
+                {
+                    now = arrival.at.max(now);
+                    inside.insert(arrival.packet.handle, arrival.packet);
+                    queue.enqueue(now, arrival.packet, &mut out);
+                } else if let Some(poll) = poll {
+                    now = poll;
+                    sent = queue.dequeue(now, &mut out);
+                } else {
+                    break;
+                }
+                for decision in out.drain(..) {
+                    let mut backlog = Backlog::default();
+                    for packet in inside.values() {
+                        if same.shares_queue(&decision.packet, packet, decision.depth) {
+                            backlog.add(packet.len);
+                        }
+                    }
+                    assert_eq!(backlog, decision.backlog, "{config:?}\n{decision:?}");
+                    let mut path = Vec::new();
+                    same.classes_of(&decision.packet, &mut path);
+                    assert!(path.len() >= decision.depth as usize, "{decision:?}");
+                    if decision.verdict == Verdict::Dropped {
+                        inside.remove(&decision.packet.handle);
+                    }
+                    checked += 1;
+                    deepest = deepest.max(decision.depth);
+                }
+                if let Some(packet) = sent {
+                    inside.remove(&packet.handle);
+                    free = now + Time::from_ps(sequence.byte) * u64::from(packet.len);
+                }
+            }
+        }
+    }
+    assert!(checked > 20_000 && deepest == 2, "{checked} {deepest}");
+}
+
 #[test]
 fn packets_of_a_flow_leave_in_order_and_all_leave_in_the_end() {
     for config in all() {

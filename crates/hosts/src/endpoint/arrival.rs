@@ -115,7 +115,7 @@ impl Endpoint {
         let options = self.timestamps.as_ref().map_or(0, |_| timestamps::LENGTH);
         let mss = self.mss.min(theirs) - options;
         let first = self.handshake.number.wrapping_add(1);
-        self.sender.begin(first, mss as u32, self.ecn.mode);
+        self.sender.begin(now, first, mss as u32, self.ecn.mode);
         self.feedback.begin(self.ecn.mode);
         self.sender.open(segment.sequence, self.window_of(segment));
     }
@@ -129,7 +129,7 @@ impl Endpoint {
     /// The own first segment is acknowledged.
     pub(super) fn establish(&mut self, now: Time, segment: &Segment<'_>) {
         if let Some(sent) = self.handshake.sent.take() {
-            self.sender.sample(now - sent);
+            self.sender.sample(now, now - sent);
         }
         self.handshake.expires = None;
         self.sender.open(segment.sequence, self.window_of(segment));

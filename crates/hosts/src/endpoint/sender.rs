@@ -155,7 +155,7 @@ impl Sender {
     }
 
     /// Begins with the number of the first byte, segments of `mss` bytes at most, and marks that are reported in this mode.
-    pub(super) fn begin(&mut self, first: u32, mss: u32, mode: Mode) {
+    pub(super) fn begin(&mut self, now: Time, first: u32, mss: u32, mode: Mode) {
         self.reaction.begin(mode);
         (self.first, self.next) = (first, first);
         self.usage.until = first;
@@ -163,6 +163,7 @@ impl Sender {
         self.acknowledged = 1;
         self.mss = mss;
         self.control.begin(mss.into());
+        self.note_window(now);
     }
 
     /// A segment without data has left for the first time, or again: a SYN.
@@ -171,9 +172,12 @@ impl Sender {
         self.count.resent += u64::from(again);
     }
 
-    /// A round trip that the handshake took.
-    pub fn sample(&mut self, time: Time) {
+    /// A round trip was measured: that of the handshake, or of data.
+    pub fn sample(&mut self, now: Time, time: Time) {
         self.trip.sample(time);
+        if let Some(trips) = &mut self.trips {
+            trips.push(now, time);
+        }
     }
 
     /// The first window of the far end, of a segment with that sequence number.
@@ -377,10 +381,7 @@ impl Sender {
             self.count_duplicate(is_duplicate, &mut delivered);
         }
         if let Some(sample) = delivered.sample {
-            self.trip.sample(sample);
-            if let Some(trips) = &mut self.trips {
-                trips.push(now, sample);
-            }
+            self.sample(now, sample);
         }
         if delivered.advanced > 0 {
             self.trip.progress();

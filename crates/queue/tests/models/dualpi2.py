@@ -1,10 +1,10 @@
 """DualPI2 (RFC 9332 appendix A.1, with the overload code of A.2). Probabilities are in 2^-40, rounded down.
 
-The scheduler is the weighted round robin that the module's documentation describes.
+While less than `min_backlog` bytes are left in both queues the probabilities of the controller are 0, as in Linux. The scheduler is the weighted round robin that the module's documentation describes.
 """
 from fractions import Fraction
 
-from model import Queue
+from model import Queue, size
 
 ONE = 2**40
 SECOND = 10**12
@@ -78,11 +78,13 @@ class Model(Queue):
     def dequeue(self, now):
         self.timer(now)
         k = self.config["coupling"]
-        p_cl, p_c = k * self.p, self.p**2 // ONE
-        overload = p_c >= ONE // k**2
         while self.lq.packets or self.cq.packets:
             queue = self.scheduler()
             packet = queue.packets.pop(0)
+            rest = size(self.lq.packets) + size(self.cq.packets)
+            p = self.p if rest >= self.config["min_backlog"] else 0
+            p_cl, p_c = k * p, p**2 // ONE
+            overload = p_c >= ONE // k**2
             if queue is self.lq:
                 native = 0 if packet.alone else self.laqm(now - packet.enqueued)
                 if overload and queue.recur(p_c):

@@ -7,7 +7,7 @@ use ::packet::vlan::untagged;
 use node::{Frame, Time};
 use queue::egress::QueueEvent;
 use queue::replay::Offer;
-use queue::{Decision, Packet, Segment};
+use queue::{Backlog, Decision, Packet, Segment};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::SocketAddr;
@@ -15,10 +15,11 @@ use std::net::SocketAddr;
 /// Maximum number of packets in a history: some 90 MB.
 const MAX_PACKETS: usize = 1_000_000;
 
-/// A drop or a mark, and the index of the packet's offer.
+/// A drop or a mark, the index of the packet's offer, and its place in the order of events.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Decided {
     pub offer: usize,
+    pub event: u32,
     pub decision: Decision,
 }
 
@@ -106,6 +107,7 @@ impl History {
                 let offer = self.offer_of(&decision.packet);
                 self.decided.push(Decided {
                     offer,
+                    event: self.events,
                     decision: *decision,
                 });
                 if decision.verdict == queue::Verdict::Dropped {
@@ -139,11 +141,31 @@ impl History {
         }
     }
 
-    /// Packets that were in the queue when a packet was offered, by flow, the flow with most bytes first.
-    pub fn ahead(&self, offer: usize) -> Vec<Share> {
+    /// Offers that were in the port's queue when a packet was offered, without its own.
+    pub fn found(&self, offer: usize) -> impl Iterator<Item = usize> {
         let came = self.stays[offer].0;
+        (0..offer).filter(move |index| self.stays[*index].1 > came)
+    }
+
+    /// Offers that were in the port's queue at a decision, the packet's own included.
+    pub fn waiting(&self, decided: &Decided) -> impl Iterator<Item = usize> {
+        let event = decided.event;
+        let came_before = move |index: &usize| self.stays[*index].0 < event;
+        let offers = (0..self.offers.len()).take_while(came_before);
+        offers.filter(move |index| self.stays[*index].1 >= event)
+    }
+
+    /// Packets and bytes of some offers.
+    pub fn size(&self, offers: impl Iterator<Item = usize>) -> Backlog {
+        let mut size = Backlog::default();
+        offers.for_each(|offer| size.add(self.packet(offer).1));
+        size
+    }
+
+    /// Packets and bytes of some offers by flow, the flow with most bytes first.
+    pub fn shares(&self, offers: impl Iterator<Item = usize>) -> Vec<Share> {
         let mut shares: BTreeMap<&str, Share> = BTreeMap::new();
-        for index in (0..offer).filter(|index| self.stays[*index].1 > came) {
+        for index in offers {
             let (flow, len, _) = self.packet(index);
             let share = shares.entry(flow).or_default();
             share.packets += 1;

@@ -1,6 +1,9 @@
 //! Explains one drop or mark: the packet, the state of the discipline at the decision, the packets that made up the queue, and the
 //! smallest changes of one parameter that would have saved the packet.
 //!
+//! All figures are about one queue, which the explanation names: that of the packet's class in a discipline with classes, and else the
+//! whole discipline (decision 0206). Packets in other classes are a figure of their own.
+//!
 //! The changes come from [replays](queue::replay) of what the queue was offered. A replay is trusted only if it gives the packet the fate
 //! that it had.
 
@@ -10,8 +13,8 @@ use ::report::text::number;
 use ::report::{Column, Table, Unit};
 use node::{Channel, Time};
 use parking_lot::MutexGuard;
-use queue::replay::{Change, Fate, Replay};
-use queue::{Config, Decision, Reason, Verdict};
+use queue::replay::{Change, Fate, Offer, Replay};
+use queue::{Backlog, Config, Decision, Discipline, Packet, Reason, Verdict};
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -44,9 +47,17 @@ pub(super) struct Explanation {
     decision: Decision,
     /// Number of the packet among those that were offered to the queue, of the decision there, and of all decisions there; from 1.
     numbers: [u64; 3],
+    /// Name of the queue that decided.
+    queue: String,
     flow: String,
     offered: Time,
+    /// Packets in that queue when the packet was offered, in all and by flow.
+    found: Backlog,
     ahead: Vec<Share>,
+    /// Packets in other classes at that time.
+    elsewhere: Backlog,
+    /// Packets in all classes at the decision.
+    all: Backlog,
     changes: Changes,
     /// Time from which on packets were too many to be kept.
     full: Option<Time>,
@@ -59,6 +70,43 @@ enum Changes {
     Replayed(Vec<Change>, bool),
     /// A replay does not give the packet the fate that it had.
     NoReplay,
+}
+
+/// The queue that decided on a packet, among those of a discipline with classes.
+struct Place {
+    discipline: Box<dyn Discipline>,
+    packet: Packet,
+    /// Number of classes that lead to it.
+    depth: u32,
+}
+
+impl Place {
+    fn of(queue: &Queue<'_>, decided: &Decided) -> Place {
+        let discipline = queue.config.build(queue.seed);
+        Place {
+            discipline: discipline.expect("the run has built it"),
+            packet: decided.decision.packet,
+            depth: decided.decision.depth,
+        }
+    }
+
+    /// The classes that lead to it.
+    fn path(&self) -> Vec<u32> {
+        let mut path = Vec::new();
+        self.discipline.classes_of(&self.packet, &mut path);
+        path.truncate(self.depth as usize);
+        path
+    }
+
+    /// Whether the packet of an offer belongs there.
+    fn has(&self, history: &History, offer: usize) -> bool {
+        let Offer::Packet { len, facts, .. } = history.offers[offer] else {
+            return false;
+        };
+        let packet = Packet::new(0, len, facts);
+        self.discipline
+            .shares_queue(&self.packet, &packet, self.depth)
+    }
 }
 
 /// Finds the drop or mark, and explains it.
@@ -115,9 +163,10 @@ fn not_found(
 
 impl Explanation {
     fn of(queue: &Queue<'_>, nth: usize, decided: &Decided) -> Explanation {
-        let Decided { offer, decision } = *decided;
+        let Decided {
+            offer, decision, ..
+        } = *decided;
         let history = &queue.history;
-        let (flow, _, offered) = history.packet(offer);
         let replay = Replay::new(queue.channel, queue.seed, &history.offers)
             .with_segments(&history.segments);
         let is_same = replay.fate(queue.config, offer) == Ok(Fate::of(&decision));
@@ -128,14 +177,31 @@ impl Explanation {
             }
             false => Changes::NoReplay,
         };
+        Explanation::with(queue, nth, decided, changes)
+    }
+
+    fn with(queue: &Queue<'_>, nth: usize, decided: &Decided, changes: Changes) -> Explanation {
+        let Decided {
+            offer, decision, ..
+        } = *decided;
+        let history = &queue.history;
+        let (flow, _, offered) = history.packet(offer);
+        let place = Place::of(queue, decided);
+        let others = history.found(offer);
+        let (found, elsewhere): (Vec<_>, Vec<_>) =
+            others.partition(|other| place.has(history, *other));
         Explanation {
             at: queue.at.into(),
             discipline: queue.config.name(),
+            queue: queue.config.queue_at(&place.path()),
             decision,
             numbers: [offer + 1, nth + 1, history.decided.len()].map(|it| it as u64),
             flow: flow.into(),
             offered,
-            ahead: history.ahead(offer),
+            found: history.size(found.iter().copied()),
+            ahead: history.shares(found.into_iter()),
+            elsewhere: history.size(elsewhere.into_iter()),
+            all: history.size(history.waiting(decided)),
             changes,
             full: history.full,
         }
@@ -221,10 +287,17 @@ impl Answer {
                 Column::new("verdict", "verdict"),
                 Column::new("reason", "reason"),
                 Column::new("number", "number"),
+                Column::new("queue", "queue"),
                 Column::new("offered", "offered").of(Unit::Time),
+                Column::new("found_packets", "found"),
+                Column::new("found", "found").of(Unit::Bytes),
+                Column::new("elsewhere_packets", "elsewhere"),
+                Column::new("elsewhere", "elsewhere").of(Unit::Bytes),
                 Column::new("decided", "decided").of(Unit::Time),
                 Column::new("backlog_packets", "backlog"),
                 Column::new("backlog", "backlog").of(Unit::Bytes),
+                Column::new("all_packets", "all classes"),
+                Column::new("all", "all classes").of(Unit::Bytes),
                 Column::new("state", "state"),
                 Column::new("note", "note"),
             ],
@@ -240,10 +313,17 @@ impl Answer {
             found.verdict().into(),
             decision.reason.name().into(),
             found.numbers[1].into(),
+            (&found.queue).into(),
             found.offered.into(),
+            found.found.packets.into(),
+            found.found.bytes.into(),
+            found.elsewhere.packets.into(),
+            found.elsewhere.bytes.into(),
             decision.at.into(),
             decision.backlog.packets.into(),
             decision.backlog.bytes.into(),
+            found.all.packets.into(),
+            found.all.bytes.into(),
             (!state.is_empty()).then_some(state).into(),
             found.note().into(),
         ]);
@@ -272,26 +352,37 @@ impl fmt::Display for Answer {
             Time::ZERO => "at once".into(),
             waited => format!("after {waited}"),
         };
-        let backlog = decision.backlog;
+        let size = |size: Backlog| {
+            let [packets, bytes] = [size.packets, size.bytes].map(number);
+            format!("{packets} packets, {bytes} bytes")
+        };
+        let elsewhere = match found.elsewhere.packets {
+            0 => String::new(),
+            _ => format!("; other classes had {}", size(found.elsewhere)),
+        };
+        let all = match decision.depth {
+            0 => String::new(),
+            _ => format!("; {} in all classes", size(found.all)),
+        };
         let state = decision.state.to_string();
         let of = decision
             .flow
-            .map_or(String::new(), |flow| format!(", in queue {flow}"));
+            .map_or(String::new(), |flow| format!(", in sub-queue {flow}"));
         for (name, text) in [
             (
                 "flow",
                 format!("{}, {} bytes", found.flow, decision.packet.len),
             ),
-            ("offered", found.offered.to_string()),
+            ("queue", found.queue.clone()),
+            (
+                "offered",
+                format!("{}, behind {}{elsewhere}", found.offered, size(found.found)),
+            ),
             (verdict, format!("{}, {waited}{of}", decision.at)),
             ("state", state),
             (
                 "backlog",
-                format!(
-                    "{} packets, {} bytes",
-                    number(backlog.packets),
-                    number(backlog.bytes)
-                ),
+                format!("{}, this one included{all}", size(decision.backlog)),
             ),
         ] {
             if !text.is_empty() {
@@ -312,3 +403,6 @@ impl fmt::Display for Answer {
         writeln!(f, "{}", found.note())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -365,7 +365,9 @@ impl Gateway {
         if blacklisted {
             self.block_association(mac, datapath);
         }
-        self.follow_six(now, mac, slot, datapath);
+        if !matches!(change, Change::Domain(..) | Change::OthersDenied(_)) {
+            self.follow_six(now, mac, slot, datapath);
+        }
         if *change == Change::Forgotten {
             self.slots.remove(&mac);
             self.dns.forget(mac);

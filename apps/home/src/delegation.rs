@@ -13,7 +13,7 @@ use packet::ethernet::Mac;
 /// Length of the prefix that is asked for, bits; the router delegates the one that it has.
 const LENGTH: u8 = 56;
 /// Time after which the client begins again: with the back-off of RFC 9915 it would miss a prefix for up to an hour.
-const PATIENCE_LIMIT: Time = Time::from_secs(30);
+const RESTART_INTERVAL: Time = Time::from_secs(30);
 
 /// A change of the prefix.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl Delegation {
         };
         Delegation {
             client: Client::new(settings, seed),
-            again: PATIENCE_LIMIT,
+            again: RESTART_INTERVAL,
             message: Vec::new(),
             sent: 0,
             ignored: 0,
@@ -70,7 +70,7 @@ impl Delegation {
     /// it returns `false`.
     pub fn poll(&mut self, now: Time, changed: &mut Vec<Delegated>) -> bool {
         if now >= self.again {
-            self.again = now + PATIENCE_LIMIT;
+            self.again = now + RESTART_INTERVAL;
             if matches!(self.client.state(), State::Soliciting | State::Requesting) {
                 self.client.restart(now);
             }

@@ -31,12 +31,13 @@ for each in router isp anna ben printer; do
 done
 join() { # NAMESPACE MAC INTERFACE [MAC]: connects eth0 of the namespace to the router's interface
     ip link add $3 ${4:+address $4} netns $name-router type veth peer name eth0 netns $name-$1
-    on $1 ip link set eth0 address $2 up
+    on $1 ip link set eth0 address $2
     # Open vSwitch in its own process forwards frames whose checksums the sender leaves to a card as they are.
     [ "$switch" = wireline ] || on $1 ethtool -K eth0 tx off >/dev/null
     on router ip link set $3 up
 }
 join isp 02:00:00:00:09:01 wan 02:00:00:00:09:02
+on isp ip link set eth0 up
 join printer 02:00:00:00:01:01 lan1
 join anna 02:00:00:00:01:02 lan2
 join ben 02:00:00:00:01:03 lan3
@@ -47,7 +48,7 @@ on isp ip address add 198.51.100.1/24 dev eth0
 on isp ip address add 2001:db8:1::1/64 dev eth0 nodad
 for each in 80 66; do on isp ip address add 2001:db8:53::$each/128 dev lo nodad; done
 on isp ip route add 2001:db8:100::/40 via fe80::ff:fe00:902 dev eth0
-ip netns exec $name-isp dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts --port=53 --listen-address=198.51.100.1 --bind-dynamic \
+ip netns exec $name-isp dnsmasq --keep-in-foreground --conf-file=/dev/null --no-resolv --no-hosts --port=53 --interface=eth0 --bind-dynamic \
     --pid-file="$work/dnsmasq" --enable-ra --dhcp-range=2001:db8:1::,ra-only --dhcp-leasefile="$work/ra" --ra-param=eth0,4 \
     --address=/www.example/2001:db8:53::80 --address=/ads.example/2001:db8:53::66 >"$work/dnsmasq.log" 2>&1 &
 pids+=($!)
@@ -91,7 +92,7 @@ set_password "$work/log" https://127.0.0.1:8443/ws.v1
 
 address() { # NAMESPACE PREFIX: waits for an address of the prefix, and prints it
     local text
-    for _ in $(seq 300); do
+    for _ in $(seq 600); do
         text=$(on $1 ip -6 -o address show dev eth0 scope global -tentative | awk -v prefix=$2 'index($4, prefix) == 1 && !/deprecated/ { print $4; exit }')
         [ -n "$text" ] && break
         sleep 0.1
@@ -108,12 +109,11 @@ name_of() { # NAMESPACE NAME: a query to the gateway of its link
 }
 permit() { ask -X POST $api/permit/$1 >/dev/null; }
 # The kernel asks for a router when its interface comes up; the home learns of devices from that.
-solicit() { on $1 ip link set eth0 down; on $1 ip link set eth0 up; }
 count=0
 for each in printer anna ben; do
     # The order in which devices appear is that of their prefixes.
     count=$((count + 1))
-    solicit $each
+    on $each ip link set eth0 up
     for _ in $(seq 100); do [ "$(devices | wc -l)" -ge $count ] && break; sleep 0.1; done
 done
 
@@ -126,6 +126,8 @@ permit 02:00:00:00:01:01
 permit 02:00:00:00:01:02
 address printer 2001:db8:100:2:
 address anna 2001:db8:100:4:
+# The router has its default route when the provider has answered its solicitation.
+for _ in $(seq 30); do on anna ping -c 1 -W 1 2001:db8:53::80 >/dev/null && break; sleep 0.2; done
 page anna http://[2001:db8:53::80]/
 page anna http://[2001:db8:100:2:0:ff:fe00:101]/
 page ben http://[2001:db8:53::80]/
@@ -135,7 +137,7 @@ sed -n 's/^ *iaaddr \(.*\) {/anna may have \1/p; s/^ *option dhcp6.name-servers 
 [ ! -s "$work/anna.pid" ] || kill "$(cat "$work/anna.pid")" 2>/dev/null || true
 echo "-- ben is permitted, and his dhcpcd asks for a prefix"
 permit 02:00:00:00:01:03
-printf 'duid ll\nnoipv4\noption rapid_commit\ninterface eth0\nia_pd 2/::/64 lo/0\n' >"$work/dhcpcd.conf"
+printf 'noipv6rs\noption rapid_commit\ninterface eth0\nia_pd 2/::/64 lo/0\n' >"$work/dhcpcd.conf"
 on ben unshare -m sh -c "mount -t tmpfs none /run && mount -t tmpfs none /var/lib && mkdir -p /run/dhcpcd /var/lib/dhcpcd && exec timeout 30 dhcpcd -6 -1 -B -d -t 25 -f $work/dhcpcd.conf -c /bin/true eth0" >"$work/ben.log" 2>&1 || true
 sed -n 's/.*: delegated prefix \(.*\)/ben is delegated \1/p' "$work/ben.log" | sort -u
 on ben ip address replace 2001:db8:100:7::5/128 dev lo

@@ -93,7 +93,7 @@ set_password "$work/log" https://127.0.0.1:8443/ws.v1
 address() { # NAMESPACE PREFIX: waits for an address of the prefix, and prints it
     local text
     for _ in $(seq 600); do
-        text=$(on $1 ip -6 -o address show dev eth0 scope global -tentative | awk -v prefix=$2 'index($4, prefix) == 1 && !/deprecated/ { print $4; exit }')
+        text=$(on $1 ip -6 -o address show dev eth0 scope global -tentative | awk -v prefix=$2 'index($4, prefix) == 1 && !/deprecated/ && !found { print $4; found = 1 }')
         [ -n "$text" ] && break
         sleep 0.1
     done

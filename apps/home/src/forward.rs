@@ -16,10 +16,9 @@ use crate::groups::out_of;
 use crate::home::News;
 use crate::names::Judgement;
 use crate::rules::{Cookie, Datapath, Kind, Rule, priority, set_mac};
-use core::net::{IpAddr, Ipv4Addr};
+use core::net::IpAddr;
 use node::Time;
 use openflow::action::Action;
-use openflow::controller::Headers;
 use openflow::oxm::Field;
 use openflow::port::PortNo;
 use packet::arp::Arp;
@@ -34,22 +33,6 @@ const NAME_TIMEOUT: Time = Time::from_secs(3);
 const MAX_WAITING_FRAMES: usize = 4;
 /// Packets of a flow that reach the program within this time after its entry left the switch before the entry was there.
 const SETTLING: Time = Time::from_secs(1);
-
-/// Flow of an IPv4 packet. `ports` is `None` for later fragments and for protocols without ports.
-pub(crate) fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
-    let (source, destination) = headers.ipv4.ok_or("malformed")?;
-    let protocol = headers.protocol.ok_or("malformed")?;
-    let has_ports = matches!(protocol, protocol::TCP | protocol::UDP | protocol::ICMP);
-    if has_ports && headers.transport.is_none() && !frame::is_later_fragment(data) {
-        return Err("first fragment too short");
-    }
-    Ok(FlowKey {
-        protocol,
-        source: Ipv4Addr::from(source).into(),
-        destination: Ipv4Addr::from(destination).into(),
-        ports: headers.transport,
-    })
-}
 
 /// Whether an address can be a unicast destination on the Internet.
 fn is_outside(address: IpAddr) -> bool {

@@ -15,18 +15,18 @@ use crate::dhcp::{self, Dhcp};
 use crate::dhcpv6::Dhcpv6;
 use crate::discovery::Schedule;
 use crate::dns::{self, Denied, Dns, Outgoing};
-use crate::flows::Flows;
-use crate::frame::Frames;
+use crate::flows::{FlowKey, Flows};
+use crate::frame::{self, Frames};
 use crate::groups::Groups;
 use crate::home::{Change, Home, News, Notice, Shared};
 use crate::plan::Plan;
 use crate::record::{LeaseRow, Record};
 use crate::rules::{Cookie, Datapath, Kind, Rule, network, priority, wide};
-use core::net::{IpAddr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node::Time;
 use openflow::action::Action;
 use openflow::channel::Peer;
-use openflow::controller::Handle;
+use openflow::controller::{Handle, Headers};
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
 use packet::ethernet::{Mac, ethertype};
@@ -438,3 +438,19 @@ impl Gateway {
 
 /// Maximum number of addresses with flows that wait for a name.
 pub(crate) const MAX_WAITING_ADDRESSES: usize = dns::MAX_REVERSE;
+
+/// Flow of an IPv4 packet. `ports` is `None` for later fragments and for protocols without ports.
+pub(crate) fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
+    let (source, destination) = headers.ipv4.ok_or("malformed")?;
+    let protocol = headers.protocol.ok_or("malformed")?;
+    let has_ports = matches!(protocol, protocol::TCP | protocol::UDP | protocol::ICMP);
+    if has_ports && headers.transport.is_none() && !frame::is_later_fragment(data) {
+        return Err("first fragment too short");
+    }
+    Ok(FlowKey {
+        protocol,
+        source: Ipv4Addr::from(source).into(),
+        destination: Ipv4Addr::from(destination).into(),
+        ports: headers.transport,
+    })
+}

@@ -1,7 +1,6 @@
 //! Frames from devices.
 
-use super::{EAPOL, Gateway, Result, Sender};
-use crate::forward::key_of;
+use super::{EAPOL, Gateway, Result, Sender, key_of};
 use crate::frame;
 use crate::groups::Receiver;
 use crate::home::News;

@@ -1,9 +1,8 @@
 //! DNS messages, and frames from the router.
 
-use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender};
+use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender, key_of};
 use crate::device::Device;
 use crate::dns::Outgoing;
-use crate::forward::key_of;
 use crate::frame;
 use crate::rules::Datapath;
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};

@@ -103,6 +103,9 @@ page() { # NAMESPACE URL
     local text
     text=$(on $1 curl -s --max-time 3 "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
 }
+reach() { # Waits until anna reaches the Internet.
+    for _ in $(seq 30); do on anna ping -c 1 -W 1 2001:db8:53::80 >/dev/null && break; sleep 0.2; done
+}
 name_of() { # NAMESPACE NAME: a query to the gateway of its link
     { on $1 dig +time=2 +tries=1 +noall +comments +answer @2001:db8:100:4::1 $2 AAAA || true; } |
         awk -v name=$1 -v asked=$2 '/status:/ { sub(",", "", $6); status = $6 } $4 == "AAAA" { answer = $5 } END { print name, "asks for", asked ":", status ? status : "no answer", answer }'
@@ -126,8 +129,7 @@ permit 02:00:00:00:01:01
 permit 02:00:00:00:01:02
 address printer 2001:db8:100:2:
 address anna 2001:db8:100:4:
-# The router has its default route when the provider has answered its solicitation.
-for _ in $(seq 30); do on anna ping -c 1 -W 1 2001:db8:53::80 >/dev/null && break; sleep 0.2; done
+reach # The router has its default route when the provider has answered its solicitation.
 page anna http://[2001:db8:53::80]/
 page anna http://[2001:db8:100:2:0:ff:fe00:101]/
 page ben http://[2001:db8:53::80]/
@@ -158,6 +160,7 @@ kill $dhcpd; wait $dhcpd 2>/dev/null || true
 provider 2001:db8:101::
 address printer 2001:db8:101:2:
 address anna 2001:db8:101:4:
+reach
 page anna http://[2001:db8:53::80]/
 echo "-- anna is evicted"
 ask -X POST $api/deny/02:00:00:00:01:02 >/dev/null

@@ -43,6 +43,12 @@ pub struct Arguments {
     /// Network of the devices, /16 to /28
     #[arg(long, value_name = "NETWORK", default_value = "10.2.0.0/16")]
     pub network: InterfaceAddress,
+    /// Drop IPv6. Default: IPv6 with a prefix that the provider delegates by DHCPv6
+    #[arg(long)]
+    pub no_ipv6: bool,
+    /// Local IPv6 network inside the home (RFC 4193), next to the delegated one, such as fd12:3456:789a::/48; default: none
+    #[arg(long, value_name = "NETWORK", conflicts_with = "no_ipv6")]
+    pub local: Option<InterfaceAddress>,
     /// Switch between the devices
     #[arg(long, value_name = "SWITCH", value_enum, default_value = "wireline")]
     pub switch: SwitchKind,

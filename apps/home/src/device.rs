@@ -1,6 +1,7 @@
 //! A device and the decisions about it.
 
 use crate::domains::Domains;
+use core::net::Ipv6Addr;
 use node::Time;
 use packet::ethernet::Mac;
 
@@ -42,6 +43,8 @@ pub struct Device {
     pub seen: Option<(Time, Time)>,
     /// End of its lease, while it has one.
     pub lease_end: Option<Time>,
+    /// IPv6 addresses of its own that it used last, the latest first; lost at a restart.
+    pub addresses: Vec<Ipv6Addr>,
     /// Its switch port, if known.
     pub port: Option<u32>,
     /// Traffic since the start.
@@ -91,6 +94,7 @@ impl Device {
             host_name: None,
             seen: None,
             lease_end: None,
+            addresses: Vec::new(),
             port: None,
             traffic: Traffic::default(),
             wifi: None,

@@ -7,10 +7,12 @@
 //! A response that maps an outside name to an address of the home is refused: it would let a web page of that name reach
 //! devices of the home through a browser (DNS rebinding).
 
+mod reverse;
+
 use crate::home::{News, Shared};
 use crate::names::Names;
+use crate::networks::Networks;
 use crate::plan::Plan;
-use core::fmt::Write;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use dns::exchange::Via;
 use dns::forwarder::{self, Forwarder};
@@ -51,7 +53,7 @@ pub enum Outgoing {
     /// A query to a server, from a port of the control program.
     Query(SocketAddr, u16, Vec<u8>),
     /// Name from the reverse lookup of an address.
-    Reverse(Ipv4Addr, Option<Arc<str>>),
+    Reverse(IpAddr, Option<Arc<str>>),
 }
 
 /// Counters of interception.
@@ -70,7 +72,6 @@ pub struct Counters {
 /// Applies the domain rules of devices to their queries.
 struct Filter {
     home: Shared,
-    plan: Plan,
     denied: Decision,
     names: Names,
     /// Time and name of the last notice of each device.
@@ -100,11 +101,12 @@ impl Policy for Filter {
             return Decision::Permit;
         }
         let name = text(&question.name);
-        if is_reverse_of(&self.plan, &name) {
-            return Decision::NoSuchName;
-        }
         let mac = Mac(client.mac);
         let mut home = self.home.lock();
+        // Outside servers cannot answer for addresses of the home (RFC 6303).
+        if reverse::address_of(&name).is_some_and(|address| home.holds(address)) {
+            return Decision::NoSuchName;
+        }
         let Some(device) = home.device(mac).filter(|device| device.is_admitted()) else {
             return Decision::Ignore;
         };
@@ -129,30 +131,12 @@ impl Policy for Filter {
         }
         let mut name: Option<Arc<str>> = None;
         for (_, address, ttl) in message::addresses(response) {
-            if let IpAddr::V4(address) = address
-                && !self.plan.holds(address)
-            {
+            if !self.home.lock().holds(address) {
                 let name = name.get_or_insert_with(|| text(&question.name).into());
                 self.names.note(now, Mac(client.mac), name, address, ttl);
             }
         }
     }
-}
-
-/// Whether a name is the reverse name of an address of the home, which outside servers cannot answer (RFC 6303).
-fn is_reverse_of(plan: &Plan, name: &str) -> bool {
-    let Some(reversed) = name.strip_suffix(".in-addr.arpa") else {
-        return false;
-    };
-    let mut octets = [0; 4];
-    let mut parts = reversed.rsplit('.');
-    for octet in &mut octets {
-        match parts.next().map(str::parse) {
-            Some(Ok(read)) => *octet = read,
-            _ => return false,
-        }
-    }
-    parts.next().is_none() && plan.holds(octets.into())
 }
 
 /// DNS service of a home.
@@ -163,7 +147,7 @@ pub struct Dns {
     own: Ipv4Addr,
     forwarder: Forwarder<Filter>,
     /// Addresses of the reverse lookups under way, by their ports.
-    reverse: BTreeMap<u16, Ipv4Addr>,
+    reverse: BTreeMap<u16, IpAddr>,
     next_reverse: u16,
     /// Counters at the last call.
     counted: Counters,
@@ -175,7 +159,6 @@ impl Dns {
         let plan = home.lock().plan;
         let filter = Filter {
             home,
-            plan,
             denied: match denied {
                 Denied::Nxdomain => Decision::NoSuchName,
                 Denied::Refused => Decision::Refuse,
@@ -213,7 +196,7 @@ impl Dns {
 
     /// Takes a query of a device.
     pub fn query(&mut self, now: Time, client: Client, query: &[u8], out: &mut Vec<Outgoing>) {
-        let mut sent = Sent::new(self.plan, self.own, out);
+        let mut sent = Sent::new(self.scope(), out);
         self.forwarder
             .handle_query(now, client, query, &mut |output| sent.take(output));
         self.settle(sent.rebinding, out);
@@ -233,7 +216,7 @@ impl Dns {
         response: &[u8],
         out: &mut Vec<Outgoing>,
     ) {
-        let mut sent = Sent::new(self.plan, self.own, out);
+        let mut sent = Sent::new(self.scope(), out);
         self.forwarder
             .handle_response(now, from, Via::Udp(port), response, &mut |output| {
                 sent.take(output)
@@ -242,8 +225,8 @@ impl Dns {
     }
 
     /// Looks up the name of an address; the result is an [`Outgoing::Reverse`]. Returns `false` if too many lookups are under way.
-    pub fn look_up(&mut self, now: Time, address: Ipv4Addr, out: &mut Vec<Outgoing>) -> bool {
-        let pending: BTreeSet<Ipv4Addr> = self.reverse.values().copied().collect();
+    pub fn look_up(&mut self, now: Time, address: IpAddr, out: &mut Vec<Outgoing>) -> bool {
+        let pending: BTreeSet<IpAddr> = self.reverse.values().copied().collect();
         if pending.contains(&address) {
             return true;
         }
@@ -260,18 +243,18 @@ impl Dns {
             mac: [0; 6],
             transport: Transport::Udp,
         };
-        self.query(now, client, &reverse_query(address), out);
+        self.query(now, client, &reverse::query(address), out);
         true
     }
 
     /// Cancels the lookup of an address.
-    pub fn give_up(&mut self, address: Ipv4Addr) {
+    pub fn give_up(&mut self, address: IpAddr) {
         self.reverse.retain(|_, pending| *pending != address);
     }
 
     /// Times out queries without a response.
     pub fn wake(&mut self, now: Time, out: &mut Vec<Outgoing>) {
-        let mut sent = Sent::new(self.plan, self.own, out);
+        let mut sent = Sent::new(self.scope(), out);
         self.forwarder.wake(now, &mut |output| sent.take(output));
         self.settle(sent.rebinding, out);
     }
@@ -288,6 +271,14 @@ impl Dns {
         filter.noticed.remove(&mac);
     }
 
+    fn scope(&mut self) -> Scope {
+        Scope {
+            plan: self.plan,
+            networks: self.forwarder.policy().home.lock().networks,
+            own: self.own,
+        }
+    }
+
     /// Handles the responses to reverse lookups.
     fn settle(&mut self, rebinding: u64, out: &mut [Outgoing]) {
         let counters = &mut self.forwarder.policy().counters;
@@ -298,7 +289,7 @@ impl Dns {
                 && client.address.ip() == IpAddr::V4(self.own)
             {
                 let address = self.reverse.remove(&client.address.port());
-                let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED);
+                let address = address.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
                 *outgoing = Outgoing::Reverse(address, pointer(response));
             }
         }
@@ -319,19 +310,35 @@ impl Dns {
     }
 }
 
+/// Addresses of the home during a call of the forwarder.
+#[derive(Clone, Copy)]
+struct Scope {
+    plan: Plan,
+    networks: Networks,
+    /// Address of the control program.
+    own: Ipv4Addr,
+}
+
+impl Scope {
+    fn holds(&self, address: IpAddr) -> bool {
+        match address.to_canonical() {
+            IpAddr::V4(address) => self.plan.holds(address),
+            IpAddr::V6(address) => self.networks.of(address).is_some(),
+        }
+    }
+}
+
 /// Takes the messages of a call of the forwarder.
 struct Sent<'a> {
-    plan: Plan,
-    own: Ipv4Addr,
+    scope: Scope,
     out: &'a mut Vec<Outgoing>,
     rebinding: u64,
 }
 
 impl<'a> Sent<'a> {
-    fn new(plan: Plan, own: Ipv4Addr, out: &'a mut Vec<Outgoing>) -> Sent<'a> {
+    fn new(scope: Scope, out: &'a mut Vec<Outgoing>) -> Sent<'a> {
         Sent {
-            plan,
-            own,
+            scope,
             out,
             rebinding: 0,
         }
@@ -348,8 +355,8 @@ impl<'a> Sent<'a> {
             Output::Query { via: Via::Tcp, .. } => return,
             Output::Response { client, message } => {
                 let mut response = message.to_vec();
-                let is_own = client.address.ip() == IpAddr::V4(self.own);
-                if !is_own && names_the_home(&self.plan, message) {
+                let is_own = client.address.ip() == IpAddr::V4(self.scope.own);
+                if !is_own && names_the_home(&self.scope, message) {
                     self.rebinding += 1;
                     refuse(&mut response);
                 }
@@ -361,13 +368,8 @@ impl<'a> Sent<'a> {
 }
 
 /// Whether a response contains an address of the home.
-fn names_the_home(plan: &Plan, response: &[u8]) -> bool {
-    message::addresses(response).any(|(_, address, _)| match address {
-        IpAddr::V4(address) => plan.holds(address),
-        IpAddr::V6(address) => address
-            .to_ipv4_mapped()
-            .is_some_and(|address| plan.holds(address)),
-    })
+fn names_the_home(scope: &Scope, response: &[u8]) -> bool {
+    message::addresses(response).any(|(_, address, _)| scope.holds(address))
 }
 
 /// Turns a response into one with the code REFUSED; header and question stay.
@@ -379,55 +381,10 @@ fn refuse(response: &mut Vec<u8>) {
     response[6..HEADER].fill(0);
 }
 
-/// Query for the PTR records of an address.
-fn reverse_query(address: Ipv4Addr) -> Vec<u8> {
-    let mut query = vec![0, 0, 1, 0, 0, 1, 0, 0, 0, 0, 0, 0];
-    let mut label = String::new();
-    for octet in address.octets().into_iter().rev() {
-        label.clear();
-        // Writing to a string does not fail.
-        let _ = write!(label, "{octet}");
-        query.push(label.len() as u8);
-        query.extend(label.as_bytes());
-    }
-    query.extend(b"\x07in-addr\x04arpa\0");
-    query.extend(Rtype::PTR.to_int().to_be_bytes());
-    query.extend([0, 1]);
-    query
-}
-
 /// The name of the first PTR record of a response.
 fn pointer(response: &[u8]) -> Option<Arc<str>> {
     let mut records = message::records(response).map_while(Result::ok);
     let place = records.find(|place| place.rtype == Rtype::PTR)?;
     let name = place.name_in_data(response, 0)?;
     Some(text(&name).into())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reverse_names_of_the_home_are_known() {
-        let plan = Plan::default();
-        assert!(is_reverse_of(&plan, "6.0.2.10.in-addr.arpa"));
-        for name in [
-            "6.0.3.10.in-addr.arpa",
-            "2.10.in-addr.arpa",
-            "1.6.0.2.10.in-addr.arpa",
-            "x.0.2.10.in-addr.arpa",
-            "in-addr.arpa",
-        ] {
-            assert!(!is_reverse_of(&plan, name), "{name}");
-        }
-    }
-
-    #[test]
-    fn the_query_for_the_name_of_an_address_is_read_back() {
-        let query = reverse_query(Ipv4Addr::new(203, 0, 113, 7));
-        let question = Question::read(&query).expect("a question");
-        assert_eq!(text(&question.name), "7.113.0.203.in-addr.arpa");
-        assert_eq!(question.rtype, Rtype::PTR);
-    }
 }

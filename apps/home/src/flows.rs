@@ -1,19 +1,19 @@
 //! Flows with entries in the switch: their number for each device, and their traffic between two polls.
 
 use crate::rules::Cookie;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use node::Time;
 use std::collections::BTreeMap;
 
 /// A flow in one direction. All zero: all flows of a device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FlowKey {
-    /// Protocol of IPv4; 0 for all.
+    /// Protocol of IP; 0 for all. Then an IPv6 address stands for the network of its device.
     pub protocol: u8,
-    /// Source.
-    pub source: Ipv4Addr,
+    /// Source; unspecified for all.
+    pub source: IpAddr,
     /// Destination; unspecified for all.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Ports of TCP and UDP, type and code of ICMP.
     pub ports: Option<(u16, u16)>,
 }
@@ -27,7 +27,9 @@ impl FlowKey {
             ports: match (self.protocol, self.ports) {
                 (1, Some((8, code))) => Some((0, code)),
                 (1, Some((0, code))) => Some((8, code)),
-                (1, ports) => ports,
+                (58, Some((128, code))) => Some((129, code)),
+                (58, Some((129, code))) => Some((128, code)),
+                (1 | 58, ports) => ports,
                 (_, ports) => ports.map(|(from, to)| (to, from)),
             },
             ..self
@@ -196,12 +198,13 @@ impl Flows {
 mod tests {
     use super::*;
     use crate::rules::Kind;
+    use core::net::Ipv4Addr;
 
     fn key(port: u16) -> FlowKey {
         FlowKey {
             protocol: 6,
-            source: Ipv4Addr::new(10, 2, 0, 6),
-            destination: Ipv4Addr::new(203, 0, 113, 1),
+            source: Ipv4Addr::new(10, 2, 0, 6).into(),
+            destination: Ipv4Addr::new(203, 0, 113, 1).into(),
             ports: Some((port, 80)),
         }
     }
@@ -254,7 +257,14 @@ mod tests {
 
     #[test]
     fn the_reverse_of_the_reverse_is_the_flow() {
-        for (protocol, ports) in [(1, Some((8, 0))), (6, Some((7, 9))), (17, None), (47, None)] {
+        for (protocol, ports) in [
+            (1, Some((8, 0))),
+            (58, Some((128, 0))),
+            (58, Some((2, 0))),
+            (6, Some((7, 9))),
+            (17, None),
+            (47, None),
+        ] {
             let flow = FlowKey {
                 protocol,
                 ports,

@@ -16,17 +16,16 @@ use crate::groups::out_of;
 use crate::home::News;
 use crate::names::Judgement;
 use crate::rules::{Cookie, Datapath, Kind, Rule, priority, set_mac};
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use node::Time;
 use openflow::action::Action;
-use openflow::controller::Headers;
 use openflow::oxm::Field;
 use openflow::port::PortNo;
 use packet::arp::Arp;
 use packet::ethernet::Mac;
 use packet::ipv4::protocol;
 use std::sync::Arc;
-use ways::{Way, Ways, fields, host_key};
+use ways::{Way, Ways, fields, host_key, whole};
 
 /// Time for which a flow waits for the name of an address.
 const NAME_TIMEOUT: Time = Time::from_secs(3);
@@ -35,26 +34,28 @@ const MAX_WAITING_FRAMES: usize = 4;
 /// Packets of a flow that reach the program within this time after its entry left the switch before the entry was there.
 const SETTLING: Time = Time::from_secs(1);
 
-/// Flow of a packet. `ports` is `None` for later fragments and for protocols without ports.
-fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
-    let (source, destination) = headers.ipv4.ok_or("malformed")?;
-    let protocol = headers.protocol.ok_or("malformed")?;
-    let has_ports = matches!(protocol, protocol::TCP | protocol::UDP | protocol::ICMP);
-    if has_ports && headers.transport.is_none() && !frame::is_later_fragment(data) {
-        return Err("first fragment too short");
+/// Whether an address can be a unicast destination on the Internet.
+fn is_outside(address: IpAddr) -> bool {
+    match address {
+        IpAddr::V4(address) => {
+            let [first, ..] = address.octets();
+            first != 0 && first != 127 && first < 224
+        }
+        // Global unicast (RFC 4291 section 2.4), and translated IPv4 (RFC 6052).
+        IpAddr::V6(address) => {
+            let first = address.segments()[0];
+            first >> 13 == 1 || first == 0x64
+        }
     }
-    Ok(FlowKey {
-        protocol,
-        source: source.into(),
-        destination: destination.into(),
-        ports: headers.transport,
-    })
 }
 
-/// Whether an address can be a unicast destination on the Internet.
-fn is_outside(address: Ipv4Addr) -> bool {
-    let [first, ..] = address.octets();
-    first != 0 && first != 127 && first < 224
+/// Whether a packet is an ICMP error, which belongs to another flow.
+fn is_error(key: &FlowKey) -> bool {
+    match (key.protocol, key.ports) {
+        (protocol::ICMP, Some((kind, _))) => !matches!(kind, 0 | 8),
+        (protocol::ICMPV6, Some((kind, _))) => kind < 128,
+        _ => false,
+    }
 }
 
 impl Gateway {
@@ -64,16 +65,15 @@ impl Gateway {
         now: Time,
         sender: &Sender,
         in_port: PortNo,
-        headers: &Headers,
+        key: FlowKey,
         data: &[u8],
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {
-        let key = key_of(headers, data)?;
         let to = key.destination;
-        if self.plan.is_router(to) {
+        if self.is_router(to) {
             return self.outward(now, sender, in_port, (key, true), data, datapath);
         }
-        if self.plan.holds(to) {
+        if self.home.lock().holds(to) {
             return self.across(now, sender, in_port, key, data, datapath);
         }
         if !is_outside(to) {
@@ -86,8 +86,20 @@ impl Gateway {
             self.refuse(now, sender, in_port, key, None, datapath);
             return Err("DNS over TCP of a restricted device");
         }
+        // Its ports are unknown, so it could carry DNS.
+        if sender.is_restricted && key.protocol == protocol::FRAGMENT {
+            return Err("fragment of a restricted device");
+        }
         let is_named = self.judge(now, sender, to, (in_port, data), key, datapath)?;
         self.outward(now, sender, in_port, (key, is_named), data, datapath)
+    }
+
+    /// Whether an address is the router's own.
+    fn is_router(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.plan.is_router(address),
+            IpAddr::V6(_) => false,
+        }
     }
 
     /// Judges a flow to an address; the result is whether the device has looked the address up. A packet that needs a reverse
@@ -96,7 +108,7 @@ impl Gateway {
         &mut self,
         now: Time,
         device: &Sender,
-        other: Ipv4Addr,
+        other: IpAddr,
         (in_port, data): (PortNo, &[u8]),
         key: FlowKey,
         datapath: &mut Datapath<'_, '_>,
@@ -140,7 +152,7 @@ impl Gateway {
     }
 
     /// Handles the packets that have waited for the name of an address.
-    pub(crate) fn go_on(&mut self, now: Time, other: Ipv4Addr, datapath: &mut Datapath<'_, '_>) {
+    pub(crate) fn go_on(&mut self, now: Time, other: IpAddr, datapath: &mut Datapath<'_, '_>) {
         let Some(waiting) = self.waiting.remove(&other) else {
             return;
         };
@@ -155,7 +167,7 @@ impl Gateway {
             .waiting
             .iter()
             .filter(|(_, waiting)| waiting.until <= now);
-        let late: Vec<Ipv4Addr> = late.map(|(address, _)| *address).collect();
+        let late: Vec<IpAddr> = late.map(|(address, _)| *address).collect();
         for address in late {
             self.dns.give_up(address);
             self.dns.names().note_reverse(now, address, None);
@@ -247,10 +259,8 @@ impl Gateway {
             let started = self.flows.started(&way.key);
             started.is_some_and(|at| now < at + SETTLING)
         });
-        // An ICMP error belongs to another flow.
-        let is_error = ways[0].key.protocol == protocol::ICMP
-            && !matches!(ways[0].key.ports, Some((0 | 8, _)) | None);
-        if !(is_settling || is_error && kind == Kind::Flow) {
+        let has_none = is_error(&ways[0].key) || ways[0].key.protocol == protocol::FRAGMENT;
+        if !(is_settling || has_none && kind == Kind::Flow) {
             for (index, way) in ways.into_iter().enumerate() {
                 let cookie = Cookie {
                     kind,
@@ -272,9 +282,10 @@ impl Gateway {
         &mut self,
         now: Time,
         device: &Sender,
+        own: IpAddr,
         datapath: &mut Datapath<'_, '_>,
     ) -> Result<Kind> {
-        let all = host_key(self.plan.device(device.slot));
+        let all = host_key(whole(own));
         if self.flows.started(&all).is_some() && !device.is_restricted {
             return Ok(Kind::Host);
         }
@@ -314,7 +325,7 @@ impl Gateway {
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {
         let ways = Ways::new(self, sender, in_port, key)?;
-        let kind = self.kind(now, sender, datapath)?;
+        let kind = self.kind(now, sender, key.source, datapath)?;
         let [outward, inward] = ways.of(kind, self);
         self.open(now, [&outward, &inward], kind, is_named, data, datapath);
         Ok(())
@@ -324,16 +335,16 @@ impl Gateway {
     pub(crate) fn inward(
         &mut self,
         now: Time,
-        headers: &Headers,
+        key: FlowKey,
         data: &[u8],
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {
-        let key = key_of(headers, data)?;
         let from = key.source;
-        if self.plan.holds(from) && !self.plan.is_router(from) {
+        let is_inside = self.home.lock().holds(from);
+        if is_inside && !self.is_router(from) {
             return Err("spoofed");
         }
-        let device = self.home.lock().at(key.destination).map(Sender::of);
+        let device = self.home.lock().owner(key.destination).map(Sender::of);
         let device = device
             .filter(|device| device.is_admitted)
             .ok_or("no receiver")?;
@@ -342,12 +353,14 @@ impl Gateway {
             return Err("no receiver");
         };
         let uplink = PortNo(self.settings.uplink);
-        let is_named = match self.plan.holds(from) {
+        // An error of IPv6 comes from a router on the way, and the firewall has found its flow.
+        let is_error6 = is_error(&key) && from.is_ipv6();
+        let is_named = match is_inside || is_error6 {
             true => true,
             false => self.judge(now, &device, from, (uplink, data), key, datapath)?,
         };
         let ways = Ways::new(self, &device, PortNo(port), key.reverse())?;
-        let kind = self.kind(now, &device, datapath)?;
+        let kind = self.kind(now, &device, key.destination, datapath)?;
         let [outward, inward] = ways.of(kind, self);
         self.open(now, [&inward, &outward], kind, is_named, data, datapath);
         Ok(())
@@ -363,7 +376,7 @@ impl Gateway {
         data: &[u8],
         datapath: &mut Datapath<'_, '_>,
     ) -> Result {
-        let receiver = self.home.lock().at(key.destination).map(Sender::of);
+        let receiver = self.home.lock().owner(key.destination).map(Sender::of);
         let receiver = receiver
             .filter(|receiver| receiver.is_admitted)
             .ok_or("no receiver")?;
@@ -379,8 +392,9 @@ impl Gateway {
         let key = match is_full {
             true => FlowKey {
                 protocol: 0,
+                source: whole(key.source),
+                destination: whole(key.destination),
                 ports: None,
-                ..key
             },
             false => key,
         };

@@ -1,6 +1,8 @@
 //! Frames that the control program sends: ARP and echo replies, UDP datagrams.
 
-use core::net::{Ipv4Addr, SocketAddrV4};
+pub mod six;
+
+use core::net::{Ipv4Addr, SocketAddr};
 use dhcp::datagram;
 use node::{Frame, Out};
 use packet::arp::Arp;
@@ -19,8 +21,8 @@ impl Frames {
     pub fn datagram(
         &mut self,
         macs: (Mac, Mac),
-        from: SocketAddrV4,
-        to: SocketAddrV4,
+        from: impl Into<SocketAddr>,
+        to: impl Into<SocketAddr>,
         payload: &[u8],
     ) -> Frame {
         let (from, to) = (from.into(), to.into());
@@ -73,9 +75,11 @@ pub fn pong(frame: &[u8], mac: Mac) -> Option<Vec<u8>> {
     Some(reply)
 }
 
-/// Hop limit of an IPv4 packet in a frame without tags; 0 when the frame is too short.
+/// Hop limit of an IP packet in a frame without tags; 0 when the frame is too short.
 pub fn hops(frame: &[u8]) -> u8 {
-    frame.get(IP + 8).copied().unwrap_or(0)
+    let is_v6 = frame.get(IP).is_some_and(|first| first >> 4 == 6);
+    let at = if is_v6 { IP + 7 } else { IP + 8 };
+    frame.get(at).copied().unwrap_or(0)
 }
 
 /// Whether an IPv4 packet in a frame without tags is a later fragment.

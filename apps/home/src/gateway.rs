@@ -7,22 +7,26 @@
 mod inside;
 mod outside;
 mod program;
+mod six;
 
+use crate::delegation::Delegation;
 use crate::device::Device;
 use crate::dhcp::{self, Dhcp};
+use crate::dhcpv6::Dhcpv6;
+use crate::discovery::Schedule;
 use crate::dns::{self, Denied, Dns, Outgoing};
-use crate::flows::Flows;
-use crate::frame::Frames;
+use crate::flows::{FlowKey, Flows};
+use crate::frame::{self, Frames};
 use crate::groups::Groups;
 use crate::home::{Change, Home, News, Notice, Shared};
 use crate::plan::Plan;
 use crate::record::{LeaseRow, Record};
 use crate::rules::{Cookie, Datapath, Kind, Rule, network, priority, wide};
-use core::net::{Ipv4Addr, SocketAddr};
+use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node::Time;
 use openflow::action::Action;
 use openflow::channel::Peer;
-use openflow::controller::Handle;
+use openflow::controller::{Handle, Headers};
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
 use packet::ethernet::{Mac, ethertype};
@@ -63,6 +67,8 @@ pub struct Settings {
     pub idle: u16,
     /// Interval between two polls of the counters of entries; zero: none.
     pub poll: Time,
+    /// Whether the home has IPv6, with a prefix that its router delegates. Otherwise IPv6 is dropped.
+    pub ipv6: bool,
     /// Seed of the random numbers of DNS; must be secret.
     pub seed: u64,
 }
@@ -79,6 +85,7 @@ impl Default for Settings {
             refuge: 1000,
             idle: 30,
             poll: Time::from_secs(1),
+            ipv6: true,
             seed: 0,
         }
     }
@@ -127,6 +134,12 @@ pub struct Gateway {
     pub(crate) plan: Plan,
     switch: Option<Peer>,
     dhcp: Dhcp,
+    dhcpv6: Dhcpv6,
+    delegation: Delegation,
+    schedule: Schedule,
+    /// Router advertisements sent, and prefixes that the router has delegated.
+    advertisements: u64,
+    prefixes: u64,
     pub(crate) dns: Dns,
     groups: Groups,
     pub(crate) flows: Flows,
@@ -140,7 +153,7 @@ pub struct Gateway {
     slots: BTreeMap<Mac, u16>,
     /// Slots with flow entries since the last deletion.
     pub(crate) used: BTreeSet<u16>,
-    pub(crate) waiting: BTreeMap<Ipv4Addr, Waiting>,
+    pub(crate) waiting: BTreeMap<IpAddr, Waiting>,
     /// For each port, the time at which its bucket of drop entries is empty.
     drop_buckets: BTreeMap<u32, Time>,
     retry: Time,
@@ -173,6 +186,11 @@ impl Gateway {
         );
         Gateway {
             dhcp: Dhcp::new(plan),
+            dhcpv6: Dhcpv6::new(settings.mac),
+            delegation: Delegation::new(settings.mac, settings.seed),
+            schedule: Schedule::default(),
+            advertisements: 0,
+            prefixes: 0,
             dns,
             groups: Groups::new(plan, settings.mac, settings.seed),
             flows: Flows::default(),
@@ -235,25 +253,21 @@ impl Gateway {
             Oxm::new(Field::EthType, ethertype::IPV4.into()),
             network(Field::Ipv4Dst, self.plan.network()),
         ];
-        let ipv6 = [Oxm::new(Field::EthType, ethertype::IPV6.into())];
-        let rules: [(&[Oxm], u16, &[Action<'_>]); 4] = [
+        let rules: [(&[Oxm], u16, &[Action<'_>]); 3] = [
             (&udp(67), priority::DHCP, &to_program),
             (&udp(53), priority::PROTOCOL, &to_program),
             (&local, priority::LOCAL, &to_program),
-            (&ipv6, priority::PROTOCOL, &[]),
         ];
         for (fields, priority, actions) in rules {
             datapath.add(&Rule {
                 fields,
                 priority,
-                cookie: base(match actions {
-                    [] => Kind::Drop,
-                    _ => Kind::Base,
-                }),
+                cookie: base(Kind::Base),
                 idle: 0,
                 actions,
             });
         }
+        self.install_six(datapath);
         let (blocked, slots) = {
             let home = self.home.lock();
             self.noticed = home.last_notice();
@@ -308,7 +322,7 @@ impl Gateway {
         };
         for notice in notices {
             match notice.news {
-                News::Changed(change) => self.follow(notice.mac, &change, datapath),
+                News::Changed(change) => self.follow(now, notice.mac, &change, datapath),
                 News::Lease(end) => self.record_lease(now, notice.mac, Some(end)),
                 News::LeaseEnded => self.record_lease(now, notice.mac, None),
                 News::DomainDenied(_) | News::Refuge(_) | News::Spoofed(_) => {}
@@ -323,12 +337,12 @@ impl Gateway {
         self.record.lease(&LeaseRow {
             at,
             mac,
-            address: self.plan.device(*slot),
+            address: self.plan.device(*slot).into(),
             end,
         });
     }
 
-    fn follow(&mut self, mac: Mac, change: &Change, datapath: &mut Datapath<'_, '_>) {
+    fn follow(&mut self, now: Time, mac: Mac, change: &Change, datapath: &mut Datapath<'_, '_>) {
         match change {
             Change::Found(slot) => {
                 self.slots.insert(mac, *slot);
@@ -350,6 +364,9 @@ impl Gateway {
             .is_some_and(|device| device.blacklisted);
         if blacklisted {
             self.block_association(mac, datapath);
+        }
+        if !matches!(change, Change::Domain(..) | Change::OthersDenied(_)) {
+            self.follow_six(now, mac, slot, datapath);
         }
         if *change == Change::Forgotten {
             self.slots.remove(&mac);
@@ -421,3 +438,19 @@ impl Gateway {
 
 /// Maximum number of addresses with flows that wait for a name.
 pub(crate) const MAX_WAITING_ADDRESSES: usize = dns::MAX_REVERSE;
+
+/// Flow of an IPv4 packet. `ports` is `None` for later fragments and for protocols without ports.
+pub(crate) fn key_of(headers: &Headers, data: &[u8]) -> Result<FlowKey> {
+    let (source, destination) = headers.ipv4.ok_or("malformed")?;
+    let protocol = headers.protocol.ok_or("malformed")?;
+    let has_ports = matches!(protocol, protocol::TCP | protocol::UDP | protocol::ICMP);
+    if has_ports && headers.transport.is_none() && !frame::is_later_fragment(data) {
+        return Err("first fragment too short");
+    }
+    Ok(FlowKey {
+        protocol,
+        source: Ipv4Addr::from(source).into(),
+        destination: Ipv4Addr::from(destination).into(),
+        ports: headers.transport,
+    })
+}

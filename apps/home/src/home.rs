@@ -9,8 +9,9 @@
 
 use crate::device::{Admission, Device};
 use crate::domains::{self, BadDomain};
+use crate::networks::Networks;
 use crate::plan::Plan;
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::Time;
 use packet::ethernet::Mac;
 use parking_lot::Mutex;
@@ -24,6 +25,8 @@ pub type Shared = Arc<Mutex<Home>>;
 const MAX_NOTICES: usize = 4096;
 /// Maximum length of a name, bytes.
 const MAX_NAME: usize = 64;
+/// Maximum number of IPv6 addresses that are remembered of a device; the ones that it used last.
+pub const MAX_ADDRESSES: usize = 8;
 /// Maximum number of devices without a decision; a new one evicts the least recently seen one.
 pub const MAX_WAITING: usize = 256;
 
@@ -128,7 +131,7 @@ pub enum News {
     /// It has too many flows: one entry for all of them replaces single ones (paper 003, section 4.4.4).
     Refuge(u32),
     /// It used an address that is not its own.
-    Spoofed(Ipv4Addr),
+    Spoofed(IpAddr),
 }
 
 /// News of a device, with its number and time.
@@ -148,6 +151,8 @@ pub struct Notice {
 pub struct Home {
     /// The addresses.
     pub plan: Plan,
+    /// The IPv6 networks, which come and go.
+    pub networks: Networks,
     devices: BTreeMap<Mac, Device>,
     slots: BTreeMap<u16, Mac>,
     notices: VecDeque<Notice>,
@@ -162,6 +167,7 @@ impl Home {
     pub fn new(plan: Plan, journal: Box<dyn Journal>) -> Home {
         Home {
             plan,
+            networks: Networks::default(),
             devices: BTreeMap::new(),
             slots: BTreeMap::new(),
             notices: VecDeque::new(),
@@ -218,6 +224,38 @@ impl Home {
         let slot = self.plan.slot(address)?;
         let device = self.of_slot(slot)?;
         (self.plan.device(slot) == address).then_some(device)
+    }
+
+    /// The device with this address of the home, in IPv6 one of its network.
+    pub fn owner(&self, address: IpAddr) -> Option<&Device> {
+        match address {
+            IpAddr::V4(address) => self.at(address),
+            IpAddr::V6(address) => self.of_slot(self.networks.slot(address)?),
+        }
+    }
+
+    /// Whether an address belongs to this home.
+    pub fn holds(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => self.plan.holds(address),
+            IpAddr::V6(address) => self.networks.of(address).is_some(),
+        }
+    }
+
+    /// Records that a device uses an IPv6 address of its own.
+    pub fn note_address(&mut self, mac: Mac, address: Ipv6Addr) {
+        let networks = self.networks;
+        let Some(device) = self.devices.get_mut(&mac) else {
+            return;
+        };
+        if device.addresses.first() == Some(&address) {
+            return;
+        }
+        device
+            .addresses
+            .retain(|known| *known != address && networks.slot(*known).is_some());
+        device.addresses.insert(0, address);
+        device.addresses.truncate(MAX_ADDRESSES);
     }
 
     /// The device of a slot.

@@ -13,6 +13,8 @@
 //! refuge = 1000               # flows of a device from which on one entry stands for all
 //! idle = 30                   # seconds without a packet after which an entry goes
 //! poll = "1 s"                # interval between two polls of the counters of entries; 0 s: none
+//! ipv6 = true                 # whether the home has IPv6, with a prefix that its router delegates by DHCPv6
+//! local = "fd12:3456:789a::/48" # local IPv6 network (RFC 4193), next to the delegated one; default: none
 //!
 //! [[node.home.device]]
 //! mac = "02:00:00:00:01:01"
@@ -33,6 +35,7 @@ use crate::dns::Denied;
 use crate::domains;
 use crate::gateway::Settings;
 use crate::home::{Change, Home, NoJournal, Refused, Shared};
+use crate::networks::Network;
 use crate::node::HomeNode;
 use crate::plan::Plan;
 use crate::record::{NoRecord, Record};
@@ -165,6 +168,10 @@ pub struct Config {
     pub idle: u16,
     /// Interval between two polls of the counters of entries.
     pub poll: Time,
+    /// Whether the home has IPv6.
+    pub ipv6: bool,
+    /// Local IPv6 network.
+    pub local: Option<String>,
     /// Devices that are known from the start.
     pub device: Vec<DeviceConfig>,
     /// Decisions at given times.
@@ -187,6 +194,8 @@ impl Default for Config {
             refuge: settings.refuge,
             idle: settings.idle,
             poll: settings.poll,
+            ipv6: settings.ipv6,
+            local: None,
             device: Vec::new(),
             story: Vec::new(),
             seed: None,
@@ -238,8 +247,28 @@ impl Config {
             refuge: self.refuge,
             idle: self.idle,
             poll: self.poll,
+            ipv6: self.ipv6,
             seed: self.seed.unwrap_or(seed),
         })
+    }
+
+    fn local(&self) -> Result<Option<Network>, ConfigError> {
+        let bad = || {
+            let reason =
+                "with `ipv6`, a local network of at most 62 bits, such as fd12:3456:789a::/48";
+            ConfigError::new("local", reason)
+        };
+        let Some(text) = &self.local else {
+            return Ok(None);
+        };
+        let (address, length) = text.split_once('/').ok_or_else(bad)?;
+        let (address, length) = (address.parse().ok(), length.parse().ok());
+        let (address, length) = address.zip(length).ok_or_else(bad)?;
+        let network = Network::new(address, length, Time::MAX, Time::MAX);
+        let network = network
+            .ok()
+            .filter(|network| network.is_local() && self.ipv6);
+        network.map(Some).ok_or_else(bad)
     }
 
     /// The node, with a home of its own.
@@ -262,6 +291,9 @@ impl Config {
         seed: u64,
     ) -> Result<HomeNode, ConfigError> {
         let settings = self.settings(seed)?;
+        if let Some(local) = self.local()? {
+            home.lock().networks.set(local);
+        }
         for device in &self.device {
             enter(&mut home.lock(), device)
                 .map_err(|refused| ConfigError::new("device", refused.to_string()))?;

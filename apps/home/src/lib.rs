@@ -14,13 +14,15 @@
 //! | [`home`](mod@home) | start here: [`Home`], the devices and all decisions, and their changes |
 //! | [`device`] | a [`Device`] and the decisions about it |
 //! | [`domains`] | domains that a device may reach |
-//! | [`plan`] | addresses of the devices and of the router |
+//! | [`plan`], [`networks`] | addresses of the devices and of the router, in IPv4 and in IPv6 |
 //! | `live` | the router on interfaces of this machine |
 //! | `clock` | router time and Unix time |
 //! | `store` | state that survives a restart, in SQLite |
 //! | `web` | the API and the board, over HTTPS |
 //! | [`gateway`] | the control program of the switch, with the parts below |
-//! | [`dhcp`] | addresses of devices |
+//! | [`dhcp`] | IPv4 addresses of devices |
+//! | [`delegation`] | the IPv6 prefix of the home |
+//! | [`discovery`], [`dhcpv6`] | prefixes and IPv6 addresses of devices: router advertisements and DHCPv6 |
 //! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
 //! | [`forward`], [`flows`] | flows and their entries in the switch |
 //! | [`accounts`] | traffic of devices, flows and ports |
@@ -36,8 +38,11 @@
 pub mod accounts;
 #[cfg(feature = "program")]
 pub mod clock;
+pub mod delegation;
 pub mod device;
 pub mod dhcp;
+pub mod dhcpv6;
+pub mod discovery;
 pub mod dns;
 pub mod domains;
 pub mod flows;
@@ -51,6 +56,7 @@ pub mod lab;
 #[cfg(feature = "program")]
 pub mod live;
 pub mod names;
+pub mod networks;
 pub mod node;
 pub mod plan;
 pub mod record;

@@ -14,7 +14,9 @@ use crate::home::Shared;
 use crate::node::HomeNode;
 use crate::record::Record;
 use core::net::Ipv4Addr;
+use dhcp::service;
 use ip::address::InterfaceAddress;
+use ip::service::Service;
 use node::{ConfigError, Member, Node, Port};
 use nodes::composite::{Composite, Place};
 use openflow::switch::{self, Switch};
@@ -29,6 +31,12 @@ const FIREWALL: &str = "table inet home {
         iifname { lan, host } accept
     }
 }";
+
+/// Ports of the router.
+const LAN: u16 = 0;
+const WAN: u16 = 1;
+/// Length of the prefix that the router asks the provider for, bits (RFC 7084 WPD-3).
+const PREFIX_LENGTH: u8 = 56;
 
 /// Configuration of the router's outside.
 #[derive(Clone, Debug)]
@@ -127,10 +135,14 @@ fn router(
         .map_err(|_| ConfigError::new("gateway", "not the address of a next hop"))?;
     let config = router_node::Config {
         port: vec![
-            port("lan", vec![network(plan.gateway(0), prefix)?]),
+            PortConfig {
+                ipv6: settings.ipv6,
+                ..port("lan", vec![network(plan.gateway(0), prefix)?])
+            },
             PortConfig {
                 mac: Some(uplink.mac),
                 outside: true,
+                ipv6: settings.ipv6,
                 ..port("wan", uplink.address.into_iter().collect())
             },
             port("host", vec![network(plan.gateway(plan.host()), 30)?]),
@@ -141,16 +153,24 @@ fn router(
         seed: settings.seed,
         ..router_node::Config::default()
     };
-    let client = dhcp::service::v4_client::Config {
-        port: 1,
-        ..Default::default()
-    };
-    let router = Router::new(config)?;
-    match uplink.address {
-        Some(_) => Ok(router),
-        None => router.with_services(
-            None,
-            vec![dhcp::service::v4_client::make(&client, settings.seed)?],
-        ),
+    let mut services: Vec<Box<dyn Service>> = Vec::new();
+    if uplink.address.is_none() {
+        let client = service::v4_client::Config {
+            port: WAN,
+            ..Default::default()
+        };
+        services.push(service::v4_client::make(&client, settings.seed)?);
     }
+    if settings.ipv6 {
+        let client = service::v6_client::Config {
+            port: WAN,
+            prefix: Some(PREFIX_LENGTH),
+            delegate_ports: vec![LAN],
+            ..Default::default()
+        };
+        services.push(service::v6_client::make(&client, settings.seed)?);
+        let discovery = service::router_discovery::Config { port: WAN };
+        services.push(service::router_discovery::make(&discovery));
+    }
+    Router::new(config)?.with_services(None, services)
 }

@@ -5,7 +5,7 @@
 //! section 4.4.2). The owner of an address chooses its reverse name, so that name can deny a flow and never permit one.
 
 use crate::domains::Domains;
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use dns::lru::Lru;
 use node::Time;
 use packet::ethernet::Mac;
@@ -59,13 +59,13 @@ pub enum Judgement {
 /// All known names of addresses.
 #[derive(Debug, Default)]
 pub struct Names {
-    devices: BTreeMap<Mac, Lru<Ipv4Addr, Known>>,
-    all: Lru<Ipv4Addr, Known>,
+    devices: BTreeMap<Mac, Lru<IpAddr, Known>>,
+    all: Lru<IpAddr, Known>,
 }
 
 impl Names {
     /// Records that a device has received an address for a name.
-    pub fn note(&mut self, now: Time, mac: Mac, name: &Arc<str>, address: Ipv4Addr, ttl: u32) {
+    pub fn note(&mut self, now: Time, mac: Mac, name: &Arc<str>, address: IpAddr, ttl: u32) {
         let until = now + Time::from_secs(ttl.into()).max(MIN_MEMORY);
         let own = self.devices.entry(mac).or_default();
         for (table, most) in [(own, MAX_OF_DEVICE), (&mut self.all, MAX_ADDRESSES)] {
@@ -74,7 +74,7 @@ impl Names {
     }
 
     /// Records the result of a reverse lookup.
-    pub fn note_reverse(&mut self, now: Time, address: Ipv4Addr, name: Option<Arc<str>>) {
+    pub fn note_reverse(&mut self, now: Time, address: IpAddr, name: Option<Arc<str>>) {
         let memory = if name.is_some() { MIN_MEMORY } else { NO_NAME };
         let known = known(&mut self.all, MAX_ADDRESSES, address);
         known.until = known.until.max(now + memory);
@@ -82,13 +82,7 @@ impl Names {
     }
 
     /// Judges a flow of a device to or from an address.
-    pub fn judge(
-        &mut self,
-        now: Time,
-        mac: Mac,
-        domains: &Domains,
-        address: Ipv4Addr,
-    ) -> Judgement {
+    pub fn judge(&mut self, now: Time, mac: Mac, domains: &Domains, address: IpAddr) -> Judgement {
         let own = self.devices.get_mut(&mac);
         let own = own.and_then(|own| own.get(&address));
         let own = own.filter(|known| now < known.until);
@@ -140,7 +134,7 @@ impl Names {
     }
 }
 
-fn known(table: &mut Lru<Ipv4Addr, Known>, most: usize, address: Ipv4Addr) -> &mut Known {
+fn known(table: &mut Lru<IpAddr, Known>, most: usize, address: IpAddr) -> &mut Known {
     if table.peek(&address).is_none() {
         if table.len() >= most {
             table.pop_oldest();
@@ -154,7 +148,7 @@ fn known(table: &mut Lru<Ipv4Addr, Known>, most: usize, address: Ipv4Addr) -> &m
 mod tests {
     use super::*;
 
-    const ADDRESS: Ipv4Addr = Ipv4Addr::new(203, 0, 113, 1);
+    const ADDRESS: IpAddr = IpAddr::V4(core::net::Ipv4Addr::new(203, 0, 113, 1));
 
     fn domains(rules: &[(&str, bool)], others_denied: bool) -> Domains {
         let mut domains = Domains::default();
@@ -225,7 +219,8 @@ mod tests {
         let mut names = Names::default();
         for address in 0..50_000_u32 {
             let name: Arc<str> = format!("n{address}.example").into();
-            names.note(Time::ZERO, Mac([2; 6]), &name, address.into(), 60);
+            let address = core::net::Ipv4Addr::from(address).into();
+            names.note(Time::ZERO, Mac([2; 6]), &name, address, 60);
             names.note(Time::ZERO, Mac([2; 6]), &name, ADDRESS, 60);
         }
         assert_eq!(names.len(), MAX_OF_DEVICE + MAX_ADDRESSES);

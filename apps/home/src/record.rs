@@ -1,6 +1,6 @@
 //! Rows about traffic and leases, for a database of streams (paper 003, section 4.3.2).
 
-use core::net::Ipv4Addr;
+use core::net::IpAddr;
 use node::Time;
 use packet::ethernet::Mac;
 
@@ -13,12 +13,12 @@ pub struct FlowRow {
     pub from: Option<Mac>,
     /// Receiving device; `None` for an address outside the home.
     pub to: Option<Mac>,
-    /// Protocol of IPv4; 0 when the row is about all flows of a device.
+    /// Protocol of IP; 0 when the row is about all flows of a device.
     pub protocol: u8,
     /// Source.
-    pub source: Ipv4Addr,
+    pub source: IpAddr,
     /// Destination.
-    pub destination: Ipv4Addr,
+    pub destination: IpAddr,
     /// Ports of TCP and UDP, type and code of ICMP.
     pub ports: Option<(u16, u16)>,
     /// Packets.
@@ -52,7 +52,7 @@ pub struct LeaseRow {
     /// The device.
     pub mac: Mac,
     /// Its address.
-    pub address: Ipv4Addr,
+    pub address: IpAddr,
     /// End of the lease; `None` if it has ended.
     pub end: Option<Time>,
 }

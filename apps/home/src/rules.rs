@@ -2,15 +2,15 @@
 //!
 //! | priority | entries |
 //! |---|---|
-//! | [`DHCP`](priority::DHCP) | DHCP and the EAPOL of devices that may associate: to the control program |
-//! | [`DEVICE`](priority::DEVICE) | drops all IPv4 of a device that is not admitted |
-//! | [`PROTOCOL`](priority::PROTOCOL) | DNS by UDP: to the control program; IPv6: dropped |
+//! | [`DHCP`](priority::DHCP) | DHCP of both versions, neighbour discovery, and the EAPOL of devices that may associate: to the control program |
+//! | [`DEVICE`](priority::DEVICE) | drops all IPv4 or IPv6 of a device that is not admitted |
+//! | [`PROTOCOL`](priority::PROTOCOL) | DNS by UDP: to the control program; IPv6, unless the home has it: dropped |
 //! | [`FLOW`](priority::FLOW) | a flow, forwarded or dropped |
 //! | [`LOCAL`](priority::LOCAL) | packets to addresses of the home: to the control program, so that no entry of a whole device forwards them |
 //! | [`HOST`](priority::HOST) | one entry for all flows of a device to the Internet, and one for those from it |
 //! | 0 | all other packets: to the control program |
 
-use core::net::Ipv4Addr;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use openflow::action::Action;
 use openflow::channel::Peer;
 use openflow::controller::Handle;
@@ -128,9 +128,20 @@ pub fn wide(mac: Mac) -> u128 {
     u64::from_be_bytes([0, 0, a, b, c, d, e, f]).into()
 }
 
-/// Matches an IPv4 address.
-pub fn address(field: Field, address: Ipv4Addr) -> Oxm {
-    Oxm::new(field, u32::from(address).into())
+/// Matches an address as the source (`true`) or destination.
+pub fn address(is_source: bool, address: IpAddr) -> Oxm {
+    match (address, is_source) {
+        (IpAddr::V4(address), true) => Oxm::new(Field::Ipv4Src, u32::from(address).into()),
+        (IpAddr::V4(address), false) => Oxm::new(Field::Ipv4Dst, u32::from(address).into()),
+        (IpAddr::V6(address), true) => Oxm::new(Field::Ipv6Src, address.into()),
+        (IpAddr::V6(address), false) => Oxm::new(Field::Ipv6Dst, address.into()),
+    }
+}
+
+/// Matches the addresses of an IPv6 network.
+pub fn network6(field: Field, (network, prefix): (Ipv6Addr, u8)) -> Oxm {
+    let mask = u128::MAX.checked_shl(128 - u32::from(prefix)).unwrap_or(0);
+    Oxm::masked(field, network.into(), mask)
 }
 
 /// Matches the addresses of a network.
@@ -217,14 +228,18 @@ impl Datapath<'_, '_> {
         self.delete_source(mac);
     }
 
-    /// Deletes all entries that match a source MAC address.
-    pub fn delete_source(&mut self, mac: Mac) {
-        let fields = [Oxm::new(Field::EthSrc, wide(mac))];
+    /// Deletes all entries with these fields.
+    pub fn delete(&mut self, fields: &[Oxm]) {
         self.flow_mod(&FlowMod {
             command: FlowCommand::Delete,
-            matching: Match::new(&fields[..]),
+            matching: Match::new(fields),
             ..FlowMod::default()
         });
+    }
+
+    /// Deletes all entries that match a source MAC address.
+    pub fn delete_source(&mut self, mac: Mac) {
+        self.delete(&[Oxm::new(Field::EthSrc, wide(mac))]);
     }
 
     /// Sends a frame of the control program out of a port.

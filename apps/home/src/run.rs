@@ -7,6 +7,7 @@ use confine::Service;
 use home::clock::Clock;
 use home::gateway::Settings;
 use home::live::{Lan, Uplink, whole};
+use home::networks::Network;
 use home::plan::Plan;
 use home::store::Store;
 use home::tables::Tables;
@@ -91,6 +92,9 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
             restored.left_out
         );
     }
+    if let Some(local) = local(arguments)? {
+        home.networks.set(local);
+    }
     let home = home.shared();
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
     machine::check_free(&lan)?;
@@ -139,6 +143,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         dns: servers(arguments)?,
         denied: arguments.denied,
         exact: !arguments.wildcard,
+        ipv6: !arguments.no_ipv6,
         seed: secret()?,
         ..Settings::default()
     };
@@ -190,6 +195,22 @@ fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {
         bail!("--network: an IPv4 network, such as 10.2.0.0/16");
     };
     Ok(Plan::new(address, network.prefix)?)
+}
+
+/// The local IPv6 network.
+fn local(arguments: &Arguments) -> anyhow::Result<Option<Network>> {
+    let Some(network) = arguments.local else {
+        return Ok(None);
+    };
+    let IpAddr::V6(address) = network.address else {
+        bail!("--local: an IPv6 network, such as fd12:3456:789a::/48");
+    };
+    let local = Network::new(address, network.prefix, Time::MAX, Time::MAX);
+    let local = local.context("--local")?;
+    if !local.is_local() {
+        bail!("--local: a network of fd00::/8 (RFC 4193), such as fd12:3456:789a::/48");
+    }
+    Ok(Some(local))
 }
 
 /// Opens the state file, and creates its folder if necessary.

@@ -18,9 +18,9 @@ use stream::{Database, Schema, SchemaError, Table, Unit, Value};
 const FLOW_ROWS: usize = 1 << 16;
 const LINK_ROWS: usize = 1 << 13;
 const LEASE_ROWS: usize = 1 << 13;
-/// Length of a MAC address and of an IPv4 address as texts.
+/// Length of a MAC address and of an IPv6 address as texts.
 const MAC_LEN: u32 = 17;
-const ADDRESS_LEN: u32 = 15;
+const ADDRESS_LEN: u32 = 39;
 
 /// The database with its tables; clones share it.
 #[derive(Clone)]

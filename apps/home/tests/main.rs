@@ -4,6 +4,7 @@ mod addresses;
 mod admission;
 mod forwarding;
 mod names;
+mod six;
 mod stage;
 #[cfg(feature = "lab")]
 mod story;

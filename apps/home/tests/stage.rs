@@ -122,7 +122,7 @@ impl Stage {
     }
 
     fn leave(&mut self, port: u32, frame: &[u8]) {
-        let arp = Arp::parse(&frame[14..]).ok();
+        let arp = frame.get(14..).and_then(|packet| Arp::parse(packet).ok());
         let gateway = Ipv4Addr::new(10, 2, 0, 1);
         if port == 1
             && frame[12..14] == [8, 6]
@@ -234,6 +234,11 @@ impl Stage {
             &message,
         );
         self.send(1, &frame)
+    }
+
+    /// The frames that have left the switch since the last call or [`send`](Stage::send).
+    pub fn take_sent(&mut self) -> Vec<Sent> {
+        core::mem::take(&mut self.sent)
     }
 
     pub fn counter(&self, name: &str) -> u64 {

@@ -48,6 +48,8 @@ export function refresh(device) {
     ["Refused", device.refused ? `${device.refused} connections` : null],
     ["Signal", device.signal === null ? null : `${device.signal} dBm, ${Math.round(device.retransmitted * 100)} % of frames retransmitted`],
     ["Address", device.address],
+    ["IPv6 addresses", device.addresses.join(", ")],
+    ["IPv6 prefixes", device.prefixes.join(", ")],
     ["MAC address", device.mac],
     ["Calls itself", device.host_name],
     ["Last seen", when(device.last_seen)],

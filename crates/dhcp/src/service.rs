@@ -3,6 +3,7 @@
 //! Each has a `Config`, whose keys are those of a lab's program, and a `make`.
 
 pub mod router_advertisements;
+pub mod router_discovery;
 pub mod v4_client;
 pub mod v4_relay;
 pub mod v4_server;

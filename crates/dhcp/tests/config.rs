@@ -92,6 +92,14 @@ fn all_keys_are_read_and_faults_name_their_key() {
     };
     assert_eq!(key("prefix = 65"), "prefix");
     assert_eq!(key("prefix_ports = [1]"), "prefix_ports");
+    for wrong in [
+        "delegate_ports = [1]",
+        "prefix = 56\ndelegate_ports = [0]",
+        "prefix = 56\nprefix_ports = [1]\ndelegate_ports = [2]",
+        "prefix = 56\ndelegate_ports = [1, 1]",
+    ] {
+        assert_eq!(key(wrong), "delegate_ports", "{wrong}");
+    }
     assert_eq!(key("duid = \"00\""), "duid");
     let key = |text: &str| {
         let config: v4_client::Config = toml::from_str(text).expect("keys");

@@ -83,7 +83,7 @@ pub(crate) fn announcement(mac: [u8; 6], own: Ipv4Addr, out: &mut Vec<u8>) {
 }
 
 /// Appends a router solicitation (RFC 4861 section 4.1).
-pub(crate) fn router_solicitation(mac: [u8; 6], own: Ipv6Addr, out: &mut Vec<u8>) {
+pub fn router_solicitation(mac: [u8; 6], own: Ipv6Addr, out: &mut Vec<u8>) {
     let message = Icmpv6::Other {
         kind: ROUTER_SOLICITATION,
         code: 0,

@@ -2,8 +2,10 @@
 
 use crate::flows::FlowKey;
 use crate::gateway::{Gateway, Result, Sender};
-use crate::rules::{Kind, address, set_mac, wide};
-use core::net::Ipv4Addr;
+use crate::networks::DEVICE_LENGTH;
+use crate::rules::{Kind, address, network6, set_mac, wide};
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use dhcp::v6::message::masked;
 use openflow::action::Action;
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
@@ -29,23 +31,34 @@ pub(super) fn fields(way: &Way<'_>, gateway: Mac) -> Vec<Oxm> {
         Oxm::new(Field::EthDst, wide(gateway)),
     ];
     fields.extend(way.source.map(|mac| Oxm::new(Field::EthSrc, wide(mac))));
-    fields.push(Oxm::new(Field::EthType, ethertype::IPV4.into()));
+    let kind = match key.source {
+        IpAddr::V4(_) => ethertype::IPV4,
+        IpAddr::V6(_) => ethertype::IPV6,
+    };
+    fields.push(Oxm::new(Field::EthType, kind.into()));
     fields.push(Oxm::new(Field::VlanVid, 0));
     if key.protocol != 0 {
         fields.push(Oxm::new(Field::IpProto, key.protocol.into()));
     }
-    for (field, end) in [
-        (Field::Ipv4Src, key.source),
-        (Field::Ipv4Dst, key.destination),
-    ] {
-        if !end.is_unspecified() {
-            fields.push(address(field, end));
+    for (is_source, end) in [(true, key.source), (false, key.destination)] {
+        match end {
+            _ if end.is_unspecified() => {}
+            IpAddr::V6(device) if key.protocol == 0 => {
+                let field = if is_source {
+                    Field::Ipv6Src
+                } else {
+                    Field::Ipv6Dst
+                };
+                fields.push(network6(field, (device, DEVICE_LENGTH)));
+            }
+            _ => fields.push(address(is_source, end)),
         }
     }
     let names = match key.protocol {
         protocol::TCP => (Field::TcpSrc, Field::TcpDst),
         protocol::UDP => (Field::UdpSrc, Field::UdpDst),
         protocol::ICMP => (Field::Icmpv4Type, Field::Icmpv4Code),
+        protocol::ICMPV6 => (Field::Icmpv6Type, Field::Icmpv6Code),
         _ => return fields,
     };
     if let Some((source, destination)) = key.ports {
@@ -55,13 +68,24 @@ pub(super) fn fields(way: &Way<'_>, gateway: Mac) -> Vec<Oxm> {
     fields
 }
 
-/// The key of the entry for all flows of a device to the Internet.
-pub(super) fn host_key(device: Ipv4Addr) -> FlowKey {
+/// The key of the entry for all flows of a device to the Internet in one version of IP. Of IPv6 `own` is the device's network.
+pub(super) fn host_key(own: IpAddr) -> FlowKey {
     FlowKey {
         protocol: 0,
-        source: device,
-        destination: Ipv4Addr::UNSPECIFIED,
+        source: own,
+        destination: match own {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        },
         ports: None,
+    }
+}
+
+/// The address that stands for all addresses of a device: of IPv6 the first one of its network.
+pub(super) fn whole(address: IpAddr) -> IpAddr {
+    match address {
+        IpAddr::V4(_) => address,
+        IpAddr::V6(address) => masked(address, DEVICE_LENGTH).into(),
     }
 }
 
@@ -103,7 +127,7 @@ impl Ways {
 
     pub(super) fn of(&self, kind: Kind, gateway: &Gateway) -> [Way<'_>; 2] {
         let key = match kind {
-            Kind::Host => host_key(self.key.source),
+            Kind::Host => host_key(whole(self.key.source)),
             _ => self.key,
         };
         [

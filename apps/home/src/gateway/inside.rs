@@ -1,11 +1,11 @@
 //! Frames from devices.
 
-use super::{EAPOL, Gateway, Result, Sender};
+use super::{EAPOL, Gateway, Result, Sender, key_of};
 use crate::frame;
 use crate::groups::Receiver;
 use crate::home::News;
 use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority, wide};
-use core::net::{Ipv4Addr, SocketAddrV4};
+use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
 use node::Time;
 use openflow::controller::Headers;
 use openflow::oxm::{Field, Oxm};
@@ -42,6 +42,9 @@ impl Gateway {
         if headers.ethertype == EAPOL {
             return self.eapol(source, in_port, data, datapath);
         }
+        if headers.ethertype == ethertype::IPV6 {
+            return self.six(now, in_port, &headers, data, datapath);
+        }
         let sender = self.device(source).filter(|sender| !sender.is_closed);
         if let Some(sender) = sender
             && headers.ethertype == ethertype::ARP
@@ -50,33 +53,33 @@ impl Gateway {
         }
         let Some(sender) = sender.filter(|sender| sender.is_admitted) else {
             if is_ip && self.may_drop(now, in_port) {
-                self.block(source, in_port, None, datapath);
+                self.block(source, in_port, ethertype::IPV4, None, datapath);
             }
             return Err("not admitted");
         };
         match headers.ethertype {
             ethertype::IPV4 => self.ipv4(now, &sender, in_port, &headers, data, datapath),
-            ethertype::IPV6 => Err("ipv6"),
             _ => Err("not ip"),
         }
     }
 
-    /// Drops IPv4 from a MAC address at a port: all, or from this source address.
-    fn block(
+    /// Drops one version of IP from a MAC address at a port: all, or from this source address.
+    pub(super) fn block(
         &self,
         mac: Mac,
         port: PortNo,
-        source: Option<Ipv4Addr>,
+        version: u16,
+        source: Option<IpAddr>,
         datapath: &mut Datapath<'_, '_>,
     ) {
-        let all = [
+        let mut fields = vec![
             Oxm::new(Field::InPort, port.0.into()),
             Oxm::new(Field::EthSrc, wide(mac)),
-            Oxm::new(Field::EthType, ethertype::IPV4.into()),
-            address(Field::Ipv4Src, source.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+            Oxm::new(Field::EthType, version.into()),
         ];
+        fields.extend(source.map(|source| address(true, source)));
         datapath.add(&Rule {
-            fields: if source.is_some() { &all } else { &all[..3] },
+            fields: &fields,
             priority: priority::DEVICE,
             cookie: Cookie {
                 kind: Kind::Drop,
@@ -91,19 +94,23 @@ impl Gateway {
     }
 
     /// Reports that a device used an address that is not its own, and drops its packets from that address.
-    fn spoofed(
+    pub(super) fn spoofed(
         &mut self,
         now: Time,
         sender: &Sender,
         port: PortNo,
-        source: Ipv4Addr,
+        source: IpAddr,
         datapath: &mut Datapath<'_, '_>,
     ) {
         if self.may_drop(now, port) {
             self.home
                 .lock()
                 .notify(now, sender.mac, News::Spoofed(source));
-            self.block(sender.mac, port, Some(source), datapath);
+            let version = match source {
+                IpAddr::V4(_) => ethertype::IPV4,
+                IpAddr::V6(_) => ethertype::IPV6,
+            };
+            self.block(sender.mac, port, version, Some(source), datapath);
         }
     }
 
@@ -137,14 +144,19 @@ impl Gateway {
     }
 
     /// Deletes the entries of a device that has moved to another port: they lead to the old one.
-    fn has_moved(&mut self, mac: Mac, datapath: &mut Datapath<'_, '_>) {
+    pub(super) fn has_moved(&mut self, mac: Mac, datapath: &mut Datapath<'_, '_>) {
         self.moved += 1;
         if let Some(slot) = self.slots.get(&mac) {
             datapath.delete_device(*slot, mac);
         }
     }
 
-    fn set_port(&mut self, sender: &Sender, port: PortNo, datapath: &mut Datapath<'_, '_>) {
+    pub(super) fn set_port(
+        &mut self,
+        sender: &Sender,
+        port: PortNo,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
         if sender.port == Some(port.0) {
             return;
         }
@@ -197,7 +209,7 @@ impl Gateway {
         let is_probe = arp.sender.is_unspecified();
         if arp.sender_mac != sender.mac || !(is_probe || arp.sender == own) {
             if self.plan.holds(arp.sender) {
-                self.spoofed(now, sender, in_port, arp.sender, datapath);
+                self.spoofed(now, sender, in_port, arp.sender.into(), datapath);
             }
             return Err("spoofed");
         }
@@ -229,7 +241,7 @@ impl Gateway {
             return Err("no address");
         }
         if source != self.plan.device(sender.slot) {
-            self.spoofed(now, sender, in_port, source, datapath);
+            self.spoofed(now, sender, in_port, source.into(), datapath);
             return Err("spoofed");
         }
         match sender.port {
@@ -267,7 +279,8 @@ impl Gateway {
         if destination == gateway || destination == self.plan.device(0) {
             return self.handle_own(now, sender, in_port, headers, data, datapath);
         }
-        self.forward(now, sender, in_port, headers, data, datapath)
+        let key = key_of(headers, data)?;
+        self.forward(now, sender, in_port, key, data, datapath)
     }
 
     /// Permitted devices with known ports, except this slot.

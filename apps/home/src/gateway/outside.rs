@@ -1,11 +1,11 @@
 //! DNS messages, and frames from the router.
 
-use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender};
+use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender, key_of};
 use crate::device::Device;
 use crate::dns::Outgoing;
 use crate::frame;
 use crate::rules::Datapath;
-use core::net::{IpAddr, Ipv4Addr, SocketAddr, SocketAddrV4};
+use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use dhcp::datagram;
 use dns::message::Transport;
 use dns::reply::Client;
@@ -69,12 +69,9 @@ impl Gateway {
         let Some(port) = device.and_then(|device| device.port) else {
             return self.drop("not admitted");
         };
-        let (IpAddr::V4(own), SocketAddr::V4(to)) = (client.own, client.address) else {
-            return;
-        };
         let macs = (self.settings.mac, Mac(client.mac));
-        let from = SocketAddrV4::new(own, 53);
-        let frame = self.frames.datagram(macs, from, to, response);
+        let from = SocketAddr::new(client.own, 53);
+        let frame = self.frames.datagram(macs, from, client.address, response);
         datapath.send(PortNo(port), &frame);
         self.frames.done(frame);
     }
@@ -128,12 +125,15 @@ impl Gateway {
             }
             return Ok(());
         }
+        if headers.ethertype == ethertype::IPV6 {
+            return self.six_from_router(now, &headers, data, datapath);
+        }
         if headers.ethertype != ethertype::IPV4 || headers.destination != mac {
             return Err("not for the home");
         }
         let (_, destination) = headers.ipv4.ok_or("malformed")?;
         if Ipv4Addr::from(destination) != self.plan.device(0) {
-            return self.inward(now, &headers, data, datapath);
+            return self.inward(now, key_of(&headers, data)?, data, datapath);
         }
         if let Some(reply) = frame::pong(data, mac) {
             datapath.send(uplink, &reply);

@@ -96,6 +96,7 @@ impl App for Gateway {
         let times = [
             (has_news && is_up).then_some(Time::ZERO),
             self.dhcp.next_wake(),
+            self.next_six().filter(|_| is_up),
             self.dns.next_wake().filter(|_| is_up),
             is_up.then_some(self.ask_router),
             self.next_poll,
@@ -112,6 +113,7 @@ impl App for Gateway {
             if gateway.ask_router <= now {
                 gateway.find_router(now, datapath);
             }
+            gateway.wake_six(now, datapath);
             gateway.dns.wake(now, &mut gateway.outgoing);
             gateway.deliver(now, datapath);
             gateway.end_waiting(now, datapath);
@@ -137,6 +139,12 @@ impl App for Gateway {
             visit(&format!("dropped_{}", reason.replace(' ', "_")), *count);
         }
         self.dhcp.counters(visit);
+        self.dhcpv6.counters(visit);
+        visit("advertisements", self.advertisements);
+        visit("prefixes", self.prefixes);
+        visit("prefixes_unusable", self.delegation.unusable);
+        visit("prefix_requests", self.delegation.sent);
+        visit("prefix_replies_ignored", self.delegation.ignored);
         self.dns.counters(visit);
         let dns = self.dns.intercepted();
         visit("dns_rebinding", dns.rebinding);

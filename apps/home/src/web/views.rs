@@ -3,7 +3,8 @@
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, News, Notice};
-use core::net::Ipv4Addr;
+use crate::networks::DEVICE_LENGTH;
+use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::Time;
 use serde::Serialize;
 
@@ -17,6 +18,10 @@ pub struct DeviceView {
     mac: String,
     address: Ipv4Addr,
     gateway: Ipv4Addr,
+    /// Its IPv6 prefixes: `ADDRESS/63` in each network, of which the lower /64 is its link and the upper one is delegated on demand.
+    prefixes: Vec<String>,
+    /// IPv6 addresses that it used last.
+    addresses: Vec<Ipv6Addr>,
     label: String,
     name: Option<String>,
     person: Option<String>,
@@ -93,6 +98,8 @@ impl DeviceView {
             mac: device.mac.to_string(),
             address: home.plan.device(device.slot),
             gateway: home.plan.gateway(device.slot),
+            prefixes: prefixes(home, device),
+            addresses: device.addresses.clone(),
             label: device.label(),
             name: device.name.clone(),
             person: device.person.clone(),
@@ -118,6 +125,15 @@ impl DeviceView {
     }
 }
 
+/// IPv6 prefixes of a device: none unless it may use the network.
+fn prefixes(home: &Home, device: &Device) -> Vec<String> {
+    let usable = home.networks.usable().filter(|_| device.is_admitted());
+    let prefixes = usable.filter_map(|network| network.device(device.slot));
+    prefixes
+        .map(|prefix| format!("{prefix}/{DEVICE_LENGTH}"))
+        .collect()
+}
+
 /// A notice.
 #[derive(Debug, Serialize)]
 pub struct NoticeView {
@@ -135,7 +151,7 @@ enum NewsView {
     LeaseEnded,
     DomainDenied(String),
     Refuge(u32),
-    Spoofed(Ipv4Addr),
+    Spoofed(IpAddr),
 }
 
 impl NoticeView {

@@ -2,14 +2,18 @@
 //!
 //! - **Parameters:** `port`, 0: port with the server; `address`, true: whether it wants an address; `prefix`, none: length of
 //!   the prefix that it wants delegated, 1 to 64 bits; `prefix_ports`, none: ports that get the first address of a /64 of the
-//!   delegated prefix, the first port that of its first /64; `duid`, made from the MAC address: in hexadecimal;
+//!   delegated prefix, the first port that of its first /64; `delegate_ports`, none: ports on which a router may have the whole
+//!   delegated prefix (RFC 9818), instead of `prefix_ports`; `duid`, made from the MAC address: in hexadecimal;
 //!   `rapid_commit`, true. Without an address and a prefix it asks for name servers alone.
+//! - **Routes:** with `delegate_ports` one to the prefix by the router that has it.
 //! - **Counters:** `dhcpv6_sent`, `dhcpv6_configured`: leases that came into use or changed, `dhcpv6_lost`: leases that
 //!   ended, `dhcpv6_conflicts`: addresses that another host had.
 //! - **Tables:** `DHCPv6 client`.
 //! - **Drops:** why a message was ignored.
 //!
 //! Its address has a prefix of 128 bits: a router says which addresses are on the link (RFC 5942 section 5).
+
+mod downstream;
 
 use super::v6_server::read_duid;
 use super::{Ports, link_local_of};
@@ -22,6 +26,7 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use downstream::Downstream;
 use ip::address::InterfaceAddress;
 use ip::addresses::Status;
 use ip::discovery::group_mac;
@@ -51,6 +56,8 @@ pub struct Config {
     pub prefix: Option<u8>,
     /// Ports that get addresses of the prefix.
     pub prefix_ports: Vec<u16>,
+    /// Ports on which a router may have the prefix.
+    pub delegate_ports: Vec<u16>,
     /// DUID in hexadecimal, 3 to 130 bytes; `None`: made from the MAC address.
     pub duid: Option<String>,
     /// Whether it asks for leases by two messages.
@@ -64,6 +71,7 @@ impl Default for Config {
             address: true,
             prefix: None,
             prefix_ports: Vec::new(),
+            delegate_ports: Vec::new(),
             duid: None,
             rapid_commit: true,
         }
@@ -87,7 +95,19 @@ pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError>
         let reason = "ports get addresses of a prefix: set `prefix`, too";
         return Err(ConfigError::new("prefix_ports", reason));
     }
+    if !config.delegate_ports.is_empty() {
+        let alone = config.prefix.is_some() && config.prefix_ports.is_empty();
+        let elsewhere = !config.delegate_ports.contains(&config.port);
+        if !alone || !elsewhere {
+            let reason = "a router gets all of a prefix: set `prefix`, no `prefix_ports`, and ports other than `port`";
+            return Err(ConfigError::new("delegate_ports", reason));
+        }
+    }
+    let delegate_ports = Ports::new(config.delegate_ports.clone());
+    let delegate_ports =
+        delegate_ports.map_err(|_| ConfigError::new("delegate_ports", "each port appears once"))?;
     Ok(Box::new(Dhcpv6Client {
+        downstream: Downstream::new(delegate_ports),
         port: Port(config.port),
         prefix_ports: config.prefix_ports.clone(),
         duid: read_duid(config.duid.as_deref())?,
@@ -113,6 +133,7 @@ pub fn make(config: &Config, seed: u64) -> Result<Box<dyn Service>, ConfigError>
 
 #[derive(Debug)]
 struct Dhcpv6Client {
+    downstream: Option<Downstream>,
     port: Port,
     prefix_ports: Vec<u16>,
     duid: Option<Vec<u8>>,
@@ -170,13 +191,39 @@ impl Dhcpv6Client {
                 }
                 Some(Action::Configure(lease)) => {
                     self.configure(Some(lease));
+                    self.follow(now, link);
                     self.check = Some(now + DETECTION);
                 }
                 Some(Action::Unconfigure) => {
                     self.lost += 1;
                     self.configure(None);
+                    self.follow(now, link);
                 }
             }
+        }
+    }
+
+    fn follow(&mut self, now: Time, link: &Link<'_>) {
+        if let Some(downstream) = &mut self.downstream {
+            downstream.follow(now, link.interface.mac(), self.lease.as_ref());
+        }
+        self.take_routes();
+    }
+
+    fn take_routes(&mut self) {
+        let Some(downstream) = &mut self.downstream else {
+            return;
+        };
+        while let Some(one) = downstream.poll_route() {
+            self.changes.push_back(Change::Route {
+                to: InterfaceAddress {
+                    address: one.prefix.into(),
+                    prefix: one.length,
+                },
+                via: Some(one.via.into()),
+                port: Port(one.port),
+                present: one.present,
+            });
         }
     }
 
@@ -238,6 +285,14 @@ impl Service for Dhcpv6Client {
         frame: Frame,
         out: &mut Out,
     ) -> Option<Frame> {
+        let frame = match &mut self.downstream {
+            None => frame,
+            Some(downstream) => {
+                let rest = downstream.handle_frame(now, link, frame, out);
+                self.take_routes();
+                rest?
+            }
+        };
         let datagram = match datagram::read(&frame, CLIENT_PORT) {
             Some(datagram) if link.port == self.port && datagram.source.is_ipv6() => datagram,
             _ => return Some(frame),
@@ -254,6 +309,10 @@ impl Service for Dhcpv6Client {
     }
 
     fn wake(&mut self, now: Time, links: &[Link<'_>], out: &mut Out) {
+        if let Some(downstream) = &mut self.downstream {
+            downstream.wake(now);
+        }
+        self.take_routes();
         let Some(link) = links.iter().find(|link| link.port == self.port) else {
             return;
         };
@@ -276,7 +335,9 @@ impl Service for Dhcpv6Client {
 
     fn next_wake(&self) -> Option<Time> {
         let client = self.client.as_ref().and_then(Client::next_wake);
-        client.into_iter().chain(self.check).min()
+        let downstream = self.downstream.as_ref().and_then(Downstream::next_wake);
+        let times = [client, self.check, downstream];
+        times.into_iter().flatten().min()
     }
 
     fn poll_change(&mut self) -> Option<Change> {

@@ -42,6 +42,8 @@ pub struct Grant<'a> {
     pub preferred: Time,
     /// Valid lifetime, not shorter.
     pub valid: Time,
+    /// Time after which the client asks again (T1); `None`: half of the preferred lifetime.
+    pub renewal: Option<Time>,
     /// Other options: number and value. Those that the client asks for are sent.
     pub options: Cow<'a, [(u16, Vec<u8>)]>,
 }
@@ -277,6 +279,7 @@ impl Policy for Subnets {
             on_link: subnet.network.prefix,
             preferred: subnet.lifetimes[0],
             valid: subnet.lifetimes[1],
+            renewal: None,
             options: Cow::Borrowed(&subnet.options),
         })
     }

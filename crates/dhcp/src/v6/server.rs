@@ -110,6 +110,26 @@ impl<P: Policy> Server<P> {
         }
     }
 
+    /// The policy.
+    pub fn policy(&mut self) -> &mut P {
+        &mut self.policy
+    }
+
+    /// Ends the lease of an address or a prefix, so that another client may have it.
+    pub fn revoke(&mut self, now: Time, address: Ipv6Addr) {
+        let number = u128::from(address);
+        let key = self.leases.get(number).map(|lease| lease.key.clone());
+        if let Some(key) = key {
+            self.delegations.end(number);
+            self.leases.release(now, &key);
+        }
+    }
+
+    /// Removes the route to a prefix, whose lease stays until its client asks again.
+    pub fn end_route(&mut self, prefix: Ipv6Addr) {
+        self.delegations.end(prefix.into());
+    }
+
     /// Its leases; keys are those of [`client_of`].
     pub fn leases(&self) -> &Leases {
         &self.leases

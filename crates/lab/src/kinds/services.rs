@@ -62,6 +62,11 @@ const SERVICES: &[Known] = &[
             dhcp_service::router_advertisements::make(config, seed)
         })
     }),
+    ("router-discovery", |section, _| {
+        read(section, |config| {
+            Ok(dhcp_service::router_discovery::make(config))
+        })
+    }),
     ("ssdp-relay", |section, seed| {
         read(section, |config| dns_service::ssdp::make(config, seed))
     }),

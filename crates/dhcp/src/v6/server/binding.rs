@@ -188,8 +188,9 @@ impl Bindings<'_> {
         }
     }
 
-    /// Extends a lease, or binds the address again if it is free; others that the client names end. With the status
-    /// `unknown` for an association without a lease; success: it is left out unless its addresses are wrong for the link.
+    /// Extends a lease, or binds the address again if it is free; others that the client names end. A client whose lease is no
+    /// longer in its ranges gets another one (RFC 9915 section 18.3.4). With the status `unknown` for an association without a
+    /// lease; success: it is left out unless its addresses are wrong for the link.
     fn renew(&mut self, association: &Association<'_>, unknown: u16, out: &mut Vec<u8>) -> bool {
         let key = self.key(association);
         let held = self
@@ -205,14 +206,19 @@ impl Bindings<'_> {
         let bound = candidates
             .into_iter()
             .find(|address| self.bind(&key, association.resource, *address).is_ok());
-        if bound.is_none() && unknown != status::SUCCESS {
+        let bound = bound.or_else(|| {
+            held?;
+            self.replace(&key, association.resource)
+        });
+        if bound.is_none() && held.is_none() && unknown != status::SUCCESS {
             self.write_refusal(association, unknown, out);
             return true;
         }
+        let is_lost = held.is_some() && bound.is_none();
         let ends = |item: &&Item| {
             let other = Some(u128::from(item.address)) != bound || item.length != length;
             let wrong = association.resource == Resource::Prefix || !self.is_on_link(item.address);
-            other && (bound.is_some() || wrong)
+            other && (bound.is_some() || wrong || is_lost)
         };
         let ended = named.iter().filter(ends);
         let ended = ended.map(|item| (u128::from(item.address), item.length, false));
@@ -222,6 +228,21 @@ impl Bindings<'_> {
             self.write(association, &items, out);
         }
         !items.is_empty()
+    }
+
+    /// Ends a lease that is no longer in the client's ranges, and binds another one if there is one.
+    fn replace(&mut self, key: &[u8], resource: Resource) -> Option<u128> {
+        let old = self.leases.release(self.now, key)?;
+        self.delegations.end(old.address);
+        let until = self.now + self.settings.offer;
+        let grant = self.grant;
+        let ranges = match resource {
+            Resource::Address => &grant.addresses,
+            Resource::Prefix => &grant.prefixes,
+        };
+        let new = self.leases.offer(key, self.circuit, ranges, None, until);
+        let new = new.ok()?;
+        self.bind(key, resource, new).is_ok().then_some(new)
     }
 
     fn give_up(&mut self, association: &Association<'_>, declines: bool, out: &mut Vec<u8>) {
@@ -254,8 +275,9 @@ impl Bindings<'_> {
     fn write(&self, association: &Association<'_>, items: &[(u128, u8, bool)], out: &mut Vec<u8>) {
         let [preferred, valid] = [self.grant.preferred, self.grant.valid].map(seconds);
         // T1 and T2 are 0.5 and 0.8 of the preferred lifetime (RFC 9915 section 21.4).
-        let times = match preferred {
-            u32::MAX => [u32::MAX; 2],
+        let times = match (self.grant.renewal.map(seconds), preferred) {
+            (Some(renewal), _) => [renewal, renewal.saturating_mul(2)],
+            (None, u32::MAX) => [u32::MAX; 2],
             _ => [preferred / 2, (u64::from(preferred) * 4 / 5) as u32],
         };
         let resource = association.resource;

@@ -1,0 +1,552 @@
+//! IPv6: frames of devices and of the router, networks that come and go, and advertisements.
+//!
+//! The gateway has one link-local address, and `::1` in each device's link. It keeps no neighbour cache: the slot of an address says which
+//! device has it, so that addresses that nobody uses cost nothing. Neighbour discovery is answered for the gateway alone.
+
+use super::{Gateway, Result, Sender};
+use crate::delegation::Delegated;
+use crate::dhcpv6::Dhcpv6;
+use crate::discovery::{self, link_local};
+use crate::frame::six::{self, Six};
+use crate::home::Home;
+use crate::networks::Network;
+use crate::rules::{Cookie, Datapath, Kind, Rule, network6, priority};
+use core::net::{IpAddr, Ipv6Addr, SocketAddr};
+use dhcp::advertisement::read_solicitation;
+use dhcp::datagram;
+use dhcp::v6::message::{ALL_SERVERS, CLIENT_PORT, SERVER_PORT};
+use ip::discovery::{Message, group_mac};
+use ip::header;
+use node::Time;
+use openflow::action::Action;
+use openflow::controller::Headers;
+use openflow::oxm::{Field, Oxm};
+use openflow::port::PortNo;
+use packet::ethernet::{Mac, ethertype};
+use packet::ipv4::protocol;
+
+/// Types of messages of neighbour discovery (RFC 4861 section 4).
+const ROUTER_SOLICITATION: u8 = 133;
+const ROUTER_ADVERTISEMENT: u8 = 134;
+const NEIGHBOUR_SOLICITATION: u8 = 135;
+const NEIGHBOUR_ADVERTISEMENT: u8 = 136;
+
+impl Gateway {
+    /// Handles an IPv6 packet of a device.
+    pub(super) fn six(
+        &mut self,
+        now: Time,
+        in_port: PortNo,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if !self.settings.ipv6 {
+            return Err("ipv6");
+        }
+        let packet = six::read(data)?;
+        let source = headers.source;
+        if let Some(kind) = packet.discovery() {
+            // Fragments and options are refused (RFC 6980).
+            if packet.is_extended {
+                return Err("bad neighbour discovery");
+            }
+            return self.discover(now, in_port, source, kind, data, datapath);
+        }
+        if packet.is_udp_to(CLIENT_PORT) {
+            return Err("rogue DHCPv6");
+        }
+        let sender = self.device(source).filter(|sender| sender.is_admitted);
+        if packet.is_udp_to(SERVER_PORT) {
+            return self.answer_dhcpv6(now, sender, in_port, (source, &packet), data, datapath);
+        }
+        let Some(sender) = sender else {
+            if self.may_drop(now, in_port) {
+                self.block(source, in_port, ethertype::IPV6, None, datapath);
+            }
+            return Err("not admitted");
+        };
+        if packet.destination.is_multicast() {
+            return Err("group");
+        }
+        self.check_owner(now, &sender, in_port, packet.source, datapath)?;
+        match sender.port {
+            None => self.set_port(&sender, in_port, datapath),
+            Some(port) if port == in_port.0 => {}
+            // Only DHCP and neighbour discovery move a device.
+            Some(_) => return Err("other port"),
+        }
+        if headers.destination != self.settings.mac {
+            return Err("bypasses the gateway");
+        }
+        if packet.is_udp_to(53) {
+            return self.query(now, &sender, in_port, data, datapath);
+        }
+        if self.is_gateway(sender.slot, packet.destination) {
+            let reply = six::pong(data, self.settings.mac).ok_or("to the gateway")?;
+            datapath.send(in_port, &reply);
+            return Ok(());
+        }
+        // Packets from and to link-local addresses are not forwarded (RFC 4291 section 2.5.6).
+        if packet.source.is_unicast_link_local() {
+            return Err("no such address");
+        }
+        self.forward(now, &sender, in_port, packet.key(), data, datapath)
+    }
+
+    /// Checks that an address is the device's own: link-local, or of its network. A new one is recorded.
+    fn check_owner(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        source: Ipv6Addr,
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if source.is_unspecified() {
+            return Err("no address");
+        }
+        let own = link_local(self.settings.mac);
+        if source.is_unicast_link_local() && source != own {
+            return Ok(());
+        }
+        let mut home = self.home.lock();
+        let is_own = home.networks.slot(source) == Some(sender.slot);
+        let is_old = home.networks.of(source).is_some_and(|network| {
+            network.is_withdrawn && network.slot(source) == Some(sender.slot)
+        });
+        if is_own && !is_gateway_of(&home, sender.slot, source) {
+            home.note_address(sender.mac, source);
+            return Ok(());
+        }
+        drop(home);
+        if is_old {
+            return Err("withdrawn prefix");
+        }
+        self.spoofed(now, sender, in_port, source.into(), datapath);
+        Err("spoofed")
+    }
+
+    /// Whether an address is the gateway's, as the device of a slot sees it.
+    fn is_gateway(&self, slot: u16, address: Ipv6Addr) -> bool {
+        address == link_local(self.settings.mac) || is_gateway_of(&self.home.lock(), slot, address)
+    }
+
+    /// Handles a message of neighbour discovery.
+    fn discover(
+        &mut self,
+        now: Time,
+        in_port: PortNo,
+        source: Mac,
+        kind: u8,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if kind == ROUTER_SOLICITATION {
+            read_solicitation(data).ok_or("bad router solicitation")?;
+            return self.solicited(now, in_port, source, datapath);
+        }
+        let sender = self.device(source).filter(|sender| sender.is_admitted);
+        let sender = sender.ok_or("not admitted")?;
+        let packet = header::read(data).ok_or("malformed")?;
+        if !header::is_valid(data, &packet) {
+            return Err("malformed");
+        }
+        match (kind, Message::read(data, &packet)) {
+            (NEIGHBOUR_SOLICITATION, Some(Message::Solicitation { target, mac })) => {
+                let IpAddr::V6(asker) = packet.source else {
+                    return Err("malformed");
+                };
+                if mac.is_some_and(|mac| mac != sender.mac.0) {
+                    return Err("spoofed");
+                }
+                self.solicited_neighbour(now, &sender, in_port, (asker, target), datapath)
+            }
+            (NEIGHBOUR_ADVERTISEMENT, Some(Message::Advertisement { target, .. })) => {
+                // There is no cache that it could change.
+                self.check_owner(now, &sender, in_port, target, datapath)
+            }
+            (ROUTER_ADVERTISEMENT, _) => Err("rogue router advertisement"),
+            (NEIGHBOUR_SOLICITATION | NEIGHBOUR_ADVERTISEMENT, _) => Err("bad neighbour discovery"),
+            _ => Err("rogue redirect"),
+        }
+    }
+
+    /// Handles a router solicitation. A new device waits for a decision, as after a DHCP message.
+    fn solicited(
+        &mut self,
+        now: Time,
+        in_port: PortNo,
+        source: Mac,
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let before = self.device(source);
+        let sender = {
+            let mut home = self.home.lock();
+            let device = home.seen_at(now, source, None);
+            device
+                .map(|device| Sender::of(device))
+                .map_err(|_| "no slot")?
+        };
+        // New devices get their slots before their first entries.
+        self.obey(now, datapath);
+        if before.is_none() || !sender.is_closed {
+            self.set_port(&sender, in_port, datapath);
+        }
+        if !sender.is_admitted {
+            return Err("not admitted");
+        }
+        if !self.schedule.solicit(now, sender.slot) {
+            return Err("router solicitation too soon");
+        }
+        self.advertise(now, datapath);
+        Ok(())
+    }
+
+    fn solicited_neighbour(
+        &mut self,
+        now: Time,
+        sender: &Sender,
+        in_port: PortNo,
+        (asker, target): (Ipv6Addr, Ipv6Addr),
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        let (mac, is_probe) = (self.settings.mac, asker.is_unspecified());
+        if !is_probe {
+            self.check_owner(now, sender, in_port, asker, datapath)?;
+            self.set_port(sender, in_port, datapath);
+        }
+        if self.is_gateway(sender.slot, target) {
+            let to = (!is_probe).then_some(asker);
+            let answer = six::advertisement(mac, target, sender.mac, to);
+            datapath.send(in_port, &answer);
+            return if is_probe { Err("spoofed") } else { Ok(()) };
+        }
+        if !is_probe || target.is_unicast_link_local() {
+            // Other addresses are not on the link, and devices at one port see each other's link-local ones.
+            return Ok(());
+        }
+        let checked = self.check_owner(now, sender, in_port, target, datapath);
+        if checked == Err("spoofed") {
+            // An address of another device, whom it may be far from hearing: the gateway defends it.
+            let answer = six::advertisement(mac, target, sender.mac, None);
+            datapath.send(in_port, &answer);
+        }
+        checked
+    }
+
+    fn answer_dhcpv6(
+        &mut self,
+        now: Time,
+        sender: Option<Sender>,
+        in_port: PortNo,
+        (mac, packet): (Mac, &Six),
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if sender.is_none() {
+            self.dhcpv6.denied += 1;
+        }
+        let sender = sender.ok_or("not admitted")?;
+        let peer = packet.source;
+        if !peer.is_unicast_link_local() || peer == link_local(self.settings.mac) {
+            return Err("spoofed");
+        }
+        let message = datagram::read(data, Dhcpv6::PORT).ok_or("malformed")?;
+        self.set_port(&sender, in_port, datapath);
+        let networks = self.home.lock().networks;
+        let way = (peer, packet.destination.is_multicast());
+        let port = self
+            .dhcpv6
+            .handle(now, &networks, sender.slot, way, message.payload);
+        if let Some(port) = port {
+            let macs = (self.settings.mac, mac);
+            let from = SocketAddr::new(link_local(self.settings.mac).into(), SERVER_PORT);
+            let to = SocketAddr::new(peer.into(), port);
+            let reply = &self.dhcpv6.reply;
+            let frame = self.frames.datagram(macs, from, to, reply);
+            datapath.send(in_port, &frame);
+            self.frames.done(frame);
+        }
+        Ok(())
+    }
+
+    /// Handles an IPv6 packet from the router.
+    pub(super) fn six_from_router(
+        &mut self,
+        now: Time,
+        headers: &Headers,
+        data: &[u8],
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        if !self.settings.ipv6 {
+            return Err("ipv6");
+        }
+        let (mac, uplink) = (self.settings.mac, PortNo(self.settings.uplink));
+        let own = link_local(mac);
+        let packet = six::read(data)?;
+        if packet.discovery() == Some(NEIGHBOUR_SOLICITATION) {
+            let read = header::read(data).filter(|read| header::is_valid(data, read));
+            let message = read.and_then(|read| Message::read(data, &read));
+            if let Some(Message::Solicitation { target, .. }) = message
+                && target == own
+                && !packet.source.is_unspecified()
+            {
+                let answer = six::advertisement(mac, own, headers.source, Some(packet.source));
+                datapath.send(uplink, &answer);
+            }
+            return Ok(());
+        }
+        if packet.discovery().is_some() || packet.destination.is_multicast() {
+            return Ok(());
+        }
+        if headers.destination != mac {
+            return Err("not for the home");
+        }
+        if packet.destination != own {
+            return self.inward(now, packet.key(), data, datapath);
+        }
+        if let Some(reply) = six::pong(data, mac) {
+            datapath.send(uplink, &reply);
+            return Ok(());
+        }
+        let message = datagram::read(data, CLIENT_PORT).ok_or("to the gateway")?;
+        self.delegation.handle(now, message.payload);
+        self.drive_delegation(now, datapath);
+        Ok(())
+    }
+
+    /// Sends the messages of the client for the prefix, and follows the prefix.
+    fn drive_delegation(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        let mut changed = Vec::new();
+        while self.delegation.poll(now, &mut changed) {
+            let group = Mac(group_mac(ALL_SERVERS.into()).unwrap_or_default());
+            let from = SocketAddr::new(link_local(self.settings.mac).into(), CLIENT_PORT);
+            let to = SocketAddr::new(ALL_SERVERS.into(), SERVER_PORT);
+            let frame = self.frames.datagram(
+                (self.settings.mac, group),
+                from,
+                to,
+                &self.delegation.message,
+            );
+            datapath.send(PortNo(self.settings.uplink), &frame);
+            self.frames.done(frame);
+        }
+        for change in changed {
+            self.follow_prefix(now, &change, datapath);
+        }
+    }
+
+    fn follow_prefix(&mut self, now: Time, change: &Delegated, datapath: &mut Datapath<'_, '_>) {
+        let mut home = self.home.lock();
+        let (gone, is_new) = match *change {
+            Delegated::Nothing => (home.networks.withdraw_others(now, None), false),
+            Delegated::Prefix(address, length, [preferred, valid]) => {
+                let Ok(network) = Network::new(address, length, preferred, valid) else {
+                    return;
+                };
+                let keep = Some((address, length));
+                let gone = home.networks.withdraw_others(now, keep);
+                (gone, home.networks.set(network))
+            }
+        };
+        drop(home);
+        self.end_networks(&gone, datapath);
+        if is_new {
+            self.add_networks(datapath);
+        }
+        if is_new || !gone.is_empty() {
+            self.prefixes += u64::from(is_new);
+            self.advertise_to_all(now, datapath);
+        }
+    }
+
+    /// Advertises the networks to all permitted devices.
+    fn advertise_to_all(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        let admitted: Vec<u16> = {
+            let home = self.home.lock();
+            let admitted = home.devices().filter(|device| device.is_admitted());
+            admitted.map(|device| device.slot).collect()
+        };
+        for slot in admitted {
+            self.schedule.change(now, slot);
+        }
+        self.advertise(now, datapath);
+    }
+
+    /// Adds the entries for addresses of the home.
+    pub(super) fn add_networks(&mut self, datapath: &mut Datapath<'_, '_>) {
+        let networks = self.home.lock().networks;
+        for network in networks.usable() {
+            let fields = [
+                Oxm::new(Field::EthType, ethertype::IPV6.into()),
+                network6(Field::Ipv6Dst, (network.address, network.length)),
+            ];
+            datapath.add(&Rule {
+                fields: &fields,
+                priority: priority::LOCAL,
+                cookie: base(Kind::Base),
+                idle: 0,
+                actions: &[Action::output(PortNo::CONTROLLER)],
+            });
+        }
+    }
+
+    /// Deletes the entries of networks that are gone.
+    fn end_networks(&mut self, gone: &[Network], datapath: &mut Datapath<'_, '_>) {
+        for network in gone {
+            for field in [Field::Ipv6Src, Field::Ipv6Dst] {
+                datapath.delete(&[
+                    Oxm::new(Field::EthType, ethertype::IPV6.into()),
+                    network6(field, (network.address, network.length)),
+                ]);
+            }
+        }
+    }
+
+    /// Adds the initial entries of IPv6, or the one that drops it.
+    pub(super) fn install_six(&mut self, datapath: &mut Datapath<'_, '_>) {
+        let kind = Oxm::new(Field::EthType, ethertype::IPV6.into());
+        let to_program = [Action::output(PortNo::CONTROLLER)];
+        let mut add = |fields: &[Oxm], priority, actions: &[Action<'_>]| {
+            datapath.add(&Rule {
+                fields,
+                priority,
+                cookie: base(match actions {
+                    [] => Kind::Drop,
+                    _ => Kind::Base,
+                }),
+                idle: 0,
+                actions,
+            });
+        };
+        if !self.settings.ipv6 {
+            return add(&[kind], priority::PROTOCOL, &[]);
+        }
+        let upper = |number: u8, field, value: u16| {
+            [
+                kind,
+                Oxm::new(Field::IpProto, number.into()),
+                Oxm::new(field, value.into()),
+            ]
+        };
+        let udp = |port| upper(protocol::UDP, Field::UdpDst, port);
+        add(&udp(SERVER_PORT), priority::DHCP, &to_program);
+        add(&udp(53), priority::PROTOCOL, &to_program);
+        for message in ROUTER_SOLICITATION..=137 {
+            let fields = upper(protocol::ICMPV6, Field::Icmpv6Type, message.into());
+            add(&fields, priority::DHCP, &to_program);
+        }
+        self.add_networks(datapath);
+    }
+
+    /// Applies a decision: a permitted device is advertised its prefixes, another one that it has none any longer.
+    pub(super) fn follow_six(
+        &mut self,
+        now: Time,
+        mac: Mac,
+        slot: u16,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        if !self.settings.ipv6 {
+            return;
+        }
+        let device = self.device(mac);
+        if device.is_some_and(|device| device.is_admitted) {
+            self.schedule.change(now, slot);
+            self.advertise(now, datapath);
+        } else if self.schedule.remove(slot) {
+            let port = device.and_then(|device| device.port);
+            self.send_advertisement(now, (mac, slot), port, true, datapath);
+        }
+        if device.is_none_or(|device| !device.is_admitted)
+            && let Some(device) = self.home.lock().device_mut(mac)
+        {
+            device.addresses.clear();
+        }
+    }
+
+    /// Sends the advertisements that are due.
+    fn advertise(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        while let Some(slot) = self.schedule.due(now) {
+            let device = self.home.lock().of_slot(slot).map(Sender::of);
+            match device.filter(|device| device.is_admitted) {
+                Some(device) => {
+                    let to = (device.mac, slot);
+                    self.send_advertisement(now, to, device.port, false, datapath);
+                }
+                None => {
+                    self.schedule.remove(slot);
+                }
+            }
+        }
+    }
+
+    fn send_advertisement(
+        &mut self,
+        now: Time,
+        (mac, slot): (Mac, u16),
+        port: Option<u32>,
+        is_last: bool,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
+        let networks = self.home.lock().networks;
+        // A device whose port is unknown asks by itself; without a network there is nothing to say.
+        let Some(port) = port.filter(|_| networks.iter().next().is_some()) else {
+            return;
+        };
+        let one = discovery::advertisement(now, &networks, slot, is_last);
+        if !one.prefixes.is_empty() {
+            self.advertisements += 1;
+            let frame = discovery::frame(self.settings.mac, mac, &one);
+            datapath.send(PortNo(port), &frame);
+        } else {
+            self.drop("no room in the prefix");
+        }
+    }
+
+    /// Does what is due: messages for the prefix, advertisements, ends of leases and networks.
+    pub(super) fn wake_six(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
+        if !self.settings.ipv6 {
+            return;
+        }
+        self.dhcpv6.wake(now);
+        let gone = self.home.lock().networks.expire(now);
+        if !gone.is_empty() {
+            self.end_networks(&gone, datapath);
+            self.advertise_to_all(now, datapath);
+        }
+        self.drive_delegation(now, datapath);
+        self.advertise(now, datapath);
+    }
+
+    /// Time of the next call of [`wake_six`](Gateway::wake_six).
+    pub(super) fn next_six(&self) -> Option<Time> {
+        if !self.settings.ipv6 {
+            return None;
+        }
+        let times = [
+            self.dhcpv6.next_wake(),
+            self.delegation.next_wake(),
+            self.schedule.next(),
+            self.home.lock().networks.next_end(),
+        ];
+        times.into_iter().flatten().min()
+    }
+}
+
+fn base(kind: Kind) -> Cookie {
+    Cookie {
+        kind,
+        from: 0,
+        to: 0,
+        is_named: false,
+        serial: 0,
+    }
+}
+
+/// Whether an address is that of the gateway in the link of a slot.
+fn is_gateway_of(home: &Home, slot: u16, address: Ipv6Addr) -> bool {
+    let network = home.networks.of(address);
+    network.is_some_and(|network| network.gateway(slot) == Some(address))
+}

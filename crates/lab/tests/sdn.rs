@@ -421,7 +421,7 @@ fn entries_come_from_a_file_behind_those_of_the_section() {
 
     let fault = |keys: &str| {
         std::fs::write(&file, lab(keys)).unwrap();
-        lab::read(&file).err().expect(keys).to_string()
+        lab::read(&file).expect_err(keys).to_string()
     };
     let missing = fault("entries_file = 'none.txt'");
     assert!(

@@ -14,6 +14,7 @@ mod helpers;
 mod packets;
 mod proxy;
 mod rules;
+mod translated;
 
 use crate::kernel_and_router::{Kernel, Sent, ours_at, router_with};
 use flows::Flows;

@@ -325,11 +325,16 @@ fn router() -> Router {
 
 /// The same router with further keys.
 pub(crate) fn router_with(config: Config) -> Router {
-    router_of(&PLAIN, |_| {}, config)
+    router_with_ports(|_, _| {}, config)
+}
+
+/// The same with changes of its ports, by their number.
+pub(crate) fn router_with_ports(change: impl Fn(usize, &mut PortConfig), config: Config) -> Router {
+    router_of(&PLAIN, change, config)
 }
 
 /// A router with a setup's routes and rules, further keys, and changes of its ports.
-fn router_of(setup: &Setup, change: impl Fn(&mut PortConfig), config: Config) -> Router {
+fn router_of(setup: &Setup, change: impl Fn(usize, &mut PortConfig), config: Config) -> Router {
     let port = |number: usize| {
         let mut port = PortConfig {
             address: vec![
@@ -341,7 +346,7 @@ fn router_of(setup: &Setup, change: impl Fn(&mut PortConfig), config: Config) ->
             name: Some(format!("k{number}")),
             ..PortConfig::default()
         };
-        change(&mut port);
+        change(number, &mut port);
         port
     };
     let mut router = Router::new(Config {

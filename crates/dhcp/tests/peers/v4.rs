@@ -73,7 +73,8 @@ fn udhcpc_gets_a_lease_renews_it_and_releases_it() {
         assert!(line.contains(part), "{part}: {line}");
     }
     assert!(told.contains("renew ip="), "{told}");
-    let requests = told.matches("broadcasting select").count() + told.matches("sending renew").count();
+    let requests =
+        told.matches("broadcasting select").count() + told.matches("sending renew").count();
     let requests = requests as u64;
     assert_eq!(counter(&outcome, "dhcp_request"), requests, "{told}");
     assert_eq!(counter(&outcome, "dhcp_ack"), requests, "{told}");

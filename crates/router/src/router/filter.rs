@@ -227,11 +227,8 @@ impl Router {
             None => None,
         };
         if let Some(fragment) = fragment {
-            frame = filter.reassembly.take(now, fragment, frame, out)?;
+            frame = filter.reassembly.take_marked(now, fragment, frame, out)?;
             let longest = filter.reassembly.longest();
-            if longest.is_final {
-                forbid_fragments(&mut frame);
-            }
             let to_group = transit.to_group;
             (transit, frame) = reread(transit.from, transit.vrf, frame, out)?;
             (transit.flow.fragments, transit.to_group) = (Some(longest), to_group);
@@ -261,7 +258,7 @@ impl Router {
             && transit.source.is_ipv4()
             && let Some(fragment) = Fragment::read(&frame)
         {
-            frame = filter.reassembly.take(now, fragment, frame, out)?;
+            frame = filter.reassembly.take_marked(now, fragment, frame, out)?;
             let flow = transit.flow;
             (transit, frame) = reread(transit.from, transit.vrf, frame, out)?;
             transit.flow = flow;
@@ -480,12 +477,6 @@ fn passes(pinholes: &Pinholes, now: Time, frame: &[u8], headers: &Headers) -> bo
     let [from_port, to_port] = tuple.ids;
     let from = SocketAddrV6::new(from, from_port, 0, 0);
     pinholes.allows(now, is_tcp, from, SocketAddrV6::new(to, to_port, 0, 0))
-}
-
-/// Sets the flag that forbids fragments of an IPv4 packet.
-fn forbid_fragments(frame: &mut [u8]) {
-    frame[ETHERNET + 6] |= 0x40;
-    write_checksum(frame);
 }
 
 /// Clears the traffic class of the router's own packet, as Linux's rules send it.

@@ -281,7 +281,9 @@ fn normal(frame: &[u8]) -> Vec<u8> {
     }
     match frame[12..14] {
         [8, 0] => {
-            frame.truncate(14 + usize::from(u16::from_be_bytes([frame[16], frame[17]])));
+            // A packet below labels may have any length in its header.
+            let length = 14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+            frame.truncate(length.max(header));
             if is_router(&frame[26..30]) {
                 for at in [18, 19, 24, 25] {
                     frame[at] = 0;

@@ -208,8 +208,8 @@ impl Nat {
             self.counters.mappings_ended += u64::from(is_last);
             let (inside, external) = (mapping.inside, mapping.external);
             let number = mapping.protocol;
-            let is_used = self.forwards.inside(number, external) == Some(inside)
-                || is_last && self.leave_shared(number, external);
+            let is_shared = is_last && self.leave_shared(number, external);
+            let is_used = is_shared || self.forwards.inside(number, external) == Some(inside);
             self.pool
                 .remove_session(number, inside, external, is_last, is_used);
         }

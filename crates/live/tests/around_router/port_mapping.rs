@@ -93,12 +93,15 @@ fn pcpnatpmpc_gets_mappings_with_filters_and_peers_by_pcp() {
     let (_, text) = client("4002 -u -e 198.51.100.1:40000 -l 600 -f -P");
     assert!(!text.contains("Flow signaling succeeded"), "{text}");
     // Only another remote host may send to it.
-    let (_, text) = client("4003 -u -e 0.0.0.0:40003 -l 600 -f -F [198.51.100.9/32]:0");
+    let (_, text) = client("4003 -u -e 0.0.0.0:40003 -l 600 -f -F [::ffff:198.51.100.9/128]:0");
     assert!(text.contains("Flow signaling succeeded"), "{text}");
     assert!(!reaches(&kernels, 40_003, 4_003));
-    let (_, text) = client("4004 -u -e 0.0.0.0:40004 -l 600 -f -F [198.51.100.7/32]:0");
+    let (_, text) = client("4004 -u -e 0.0.0.0:40004 -l 600 -f -F [::ffff:198.51.100.7/128]:0");
     assert!(text.contains("Flow signaling succeeded"), "{text}");
     assert!(reaches(&kernels, 40_004, 4_004));
+    // A prefix of IPv4 as the client writes it does not count the 96 bits before it (RFC 6887 section 13.3).
+    let (_, text) = client("4007 -u -l 600 -f -F [198.51.100.0/24]:0");
+    assert!(text.contains("result_code 6"), "{text}");
     let (_, text) = client("4005 -u -p 198.51.100.7:9 -l 600 -f");
     assert!(text.contains("Flow signaling succeeded"), "{text}");
     // Another host's.

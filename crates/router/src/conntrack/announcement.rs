@@ -200,6 +200,9 @@ fn rewrite(frame: &mut Frame, text: &Text, to: SocketAddrV4) -> Option<(u32, u32
     let (sequence, data) = (segment.sequence(), segment.payload().len());
     let new = text.of(*to.ip(), to.port());
     let at = headers.end - data + text.at;
+    // No packet is longer than its length can say.
+    let length = headers.end - headers.ip + new.len() - text.length;
+    let length = u16::try_from(length).ok()?;
     match new.len().checked_sub(text.length) {
         Some(more) => drop(frame.insert(at + text.length, more)),
         None => frame.remove(at + new.len(), text.length - new.len()),
@@ -207,7 +210,6 @@ fn rewrite(frame: &mut Frame, text: &Text, to: SocketAddrV4) -> Option<(u32, u32
     frame[at..at + new.len()].copy_from_slice(new.as_bytes());
     let by = new.len().wrapping_sub(text.length);
     let end = headers.end.wrapping_add(by);
-    let length = (end - headers.ip) as u16;
     let ip = headers.ip;
     frame[ip + LENGTH..ip + LENGTH + 2].copy_from_slice(&length.to_be_bytes());
     let places = [ip + CHECKSUMS[0], headers.payload + CHECKSUMS[1]];

@@ -143,3 +143,120 @@ impl Nat {
         true
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::nat::Config;
+    use crate::nat::config::Behaviour;
+    use alloc::vec::Vec;
+    use packet::ipv4::Ipv4;
+    use packet::tcp::{Tcp, flag};
+
+    const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
+    const EXTERNAL: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 1);
+
+    fn to_come(host: u8, port: u16) -> ToCome {
+        ToCome {
+            protocol: protocol::TCP,
+            inside: SocketAddrV4::new([10, 0, 0, host].into(), port),
+            remote: REMOTE,
+            external: SocketAddrV4::new(EXTERNAL, 0),
+            until: Time::from_secs(300),
+        }
+    }
+
+    fn syn(port: u16) -> Frame {
+        let mut bytes = Vec::from([0; 12]);
+        bytes.extend([8, 0]);
+        let ip = Ipv4::new(REMOTE, EXTERNAL, protocol::TCP);
+        let pseudo = ip::header::pseudo(REMOTE.into(), EXTERNAL.into(), protocol::TCP);
+        let tcp = Tcp {
+            source_port: 20,
+            destination_port: port,
+            sequence: 1,
+            acknowledgement: 0,
+            flags: flag::SYN,
+            window: 1_000,
+            urgent: 0,
+            options: &[],
+        };
+        ip.build(&mut bytes, |out| tcp.build(pseudo, out, |_| {}));
+        Frame::new(&bytes)
+    }
+
+    fn kinds() -> Vec<Config> {
+        use Behaviour::{AddressAndPortDependent, AddressDependent, EndpointIndependent};
+        let external = Vec::from([EXTERNAL.into()]);
+        let of = |mapping, filtering| Config {
+            external: external.clone(),
+            mapping,
+            filtering,
+            ..Config::default()
+        };
+        Vec::from([
+            of(EndpointIndependent, AddressAndPortDependent),
+            of(AddressDependent, AddressAndPortDependent),
+            of(AddressAndPortDependent, AddressAndPortDependent),
+            Config {
+                external: external.clone(),
+                ..Config::linux()
+            },
+        ])
+    }
+
+    #[test]
+    fn the_first_packet_that_is_expected_takes_its_place_and_no_other_enters() {
+        for config in kinds() {
+            let mut nat = Nat::new(config, 1).unwrap();
+            let hosts = [2, 3].map(|host| nat.expect(Time::ZERO, &to_come(host, 5_000)).unwrap());
+            assert_ne!(hosts[0], hosts[1], "one port outside for two hosts");
+            let again = nat.expect(Time::ZERO, &to_come(2, 5_000));
+            assert_eq!(again, Ok(hosts[0]), "a retransmission");
+            let mut frame = syn(hosts[0].port());
+            assert_ne!(nat.inbound(Time::ZERO, &mut frame), Verdict::Translated);
+            nat.meet(Time::ZERO, &frame);
+            assert_eq!(nat.inbound(Time::ZERO, &mut frame), Verdict::Translated);
+            assert_eq!(frame[30..34], [10, 0, 0, 2]);
+            assert_eq!(frame[36..38], 5_000_u16.to_be_bytes());
+            // The place is taken, and the other one is given up.
+            nat.give_up(Time::ZERO, protocol::TCP, REMOTE, hosts[0]);
+            assert_eq!(nat.sizes()[1], 2);
+            nat.give_up(Time::ZERO, protocol::TCP, REMOTE, hosts[1]);
+            assert_eq!(nat.sizes()[1], 1);
+            nat.expire(Time::from_secs(500_000));
+            assert_eq!(nat.sizes(), [0; 3]);
+        }
+    }
+
+    #[test]
+    fn a_port_that_two_mappings_share_is_free_after_the_last() {
+        for config in kinds() {
+            let mut nat = Nat::new(config, 1).unwrap();
+            let inside = Endpoint {
+                address: [10, 0, 0, 2].into(),
+                id: 5_000,
+            };
+            let control = Endpoint {
+                address: REMOTE,
+                id: 69,
+            };
+            let made = nat.session_between(protocol::UDP, [inside, control], Some(None), None);
+            let Ok((_, external, true)) = made else {
+                panic!("{made:?}");
+            };
+            let wish = ToCome {
+                protocol: protocol::UDP,
+                external: external.into(),
+                ..to_come(2, 5_000)
+            };
+            assert_eq!(nat.expect(Time::ZERO, &wish), Ok(external.into()));
+            assert_eq!(nat.expect(Time::ZERO, &wish), Ok(external.into()));
+            nat.give_up(Time::ZERO, protocol::UDP, REMOTE, external.into());
+            assert_eq!(nat.sizes(), [1, 1, 1]);
+            nat.expire(Time::from_secs(1_000));
+            assert_eq!(nat.sizes(), [0; 3]);
+            assert!(nat.shared.is_empty());
+        }
+    }
+}

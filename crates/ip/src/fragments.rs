@@ -201,6 +201,9 @@ impl Fragment {
     }
 }
 
+/// The flag that forbids fragments, in the byte of an IPv4 header that has it (RFC 791 section 3.1).
+const DONT_FRAGMENT: u8 = 0x40;
+
 /// A packet in the making.
 #[derive(Debug)]
 struct Partial {
@@ -347,7 +350,7 @@ impl Longest {
     fn of(pieces: &[(Fragment, Frame)]) -> Longest {
         let lengths = pieces.iter().map(|(piece, frame)| Longest {
             length: piece.payload.end - ETHERNET,
-            is_final: frame[ETHERNET] >> 4 == 4 && frame[ETHERNET + 6] & 0x40 != 0,
+            is_final: frame[ETHERNET] >> 4 == 4 && frame[ETHERNET + 6] & DONT_FRAGMENT != 0,
         });
         let longest = lengths.max_by_key(|one| (one.length, one.is_final));
         longest.unwrap_or_default()
@@ -363,6 +366,27 @@ impl Reassembly {
     /// The longest fragment of the packet that [`take`](Reassembly::take) has returned last.
     pub fn longest(&self) -> Longest {
         self.longest
+    }
+
+    /// As [`take`](Reassembly::take); an IPv4 packet whose longest fragment forbids further fragmentation forbids it, too, as in
+    /// Linux. An ICMP error about the packet quotes that flag.
+    pub fn take_marked(
+        &mut self,
+        now: Time,
+        fragment: Fragment,
+        frame: Frame,
+        out: &mut Out,
+    ) -> Option<Frame> {
+        let mut whole = self.take(now, fragment, frame, out)?;
+        if self.longest.is_final {
+            whole[ETHERNET + 6] |= DONT_FRAGMENT;
+            let ip = &mut whole[ETHERNET..];
+            let header = usize::from(ip[0] & 15) * 4;
+            ip[10..12].fill(0);
+            let sum = checksum(&ip[..header]);
+            ip[10..12].copy_from_slice(&sum.to_be_bytes());
+        }
+        Some(whole)
     }
 
     /// Takes a frame that is a fragment; gives the packet, if that is whole now. Its time of arrival is that of the fragment that

@@ -404,7 +404,7 @@ impl Interface {
                 return self.options(now, frame, &packet, out);
             }
         }
-        let whole = self.reassembly.take(now, fragment, frame, out)?;
+        let whole = self.reassembly.take_marked(now, fragment, frame, out)?;
         self.counters.reassembled += 1;
         Some(whole)
     }

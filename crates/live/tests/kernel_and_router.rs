@@ -281,7 +281,9 @@ fn normal(frame: &[u8]) -> Vec<u8> {
     }
     match frame[12..14] {
         [8, 0] => {
-            frame.truncate(14 + usize::from(u16::from_be_bytes([frame[16], frame[17]])));
+            // A packet below labels may have any length in its header.
+            let length = 14 + usize::from(u16::from_be_bytes([frame[16], frame[17]]));
+            frame.truncate(length.max(header));
             if is_router(&frame[26..30]) {
                 for at in [18, 19, 24, 25] {
                     frame[at] = 0;
@@ -325,11 +327,16 @@ fn router() -> Router {
 
 /// The same router with further keys.
 pub(crate) fn router_with(config: Config) -> Router {
-    router_of(&PLAIN, |_| {}, config)
+    router_with_ports(|_, _| {}, config)
+}
+
+/// The same with changes of its ports, by their number.
+pub(crate) fn router_with_ports(change: impl Fn(usize, &mut PortConfig), config: Config) -> Router {
+    router_of(&PLAIN, change, config)
 }
 
 /// A router with a setup's routes and rules, further keys, and changes of its ports.
-fn router_of(setup: &Setup, change: impl Fn(&mut PortConfig), config: Config) -> Router {
+fn router_of(setup: &Setup, change: impl Fn(usize, &mut PortConfig), config: Config) -> Router {
     let port = |number: usize| {
         let mut port = PortConfig {
             address: vec![
@@ -341,7 +348,7 @@ fn router_of(setup: &Setup, change: impl Fn(&mut PortConfig), config: Config) ->
             name: Some(format!("k{number}")),
             ..PortConfig::default()
         };
-        change(&mut port);
+        change(number, &mut port);
         port
     };
     let mut router = Router::new(Config {

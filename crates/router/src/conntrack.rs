@@ -21,17 +21,21 @@
 //!   assured, or is closing; without any it is dropped. So a flood of SYNs costs `max` entries of [`Tracker::ENTRY_BYTES`]
 //!   bytes at most and no established connection.
 
+mod announcement;
 pub mod config;
 mod headers;
 mod helper;
+pub(crate) mod sequence;
 mod state;
 mod table;
 mod tcp;
 mod tuple;
 mod window;
 
+pub(crate) use announcement::Announcement;
 pub use config::Config;
 pub use headers::Headers;
+pub(crate) use helper::EXPECTATION_TIMEOUT;
 pub use helper::Helper;
 pub use state::TcpState;
 pub use tuple::Tuple;
@@ -39,7 +43,6 @@ pub use tuple::Tuple;
 use crate::nat::timers::Timer;
 use alloc::string::String;
 use alloc::vec::Vec;
-use helper::{Announced, Expected};
 use node::random::Random;
 use node::{ConfigError, Time};
 use packet::ipv4::protocol;
@@ -183,14 +186,6 @@ impl Counters {
 /// The table has no room, and nothing that may be dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Full;
-
-/// A connection that a packet announces.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Announcement(Expected);
-
-/// A packet whose announcement cannot be followed.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Unreadable;
 
 /// A tracker of connections. Its time does not go back: an earlier time than the last counts as the last.
 #[derive(Debug)]
@@ -394,6 +389,13 @@ impl Tracker {
     }
 
     fn take(&mut self, number: u32, direction: Direction, mut segment: Segment) -> Answer {
+        let shift = match self.table.shifts(number) {
+            Some(shifts) => {
+                let acknowledged = segment.acknowledgement.wrapping_sub(1);
+                shifts[direction.other() as usize].of(acknowledged)
+            }
+            None => 0,
+        };
         let entry = self.table.get_mut(number);
         let known = Known {
             has_reply: entry.status & status::SEEN_REPLY != 0,
@@ -404,6 +406,7 @@ impl Tracker {
         if direction == Direction::Original {
             segment.offset = entry.proxy.and_then(|proxy| proxy.offset).unwrap_or(0);
         }
+        segment.offset = segment.offset.wrapping_add(shift);
         let Protocol::Tcp(tcp) = &mut entry.protocol else {
             return Answer::Invalid;
         };
@@ -549,59 +552,6 @@ impl Tracker {
             && self.pending.original.protocol == helper.protocol()
         {
             self.pending.helper = Some(helper);
-        }
-    }
-
-    /// The connection that a packet announces to its connection's helper.
-    ///
-    /// # Errors
-    /// When the packet must be dropped: its announcement is cut off, or another connection has made the same.
-    pub(crate) fn announced(
-        &mut self,
-        tracked: &Tracked,
-        frame: &[u8],
-    ) -> Result<Option<Announcement>, Unreadable> {
-        let Some(helper) = self.entry(tracked).and_then(|entry| entry.helper) else {
-            return Ok(None);
-        };
-        let Some(headers) = Headers::read(frame, ip::header::ETHERNET, false) else {
-            return Ok(None);
-        };
-        let (original, reply) = self
-            .entry(tracked)
-            .map_or((NO_TUPLE, NO_TUPLE), |entry| (entry.original, entry.reply));
-        let number = match tracked.place {
-            Place::Confirmed(number) => Some(number),
-            _ => None,
-        };
-        let announced = match (helper, number) {
-            (Helper::Tftp, _) => helper::tftp(reply, frame, &headers),
-            // There is nothing to read before both sides were heard.
-            (Helper::Ftp, Some(number)) if tracked.state == State::Established => {
-                let ways = match tracked.direction {
-                    Direction::Original => [original, reply],
-                    Direction::Reply => [reply, original],
-                };
-                let side = tracked.direction as usize;
-                self.table.help(number).ftp(side, ways, frame, &headers)
-            }
-            (Helper::Ftp, _) => Announced::Nothing,
-        };
-        match announced {
-            Announced::Nothing => Ok(None),
-            Announced::Connection(expected)
-                if self.table.may_expect(self.now, number, &expected) =>
-            {
-                Ok(Some(Announcement(expected)))
-            }
-            _ => Err(Unreadable),
-        }
-    }
-
-    /// Expects the connection that a packet, whose connection is confirmed, has announced.
-    pub(crate) fn expect(&mut self, tracked: &Tracked, announcement: Announcement) {
-        if let Place::Confirmed(number) = tracked.place {
-            self.table.expect(self.now, number, announcement.0);
         }
     }
 

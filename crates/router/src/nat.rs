@@ -30,9 +30,9 @@
 //!   arrives on the outside makes a mapping or a session. At a limit nothing is removed to make
 //!   room (RFC 6888 REQ-11).
 //!
-//! A host may also ask for a mapping: [`Nat::map`].
+//! A host may also ask for a mapping: [`Nat::map`]. Connections that a helper of the firewall expects have places among the sessions.
 //!
-//! Not done: helpers for FTP and SIP, fragments (the router reassembles),
+//! Not done: addresses in the data of SIP, fragments (the router reassembles),
 //! the pause before a port is used again (RFC 6888 REQ-8).
 //!
 //! ```
@@ -53,6 +53,7 @@
 
 pub mod config;
 mod endpoint;
+mod expected;
 mod explicit;
 mod forwards;
 mod headers;
@@ -68,13 +69,16 @@ pub(crate) mod timers;
 mod translate;
 
 pub use config::{Config, Forward, Transport};
+pub(crate) use expected::ToCome;
 pub use explicit::{MapError, Mapped, Suggestion};
 pub use forwards::RemoteFilter;
 pub use report::{BlockRow, Counters, Row};
 
+use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use config::AddressRange;
 use core::net::Ipv4Addr;
+use endpoint::Endpoint;
 use forwards::Forwards;
 use held::HeldSyns;
 use node::random::Random;
@@ -114,6 +118,8 @@ pub struct Nat {
     strangers: Strangers,
     /// Connections of the router itself.
     own: Strangers,
+    /// Further mappings at the external endpoint of another, by protocol and endpoint.
+    shared: BTreeMap<(u8, Endpoint), u32>,
     counters: Counters,
     seed: u64,
 }
@@ -151,6 +157,7 @@ impl Nat {
             held: HeldSyns::default(),
             strangers: Strangers::default(),
             own: Strangers::default(),
+            shared: BTreeMap::new(),
             counters: Counters::default(),
             seed,
             config,
@@ -201,7 +208,8 @@ impl Nat {
             self.counters.mappings_ended += u64::from(is_last);
             let (inside, external) = (mapping.inside, mapping.external);
             let number = mapping.protocol;
-            let is_used = self.forwards.inside(number, external) == Some(inside);
+            let is_shared = is_last && self.leave_shared(number, external);
+            let is_used = is_shared || self.forwards.inside(number, external) == Some(inside);
             self.pool
                 .remove_session(number, inside, external, is_last, is_used);
         }

@@ -418,6 +418,10 @@ impl Router {
         let Some(mut frame) = leaving else {
             return;
         };
+        // A helper has made its data longer.
+        if fragments.is_none() && frame.len() - ETHERNET > mtu {
+            return out.drop(frame, reason::TOO_BIG);
+        }
         if transit.source.is_ipv4() {
             if !transit.crossed {
                 self.redirect(now, transit, hop, &frame, out);

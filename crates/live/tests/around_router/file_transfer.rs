@@ -1,6 +1,7 @@
 //! curl and tftp through the firewall, whose helpers let the connections pass that FTP and TFTP announce.
 
 use super::{Kernels, have, kernels, run, wait_for};
+use router::nat;
 use router::router::{Config, PortConfig};
 
 const CLIENT: &str = "ip addr add 10.0.0.2/24 dev k; ip route add default via 10.0.0.1; \
@@ -26,7 +27,7 @@ const HELPERS: &str = "tcp dport 21 ct helper set \"transfer\"
         udp dport 69 ct helper set \"boot\"";
 const SIZE: usize = 200_000;
 
-fn config(helpers: &str) -> Config {
+fn config(helpers: &str, nat: Option<nat::Config>) -> Config {
     let port = |number: usize| PortConfig {
         address: vec![
             format!("10.0.{number}.1/24").parse().unwrap(),
@@ -35,7 +36,14 @@ fn config(helpers: &str) -> Config {
         ..PortConfig::default()
     };
     Config {
-        port: vec![port(0), port(1)],
+        port: vec![
+            port(0),
+            PortConfig {
+                outside: nat.is_some(),
+                ..port(1)
+            },
+        ],
+        nat,
         firewall: Some(RULES.replace("HELPERS", helpers)),
         ..Config::default()
     }
@@ -49,46 +57,82 @@ fn length(kernels: &Kernels, command: &str) -> usize {
 
 #[test]
 fn curl_gets_files_by_all_forms_of_ftp_and_tftp_its_file() {
-    if !have(&["curl", "tftp", "in.tftpd"]) {
+    if !has_programs() {
         return;
     }
+    through(HELPERS, None, get_files);
+    // By the port alone nothing is a helper's.
+    through("accept", None, |kernels, _| {
+        assert_eq!(length(kernels, "curl -s -m 3 'ftp://10.0.1.2/file'"), 0);
+    });
+}
+
+#[test]
+fn curl_and_tftp_get_files_from_behind_a_nat_of_each_kind() {
+    if !has_programs() {
+        return;
+    }
+    use nat::config::Behaviour::{AddressAndPortDependent, AddressDependent, EndpointIndependent};
+    let of = |mapping, filtering| nat::Config {
+        mapping,
+        filtering,
+        ..nat::Config::default()
+    };
+    for nat in [
+        nat::Config::linux(),
+        of(EndpointIndependent, EndpointIndependent),
+        of(EndpointIndependent, AddressDependent),
+        of(AddressDependent, AddressDependent),
+        of(AddressAndPortDependent, AddressAndPortDependent),
+    ] {
+        through(HELPERS, Some(nat), get_files);
+    }
+    // Without a helper the server cannot connect to the client.
+    through("accept", Some(nat::Config::linux()), |kernels, _| {
+        let curl = "curl -s -m 3 --ftp-port - 'ftp://10.0.1.2/file'";
+        assert_eq!(length(kernels, curl), 0);
+    });
+}
+
+fn has_programs() -> bool {
     // Debian's Python has Debian's package.
     let has_server = std::process::Command::new("/usr/bin/python3")
         .args(["-c", "import pyftpdlib"])
         .status();
     if !has_server.is_ok_and(|status| status.success()) {
-        return println!("skipped: python3-pyftpdlib is not installed");
+        println!("skipped: python3-pyftpdlib is not installed");
+        return false;
     }
-    through(HELPERS, |kernels, folder| {
-        let curl = "curl -s -m 20 --connect-timeout 10";
-        for (way, server) in [
-            ("", "10.0.1.2"),
-            ("--disable-epsv", "10.0.1.2"),
-            ("--ftp-port -", "10.0.1.2"),
-            ("--ftp-port - --disable-eprt", "10.0.1.2"),
-            ("", "[fd00:1::2]"),
-            ("--ftp-port -", "[fd00:1::2]"),
-        ] {
-            let got = length(kernels, &format!("{curl} {way} 'ftp://{server}/file'"));
-            assert_eq!(got, SIZE, "{way} {server}");
-        }
-        let tftp = "timeout 20 tftp -m binary 10.0.1.2 -c get file got && cat got";
-        assert_eq!(length(kernels, &format!("cd {folder} && {tftp}")), SIZE);
-    });
-    // By the port alone nothing is a helper's.
-    through("accept", |kernels, _| {
-        assert_eq!(length(kernels, "curl -s -m 3 'ftp://10.0.1.2/file'"), 0);
-    });
+    have(&["curl", "tftp", "in.tftpd"])
+}
+
+/// A client of FTP gets a file by each form of announcement, and one of TFTP.
+fn get_files(kernels: &Kernels, folder: &str) {
+    let curl = "curl -s -m 20 --connect-timeout 10";
+    for (way, server) in [
+        ("", "10.0.1.2"),
+        ("--disable-epsv", "10.0.1.2"),
+        ("--ftp-port -", "10.0.1.2"),
+        ("--ftp-port - --disable-eprt", "10.0.1.2"),
+        ("", "[fd00:1::2]"),
+        ("--ftp-port -", "[fd00:1::2]"),
+    ] {
+        let got = length(kernels, &format!("{curl} {way} 'ftp://{server}/file'"));
+        assert_eq!(got, SIZE, "{way} {server}");
+    }
+    let tftp = "timeout 20 tftp -m binary 10.0.1.2 -c get file got && cat got";
+    assert_eq!(length(kernels, &format!("cd {folder} && {tftp}")), SIZE);
 }
 
 /// Runs clients with a router and servers.
-fn through(helpers: &str, clients: impl FnOnce(&Kernels, &str)) {
+fn through(helpers: &str, nat: Option<nat::Config>, clients: impl FnOnce(&Kernels, &str)) {
     let Some((kernels, ports)) = kernels(&[CLIENT, SERVER]) else {
         return;
     };
-    let router = run(config(helpers), ports);
+    let is_translated = nat.is_some();
+    let router = run(config(helpers, nat), ports);
     let folder = std::env::temp_dir().join(format!(
-        "wireline-ftp-{}-{}",
+        "wireline-ftp-{}-{}-{is_translated}",
         std::process::id(),
         helpers.len()
     ));

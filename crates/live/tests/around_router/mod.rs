@@ -7,6 +7,7 @@
 
 mod discovery;
 mod file_transfer;
+mod jool;
 mod port_mapping;
 mod side_by_side;
 mod syn_proxy;

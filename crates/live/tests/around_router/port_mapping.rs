@@ -66,6 +66,52 @@ fn natpmpc_gets_the_address_and_a_mapping_and_ends_it() {
     assert_eq!(counter(&outcome, "port_mapping_granted"), 2);
 }
 
+/// `pcpnatpmpc`, of the library libpcpnatpmp. Where no package has it, it is built from its sources.
+#[test]
+fn pcpnatpmpc_gets_mappings_with_filters_and_peers_by_pcp() {
+    if !have(&["pcpnatpmpc"]) {
+        return;
+    }
+    let Some((kernels, ports)) = kernels(&[INSIDE, OUTSIDE]) else {
+        return;
+    };
+    let router = run(config(nat::Config::default()), ports);
+    let client = |arguments: &str| {
+        let command = format!("pcpnatpmpc -d -v 2 -s 10.0.0.1 -i 10.0.0.2:{arguments}");
+        kernels.try_output(0, &command)
+    };
+    let (_, text) = client("4000 -u -e 0.0.0.0:40000 -l 600 -f");
+    assert!(text.contains("Flow signaling succeeded"), "{text}");
+    assert!(
+        text.contains("198.51.100.1") && text.contains("40000"),
+        "{text}"
+    );
+    assert!(reaches(&kernels, 40_000, 4_000));
+    // The same port for another endpoint: another one, or none with PREFER_FAILURE (RFC 6887 section 13.2).
+    let (_, text) = client("4001 -u -e 198.51.100.1:40000 -l 600 -f");
+    assert!(text.contains("Flow signaling succeeded"), "{text}");
+    let (_, text) = client("4002 -u -e 198.51.100.1:40000 -l 600 -f -P");
+    assert!(!text.contains("Flow signaling succeeded"), "{text}");
+    // Only another remote host may send to it.
+    let (_, text) = client("4003 -u -e 0.0.0.0:40003 -l 600 -f -F [::ffff:198.51.100.9/128]:0");
+    assert!(text.contains("Flow signaling succeeded"), "{text}");
+    assert!(!reaches(&kernels, 40_003, 4_003));
+    let (_, text) = client("4004 -u -e 0.0.0.0:40004 -l 600 -f -F [::ffff:198.51.100.7/128]:0");
+    assert!(text.contains("Flow signaling succeeded"), "{text}");
+    assert!(reaches(&kernels, 40_004, 4_004));
+    // A prefix of IPv4 as the client writes it does not count the 96 bits before it (RFC 6887 section 13.3).
+    let (_, text) = client("4007 -u -l 600 -f -F [198.51.100.0/24]:0");
+    assert!(text.contains("result_code 6"), "{text}");
+    let (_, text) = client("4005 -u -p 198.51.100.7:9 -l 600 -f");
+    assert!(text.contains("Flow signaling succeeded"), "{text}");
+    // Another host's.
+    let (_, text) = client("4006 -u -3 10.0.0.3 -l 600 -f");
+    assert!(!text.contains("Flow signaling succeeded"), "{text}");
+    kernels.end();
+    let outcome = router.join().unwrap();
+    assert_eq!(counter(&outcome, "port_mapping_granted"), 5);
+}
+
 /// Response to a request over TCP from the inside host, or from the outside one.
 fn http(kernels: &super::Kernels, number: usize, to: &'static str, request: String) -> String {
     let done = kernels.0[number].enter(move || {

@@ -1,4 +1,4 @@
-//! The same random packets through tayga and through the stateless translator, both ways, compared byte by byte.
+//! The same random packets through another translator and through the stateless one, both ways, compared byte by byte; here with tayga.
 //!
 //! A kernel forwards between a link and tayga's interface, and so counts two hops more. Not compared: hop limits, and with
 //! them the checksums of IPv4 headers; the identification of IPv4 packets that were no fragments, which each translator chooses.
@@ -21,7 +21,7 @@ use std::time::Duration;
 const PACKETS: usize = 6_000;
 const PEER: [u8; 6] = [2, 0, 0, 0, 9, 2];
 const KERNEL: [u8; 6] = [2, 0, 0, 0, 9, 1];
-const SETUP: &str = "cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/conf/all/forwarding; \
+pub(super) const SETUP: &str = "cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/conf/all/forwarding; \
     for file in ipv4/conf/*/rp_filter; do echo 0 >$file; done; \
     ip link set k address 02:00:00:00:09:01; ip addr add 10.9.0.1/24 dev k; \
     ip -6 addr add fd09::1/64 dev k nodad; \
@@ -30,10 +30,10 @@ const SETUP: &str = "cd /proc/sys/net; echo 1 >ipv4/ip_forward; echo 1 >ipv6/con
     ip route add 198.51.100.0/24 via 10.9.0.2; ip -6 route add 2001:db8:46::/64 via fd09::2";
 
 /// The IPv6 host, its IPv4 address, and an IPv4 host.
-const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
-const HOST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xDB8, 0x46, 0, 0, 0, 0, 2);
+pub(super) const HOST: Ipv4Addr = Ipv4Addr::new(192, 0, 2, 2);
+pub(super) const HOST_V6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xDB8, 0x46, 0, 0, 0, 0, 2);
 const REMOTE: Ipv4Addr = Ipv4Addr::new(198, 51, 100, 7);
-const PREFIX: &str = "2001:db8:64::/96";
+pub(super) const PREFIX: &str = "2001:db8:64::/96";
 
 fn remote_v6() -> Ipv6Addr {
     "2001:db8:64::198.51.100.7".parse().unwrap()
@@ -352,23 +352,17 @@ fn ours(router: &mut Router, frame: &[u8]) -> (Vec<Vec<u8>>, Vec<(&'static str, 
     (sent, out.drops().to_vec())
 }
 
-/// Frames that come up to the answer to an ARP request.
-fn answers(port: &mut Port, frame: &[u8]) -> Vec<Vec<u8>> {
+/// Frames that come up to the answer to a ping of `last` after the frame.
+fn answers(port: &mut Port, frame: &[u8], last_host: Ipv4Addr) -> Vec<Vec<u8>> {
     assert_eq!(port.tx.send(&[frame]).unwrap(), 1);
     let mut found = Vec::new();
-    // tayga has answered, or has not, when its answer to a ping after the packet is here.
+    // The translator has answered, or has not, when the answer to a ping after the packet is here.
     let mut last = false;
     let mut ping = [KERNEL, PEER].concat();
     ping.extend([8, 0]);
     let body = with_icmp(vec![8, 0, 0, 0, 0x7A, 0x7A, 0, 1]);
     let mut random = Random::new(3);
-    let mut packet = v4(
-        &mut random,
-        [REMOTE, [192, 0, 2, 1].into()],
-        protocol::ICMP,
-        &body,
-        0,
-    );
+    let mut packet = v4(&mut random, [REMOTE, last_host], protocol::ICMP, &body, 0);
     packet[1] = 0;
     packet[10..12].fill(0);
     let header = usize::from(packet[0] & 15) * 4;
@@ -383,7 +377,7 @@ fn answers(port: &mut Port, frame: &[u8]) -> Vec<Vec<u8>> {
             if bytes[..6] != PEER || !is_ip {
                 return;
             }
-            match bytes.get(26..30) == Some(&[192, 0, 2, 1]) && bytes.get(34) == Some(&0) {
+            match bytes.get(26..30) == Some(&last_host.octets()) && bytes.get(34) == Some(&0) {
                 true => last = true,
                 false => found.push(bytes.to_vec()),
             }
@@ -393,7 +387,83 @@ fn answers(port: &mut Port, frame: &[u8]) -> Vec<Vec<u8>> {
             return found;
         }
     }
-    panic!("tayga does not answer");
+    panic!("{last_host} does not answer");
+}
+
+/// A frame, the packets of another translator and ours for it, and our drops.
+type Unknown = (
+    Vec<u8>,
+    Vec<Vec<u8>>,
+    Vec<Vec<u8>>,
+    Vec<(&'static str, u64)>,
+);
+
+/// Result of a comparison.
+#[derive(Default)]
+pub(super) struct Compared {
+    same: usize,
+    dropped: usize,
+    differences: BTreeMap<&'static str, usize>,
+    unknown: Vec<Unknown>,
+}
+
+/// The kind of a known difference between another translator's packets and ours for a frame.
+pub(super) type Known = fn(&[u8], &[Vec<u8>], &[Vec<u8>]) -> Option<&'static str>;
+
+/// Gives the same random packets to another translator, behind a port, and to ours. `last_host` answers pings there.
+pub(super) fn compare(port: &mut Port, last_host: Ipv4Addr, known: Known) -> Compared {
+    let mut request = Vec::new();
+    Arp::request(Mac(PEER), [10, 9, 0, 2].into(), [10, 9, 0, 1].into()).build_frame(&mut request);
+    port.tx.send(&[&request]).unwrap();
+    let mut router = router();
+    let mut random = Random::new(7);
+    let mut all = Compared::default();
+    for _ in 0..PACKETS {
+        let is_v4 = random.below(2) == 0;
+        let frame = packet(&mut random, is_v4);
+        let theirs = answers(port, &frame, last_host);
+        let theirs: Vec<_> = theirs.iter().map(|frame| normal(frame)).collect();
+        let (ours, drops) = ours(&mut router, &frame);
+        if theirs == ours {
+            all.same += 1;
+            all.dropped += usize::from(ours.is_empty());
+        } else if let Some(difference) = known(&frame, &theirs, &ours) {
+            *all.differences.entry(difference).or_default() += 1;
+        } else {
+            all.unknown.push((frame, theirs, ours, drops));
+        }
+    }
+    all
+}
+
+impl Compared {
+    /// Prints the differences; there must be none that is not known.
+    pub(super) fn check(&self) {
+        let Compared {
+            same,
+            dropped,
+            differences,
+            unknown,
+        } = self;
+        println!("{same} the same, of these {dropped} dropped by both; {differences:?}");
+        let hex = |bytes: &[u8]| {
+            bytes
+                .iter()
+                .map(|byte| format!("{byte:02x}"))
+                .collect::<String>()
+        };
+        for (frame, theirs, ours, drops) in unknown.iter().take(8) {
+            println!("sent  {}", hex(&frame[14..]));
+            theirs
+                .iter()
+                .for_each(|packet| println!("tayga {}", hex(packet)));
+            ours.iter()
+                .for_each(|packet| println!("ours  {}", hex(packet)));
+            println!("{drops:?}");
+        }
+        assert!(unknown.is_empty(), "{} unknown differences", unknown.len());
+        assert!(*same > PACKETS / 2);
+    }
 }
 
 #[test]
@@ -419,48 +489,8 @@ fn tayga_and_the_translator_send_the_same_packets() {
         wait_for(10, || kernels.try_output(0, up).0),
         "no interface of tayga"
     );
-    let port = &mut ports[0];
-    let mut request = Vec::new();
-    Arp::request(Mac(PEER), [10, 9, 0, 2].into(), [10, 9, 0, 1].into()).build_frame(&mut request);
-    port.tx.send(&[&request]).unwrap();
-    let mut router = router();
-    let mut random = Random::new(7);
-    let (mut same, mut dropped) = (0, 0);
-    let mut differences = BTreeMap::<&str, usize>::new();
-    let mut unknown = Vec::new();
-    for _ in 0..PACKETS {
-        let is_v4 = random.below(2) == 0;
-        let frame = packet(&mut random, is_v4);
-        let theirs = answers(port, &frame);
-        let theirs: Vec<_> = theirs.iter().map(|frame| normal(frame)).collect();
-        let (ours, drops) = ours(&mut router, &frame);
-        if theirs == ours {
-            same += 1;
-            dropped += usize::from(ours.is_empty());
-        } else if let Some(difference) = known(&frame, &theirs, &ours) {
-            *differences.entry(difference).or_default() += 1;
-        } else {
-            unknown.push((frame, theirs, ours, drops));
-        }
-    }
+    let compared = compare(&mut ports[0], [192, 0, 2, 1].into(), known);
     drop(tayga);
     std::fs::remove_dir_all(&folder).unwrap();
-    println!("{same} the same, of these {dropped} dropped by both; {differences:?}");
-    let hex = |bytes: &[u8]| {
-        bytes
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect::<String>()
-    };
-    for (frame, theirs, ours, drops) in unknown.iter().take(8) {
-        println!("sent  {}", hex(&frame[14..]));
-        theirs
-            .iter()
-            .for_each(|packet| println!("tayga {}", hex(packet)));
-        ours.iter()
-            .for_each(|packet| println!("ours  {}", hex(packet)));
-        println!("{drops:?}");
-    }
-    assert!(unknown.is_empty(), "{} unknown differences", unknown.len());
-    assert!(same > PACKETS / 2);
+    compared.check();
 }

@@ -219,7 +219,7 @@ fn compare(seed: u64, propagates: bool, make: fn(&mut Random, usize) -> Vec<u8>)
         ttl_propagate: propagates,
         ..Config::default()
     };
-    let mut router = router_of(&setup, |port| port.mpls = true, config);
+    let mut router = router_of(&setup, |_, port| port.mpls = true, config);
     compare_frames(
         (seed, count_of_packets()),
         make,

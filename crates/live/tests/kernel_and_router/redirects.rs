@@ -103,6 +103,9 @@ fn redirects_of_ipv6_need_a_neighbour_and_a_link_local_next_hop_as_in_linux() {
         (2, address("fe80::7"), address("fd0b::1"), 1),
         (1, address("fe80::7"), host(1, 5), 1),
         (1, address("fe80::7"), address("fd0b::1"), 0),
+        // The sender's address is on another link, and the redirect leaves there.
+        (2, host(1, 9), address("fd0b::1"), 1),
+        (0, host(2, 9), host(0, 5), 1),
         // Another link.
         (1, host(1, 9), address("fd0b::1"), 0),
     ] {

@@ -56,7 +56,7 @@ fn compare(seed: u64, make: fn(&mut Random, usize) -> Vec<u8>) {
         ..PLAIN
     };
     let mut kernel = Kernel::with(&setup).expect("a namespace");
-    let in_vrf = |port: &mut router::router::PortConfig| {
+    let in_vrf = |_: usize, port: &mut router::router::PortConfig| {
         let is_in = port.name.as_deref() != Some("k0");
         port.vrf = is_in.then(|| String::from("blue"));
     };

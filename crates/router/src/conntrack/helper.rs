@@ -8,16 +8,21 @@
 //!   address that is not the sender's own is not followed, so that a host opens no way to another. A line that is cut off in such a
 //!   command is dropped: the sender repeats it, and is then seen whole.
 //! - **TFTP:** a request to read or write; the server answers from a port of its choice.
+//!
+//! Behind a NAT the endpoint in the data is rewritten as nf_nat_ftp does, and the [numbers](super::sequence) after it follow.
 
 use super::Headers;
+use super::sequence::Shift;
 use super::tuple::Tuple;
+use alloc::format;
+use alloc::string::String;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::Time;
 use packet::ipv4::protocol;
 use packet::tcp::TcpView;
 
 /// Time for which a connection is expected.
-pub(super) const EXPECTATION_TIMEOUT: Time = Time::from_secs(300);
+pub(crate) const EXPECTATION_TIMEOUT: Time = Time::from_secs(300);
 /// Maximum length of an IPv6 address in a text, bytes.
 const MAX_IPV6_TEXT: usize = 45;
 
@@ -101,8 +106,45 @@ impl Lines {
             2 => usize::from(!is_before(self.begins[0], self.begins[1])),
             count => count,
         };
+        // A retransmission is not the latest.
+        if self.count == 2 && !is_before(self.begins[place], sequence) {
+            return;
+        }
         self.begins[place] = sequence;
         self.count = self.count.max(place + 1);
+    }
+}
+
+/// Form of an endpoint in the data of FTP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// `10,0,0,2,1,57`, of PORT and 227.
+    Numbers,
+    /// `|1|10.0.0.2|313|`, of EPRT.
+    Extended,
+    /// `|||313|`, of 229.
+    PortAlone,
+}
+
+/// Place and form of an announcement in the data of a segment.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Text {
+    /// Offset in the data and length, bytes.
+    pub at: usize,
+    pub length: usize,
+    form: Form,
+}
+
+impl Text {
+    /// The announcement of another endpoint, as Linux's nf_nat_ftp writes it.
+    pub fn of(&self, address: Ipv4Addr, port: u16) -> String {
+        let [a, b, c, d] = address.octets();
+        let [high, low] = port.to_be_bytes();
+        match self.form {
+            Form::Numbers => format!("{a},{b},{c},{d},{high},{low}"),
+            Form::Extended => format!("|1|{address}|{port}|"),
+            Form::PortAlone => format!("|||{port}|"),
+        }
     }
 }
 
@@ -112,6 +154,8 @@ pub(super) struct Help {
     lines: [Lines; 2],
     /// The connection that is expected.
     pub expects: Option<Expected>,
+    /// Changes of the sequence numbers of each side, after announcements whose length has changed.
+    pub shifts: [Shift; 2],
 }
 
 /// Result of reading a packet.
@@ -120,7 +164,8 @@ pub(super) enum Announced {
     Nothing,
     /// The announcement goes on after the packet.
     Partly,
-    Connection(Expected),
+    /// A connection, and the place of its endpoint in the data.
+    Connection(Expected, Option<Text>),
 }
 
 impl Help {
@@ -151,14 +196,15 @@ impl Help {
             lines.note(segment.sequence().wrapping_add(data.len() as u32));
         }
         match found {
-            Command::Endpoint(address, port) if address == ways[0].source => {
-                Announced::Connection(Expected {
+            Command::Endpoint(address, port, text) if address == ways[0].source => {
+                let expected = Expected {
                     zone: ways[0].zone,
                     protocol: protocol::TCP,
                     source: ways[1].source,
                     destination: ways[1].destination,
                     port,
-                })
+                };
+                Announced::Connection(expected, Some(text))
             }
             _ => Announced::Nothing,
         }
@@ -171,13 +217,16 @@ pub(super) fn tftp(reply: Tuple, frame: &[u8], headers: &Headers) -> Announced {
     const REQUESTS: [[u8; 2]; 2] = [[0, 1], [0, 2]];
     let opcode = headers.upper(frame).and_then(|upper| upper.get(8..10));
     match opcode.is_some_and(|opcode| REQUESTS.iter().any(|request| request == opcode)) {
-        true => Announced::Connection(Expected {
-            zone: reply.zone,
-            protocol: protocol::UDP,
-            source: reply.source,
-            destination: reply.destination,
-            port: reply.ids[1],
-        }),
+        true => {
+            let expected = Expected {
+                zone: reply.zone,
+                protocol: protocol::UDP,
+                source: reply.source,
+                destination: reply.destination,
+                port: reply.ids[1],
+            };
+            Announced::Connection(expected, None)
+        }
         false => Announced::Nothing,
     }
 }
@@ -186,18 +235,27 @@ pub(super) fn tftp(reply: Tuple, frame: &[u8], headers: &Headers) -> Announced {
 enum Command {
     None,
     Partly,
-    Endpoint(IpAddr, u16),
+    Endpoint(IpAddr, u16, Text),
 }
+
+/// An endpoint, and the bytes before it and in it.
+type Endpoint = (IpAddr, u16, [usize; 2]);
 
 /// The command or answer at the beginning of a line, by the side of its sender, whose address stands for one that is not given.
 fn command(side: usize, own: IpAddr, data: &[u8]) -> Command {
-    type Read = fn(IpAddr, &[u8]) -> Option<(IpAddr, u16)>;
-    /// Its first word, the character before its argument (0: none), and the reader of that.
-    type Form = (&'static [u8], u8, Read);
-    const CLIENT: [Form; 2] = [(b"PORT", b' ', port), (b"EPRT", b' ', extended_port)];
-    const SERVER: [Form; 2] = [(b"227 ", 0, passive), (b"229 ", b'(', extended_passive)];
-    let forms = if side == 0 { CLIENT } else { SERVER };
-    for (word, before, read) in forms {
+    type Read = fn(IpAddr, &[u8]) -> Option<Endpoint>;
+    /// Its first word, the character before its argument (0: none), and form and reader of that.
+    type Known = (&'static [u8], u8, Form, Read);
+    const CLIENT: [Known; 2] = [
+        (b"PORT", b' ', Form::Numbers, port),
+        (b"EPRT", b' ', Form::Extended, extended_port),
+    ];
+    const SERVER: [Known; 2] = [
+        (b"227 ", 0, Form::Numbers, passive),
+        (b"229 ", b'(', Form::PortAlone, extended_passive),
+    ];
+    let known = if side == 0 { CLIENT } else { SERVER };
+    for (word, before, form, read) in known {
         let length = word.len().min(data.len());
         if !data[..length].eq_ignore_ascii_case(&word[..length]) {
             continue;
@@ -206,17 +264,21 @@ fn command(side: usize, own: IpAddr, data: &[u8]) -> Command {
             return Command::Partly;
         }
         let rest = &data[word.len()..];
-        let argument = match before {
-            0 => Some(rest),
-            before => {
-                let at = rest.iter().position(|byte| *byte == before);
-                at.map(|at| &rest[at + 1..])
+        let start = match before {
+            0 => Some(0),
+            before => rest
+                .iter()
+                .position(|byte| *byte == before)
+                .map(|at| at + 1),
+        };
+        let found = start.and_then(|start| Some((start, read(own, &rest[start..])?)));
+        return match found {
+            None => Command::Partly,
+            Some((start, (address, port, [at, length]))) => {
+                let at = word.len() + start + at;
+                Command::Endpoint(address, port, Text { at, length, form })
             }
         };
-        let found = argument.and_then(|argument| read(own, argument));
-        return found.map_or(Command::Partly, |(address, port)| {
-            Command::Endpoint(address, port)
-        });
     }
     Command::None
 }
@@ -254,29 +316,31 @@ fn address(of: [u32; 4]) -> Ipv4Addr {
     Ipv4Addr::from_bits(of[0] << 24 | of[1] << 16 | of[2] << 8 | of[3])
 }
 
-fn six(data: &[u8], end: Option<u8>) -> Option<(IpAddr, u16)> {
-    let ([a, b, c, d, high, low], _) = numbers::<6>(data, b',', end)?;
-    Some((address([a, b, c, d]).into(), (high << 8 | low) as u16))
+fn six(data: &[u8], end: Option<u8>) -> Option<Endpoint> {
+    let ([a, b, c, d, high, low], length) = numbers::<6>(data, b',', end)?;
+    let port = (high << 8 | low) as u16;
+    Some((address([a, b, c, d]).into(), port, [0, length]))
 }
 
-fn port(_: IpAddr, data: &[u8]) -> Option<(IpAddr, u16)> {
+fn port(_: IpAddr, data: &[u8]) -> Option<Endpoint> {
     six(data, Some(b'\r'))
 }
 
 /// The answer 227, whose text before the numbers servers choose (RFC 1123 section 4.1.2.6).
-fn passive(_: IpAddr, data: &[u8]) -> Option<(IpAddr, u16)> {
+fn passive(_: IpAddr, data: &[u8]) -> Option<Endpoint> {
     let first = data.iter().position(u8::is_ascii_digit)?;
-    six(&data[first..], None)
+    let (address, port, [at, length]) = six(&data[first..], None)?;
+    Some((address, port, [first + at, length]))
 }
 
-/// A port and the delimiter after it.
-fn delimited_port(data: &[u8], delimiter: u8) -> Option<u16> {
+/// A port and the delimiter after it, and the bytes of both.
+fn delimited_port(data: &[u8], delimiter: u8) -> Option<(u16, usize)> {
     let end = data.iter().position(|byte| !byte.is_ascii_digit())?;
     let digits = data[..end].iter();
     let port = digits.fold(0_u16, |port, digit| {
         port.wrapping_mul(10).wrapping_add(u16::from(digit - b'0'))
     });
-    (data[end] == delimiter && port != 0).then_some(port)
+    (data[end] == delimiter && port != 0).then_some((port, end + 1))
 }
 
 /// A delimiter: a character that is seen, and no digit (RFC 2428 section 2).
@@ -285,7 +349,7 @@ fn delimiter(data: &[u8]) -> Option<u8> {
     (first.is_ascii_graphic() && !first.is_ascii_digit()).then_some(first)
 }
 
-fn extended_port(own: IpAddr, data: &[u8]) -> Option<(IpAddr, u16)> {
+fn extended_port(own: IpAddr, data: &[u8]) -> Option<Endpoint> {
     let delimiter = delimiter(data)?;
     if data[2] != delimiter {
         return None;
@@ -306,16 +370,17 @@ fn extended_port(own: IpAddr, data: &[u8]) -> Option<(IpAddr, u16)> {
         }
         _ => return None,
     };
-    Some((address, delimited_port(&rest[length + 1..], delimiter)?))
+    let (port, end) = delimited_port(&rest[length + 1..], delimiter)?;
+    Some((address, port, [0, 3 + length + 1 + end]))
 }
 
-fn extended_passive(own: IpAddr, data: &[u8]) -> Option<(IpAddr, u16)> {
+fn extended_passive(own: IpAddr, data: &[u8]) -> Option<Endpoint> {
     let delimiter = delimiter(data)?;
     let is_empty = data[1] == delimiter && data[2] == delimiter;
     is_empty
         .then(|| delimited_port(&data[3..], delimiter))
         .flatten()
-        .map(|port| (own, port))
+        .map(|(port, length)| (own, port, [0, 3 + length]))
 }
 
 #[cfg(test)]
@@ -327,19 +392,49 @@ mod tests {
 
     #[test]
     fn announcements_of_both_sides_are_read() {
-        let here = Command::Endpoint(V4, 0x1_39);
-        for (side, text) in [
-            (0, "PORT 10,0,0,2,1,57\r\n"),
-            (0, "port 10,0,0,2,1,57\r"),
-            (0, "EPRT |1|10.0.0.2|313|\r\n"),
-            (1, "227 Entering Passive Mode (10,0,0,2,1,57).\r\n"),
-            (1, "227 =10,0,0,2,1,57\r\n"),
-            (1, "229 Extended (|||313|)\r\n"),
+        let outside = Ipv4Addr::new(192, 0, 2, 100);
+        for (side, text, place, behind_nat) in [
+            (
+                0,
+                "PORT 10,0,0,2,1,57\r\n",
+                "10,0,0,2,1,57",
+                "192,0,2,100,255,254",
+            ),
+            (
+                0,
+                "port 10,0,0,2,1,57\r",
+                "10,0,0,2,1,57",
+                "192,0,2,100,255,254",
+            ),
+            (
+                0,
+                "EPRT !1!10.0.0.2!313!\r\n",
+                "!1!10.0.0.2!313!",
+                "|1|192.0.2.100|65534|",
+            ),
+            (
+                1,
+                "227 Entering Passive Mode (10,0,0,2,01,57).\r\n",
+                "10,0,0,2,01,57",
+                "192,0,2,100,255,254",
+            ),
+            (
+                1,
+                "227 =10,0,0,2,1,57\r\n",
+                "10,0,0,2,1,57",
+                "192,0,2,100,255,254",
+            ),
+            (1, "229 Extended (|||313|)\r\n", "|||313|", "|||65534|"),
         ] {
-            assert_eq!(command(side, V4, text.as_bytes()), here, "{text}");
+            let Command::Endpoint(address, port, found) = command(side, V4, text.as_bytes()) else {
+                panic!("{text}");
+            };
+            assert_eq!((address, port), (V4, 313), "{text}");
+            assert_eq!(&text[found.at..found.at + found.length], place, "{text}");
+            assert_eq!(found.of(outside, 65_534), behind_nat);
         }
         let six = command(0, V6, b"EPRT |2|fd00::2|313|\r\n");
-        assert_eq!(six, Command::Endpoint(V6, 313));
+        assert!(matches!(six, Command::Endpoint(V6, 313, _)), "{six:?}");
     }
 
     #[test]
@@ -381,5 +476,7 @@ mod tests {
             lines.note(begin);
         }
         assert!(lines.has(5) && lines.has(9) && !lines.has(u32::MAX - 1));
+        lines.note(4);
+        assert!(lines.has(5) && lines.has(9), "a retransmission");
     }
 }

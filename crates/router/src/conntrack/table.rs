@@ -1,6 +1,7 @@
 //! Connections by their keys, with timers and a limit.
 
 use super::helper::{EXPECTATION_TIMEOUT, Expected, Help, Helper};
+use super::sequence::Shift;
 use super::tcp::Connection;
 use super::tuple::Tuple;
 use crate::nat::index::{Index, NONE, Slab};
@@ -8,6 +9,7 @@ use crate::nat::timers::{Timed, Timer, Timers};
 use alloc::collections::BTreeMap;
 use alloc::format;
 use alloc::string::String;
+use alloc::vec::Vec;
 use node::Time;
 use node::random::Random;
 use packet::ipv4::protocol;
@@ -147,6 +149,8 @@ pub(super) struct Table {
     /// Connections that are expected, each with the number of the one that has announced it and the time at which it is given up.
     /// Each connection announces one at a time.
     expected: BTreeMap<Expected, (u32, Time)>,
+    /// Connections that are expected no more, and have not begun.
+    withdrawn: Vec<Expected>,
     /// Ends of the list of entries that may be dropped early, in the order in which they were confirmed.
     oldest: u32,
     newest: u32,
@@ -160,6 +164,7 @@ impl Table {
             timers: Timers::default(),
             helps: BTreeMap::new(),
             expected: BTreeMap::new(),
+            withdrawn: Vec::new(),
             oldest: NONE,
             newest: NONE,
         }
@@ -204,6 +209,7 @@ impl Table {
             && let Some(expected) = help.expects
         {
             self.expected.remove(&expected);
+            self.withdrawn.push(expected);
         }
         let [original, reply] = [self.entries[number].original, self.entries[number].reply];
         self.index.remove(original);
@@ -218,6 +224,19 @@ impl Table {
         self.helps.entry(number).or_default()
     }
 
+    /// Changes of the sequence numbers of a connection's sides, if there are any.
+    pub fn shifts(&self, number: u32) -> Option<&[Shift; 2]> {
+        self.entries[number].helper?;
+        let shifts = &self.helps.get(&number)?.shifts;
+        let is_changed = shifts.iter().any(|shift| !shift.is_none());
+        is_changed.then_some(shifts)
+    }
+
+    /// The next connection that is expected no more.
+    pub fn poll_withdrawn(&mut self) -> Option<Expected> {
+        self.withdrawn.pop()
+    }
+
     /// Whether a connection may announce another: no other connection has announced the same.
     pub fn may_expect(&self, now: Time, number: Option<u32>, expected: &Expected) -> bool {
         let known = self.expected.get(expected);
@@ -227,8 +246,9 @@ impl Table {
     /// Notes what a connection has announced, in the place of what it has announced before.
     pub fn expect(&mut self, now: Time, number: u32, expected: Expected) {
         let before = self.help(number).expects.replace(expected);
-        if let Some(before) = before {
+        if let Some(before) = before.filter(|before| *before != expected) {
             self.expected.remove(&before);
+            self.withdrawn.push(before);
         }
         let entry = (number, now + EXPECTATION_TIMEOUT);
         if let Some((other, _)) = self.expected.insert(expected, entry)

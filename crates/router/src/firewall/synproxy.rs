@@ -6,11 +6,11 @@
 //! that the proxy has chosen.
 
 use super::SynProxy;
+use crate::conntrack::sequence::shift;
 use crate::conntrack::{Direction, Headers, Proxied};
 use core::net::IpAddr;
 use ip::header::{self, ETHERNET};
 use node::{Frame, Time};
-use packet::checksum::update_bytes;
 use packet::ipv4::protocol;
 use packet::tcp::{TcpOption, TcpView, flag};
 use siphasher::sip::SipHasher13;
@@ -352,24 +352,6 @@ pub fn join(
     }
     joined.offset = Some(proxied.initial.wrapping_sub(answer.sequence()));
     joined
-}
-
-/// Changes four bytes by a number, and the checksum with them.
-fn shift(tcp: &mut [u8], at: usize, by: u32) {
-    let Some(field) = tcp.get_mut(at..at + 4) else {
-        return;
-    };
-    let old = [field[0], field[1], field[2], field[3]];
-    let new = u32::from_be_bytes(old).wrapping_add(by).to_be_bytes();
-    field.copy_from_slice(&new);
-    // A field at an odd offset is covered with its bytes in the other order.
-    let order = |bytes: [u8; 4]| match at % 2 {
-        0 => [0, 0, bytes[0], bytes[1], bytes[2], bytes[3]],
-        _ => [0, bytes[0], bytes[1], bytes[2], bytes[3], 0],
-    };
-    let sum = u16::from_be_bytes([tcp[CHECKSUM], tcp[CHECKSUM + 1]]);
-    let sum = update_bytes(sum, &order(old), &order(new));
-    tcp[CHECKSUM..CHECKSUM + 2].copy_from_slice(&sum.to_be_bytes());
 }
 
 /// Translates the sequence numbers and timestamps of a segment.

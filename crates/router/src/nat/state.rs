@@ -285,6 +285,16 @@ impl Sessions {
         self.mappings[mapping].newest = number;
         let key = Tuple::new(protocol, external, remote);
         self.by_remote.insert(key, number);
+        self.join_filter(mapping, key, remote);
+        self.timers.start(&mut self.sessions, number);
+        number
+    }
+
+    /// Counts the session with a `key` of a mapping and a remote endpoint in its filter.
+    fn join_filter(&mut self, mapping: u32, key: Tuple, remote: Endpoint) {
+        let Mapping {
+            protocol, external, ..
+        } = self.mappings[mapping];
         let filter = self.filter_key(protocol, external, remote);
         match self.by_filter.get(filter) {
             Some(filter) => self.filters[filter].sessions += 1,
@@ -296,8 +306,18 @@ impl Sessions {
                 self.by_filter.insert(filter, number);
             }
         }
-        self.timers.start(&mut self.sessions, number);
-        number
+    }
+
+    /// Counts a session less in its filter.
+    fn leave_filter(&mut self, protocol: u8, external: Endpoint, remote: Endpoint) {
+        let key = self.filter_key(protocol, external, remote);
+        if let Some(filter) = self.by_filter.get(key) {
+            self.filters[filter].sessions -= 1;
+            if self.filters[filter].sessions == 0 {
+                self.by_filter.remove(key);
+                self.filters.remove(filter);
+            }
+        }
     }
 
     /// Restarts a session's timer.
@@ -313,6 +333,34 @@ impl Sessions {
     /// Restarts a session's timer, and lets it end at `until` at the earliest.
     pub fn keep(&mut self, now: Time, number: u32, until: Time) {
         self.sessions[number].keep = until;
+        self.restart(now, number);
+    }
+
+    /// Gives a session another remote endpoint, and lets its time begin again. Its mapping goes with it, if that is for one remote
+    /// endpoint; nothing changes if the inside endpoint has a mapping for the new one.
+    pub fn move_to(&mut self, now: Time, number: u32, remote: Endpoint) {
+        let old = self.sessions[number];
+        let mapping = self.mappings[old.mapping];
+        let (protocol, external) = (mapping.protocol, mapping.external);
+        let scope = part(self.mapping, protocol, remote);
+        if scope != mapping.scope {
+            let key = Tuple::new(protocol, mapping.inside, scope);
+            if self.by_inside.get(key).is_some() {
+                return;
+            }
+            let before = Tuple::new(protocol, mapping.inside, mapping.scope);
+            self.by_inside.remove(before);
+            self.by_inside.insert(key, old.mapping);
+            self.mappings[old.mapping].scope = scope;
+        }
+        self.by_remote
+            .remove(Tuple::new(protocol, external, old.remote));
+        self.leave_filter(protocol, external, old.remote);
+        let session = &mut self.sessions[number];
+        (session.remote, session.keep) = (remote, Time::ZERO);
+        let key = Tuple::new(protocol, external, remote);
+        self.by_remote.insert(key, number);
+        self.join_filter(old.mapping, key, remote);
         self.restart(now, number);
     }
 
@@ -340,14 +388,7 @@ impl Sessions {
         let mapping = self.mappings[session.mapping];
         let key = Tuple::new(mapping.protocol, mapping.external, session.remote);
         self.by_remote.remove(key);
-        let key = self.filter_key(mapping.protocol, mapping.external, session.remote);
-        if let Some(filter) = self.by_filter.get(key) {
-            self.filters[filter].sessions -= 1;
-            if self.filters[filter].sessions == 0 {
-                self.by_filter.remove(key);
-                self.filters.remove(filter);
-            }
-        }
+        self.leave_filter(mapping.protocol, mapping.external, session.remote);
         if session.older != NONE {
             self.sessions[session.older].newer = session.newer;
         }

@@ -170,14 +170,7 @@ impl Nat {
         let Some(tcp) = begins else {
             return Err(self.invalid());
         };
-        if self.sessions.sessions.len() >= self.config.sessions {
-            self.counters.over_limit += 1;
-            return Err(Verdict::Prohibit(OVER_LIMIT));
-        }
-        if self.pool.sessions_of(inside.address) >= self.config.sessions_per_host {
-            self.counters.over_host_limit += 1;
-            return Err(Verdict::Prohibit(OVER_HOST_LIMIT));
-        }
+        self.has_room(inside).map_err(Verdict::Prohibit)?;
         let (mapping, external) = match mapping {
             Some(mapping) => (mapping, self.sessions.mappings[mapping].external),
             None => {
@@ -192,6 +185,20 @@ impl Nat {
         self.pool.add_session(inside.address);
         self.counters.sessions_made += 1;
         Ok((session, external, true))
+    }
+
+    /// # Errors
+    /// The limit that an inside host's next session would exceed.
+    pub(super) fn has_room(&mut self, inside: Endpoint) -> Result<(), &'static str> {
+        if self.sessions.sessions.len() >= self.config.sessions {
+            self.counters.over_limit += 1;
+            return Err(OVER_LIMIT);
+        }
+        if self.pool.sessions_of(inside.address) >= self.config.sessions_per_host {
+            self.counters.over_host_limit += 1;
+            return Err(OVER_HOST_LIMIT);
+        }
+        Ok(())
     }
 
     fn take_port(

@@ -6,12 +6,14 @@
 
 use super::transit::reread;
 use super::{NONE, OWN_MAC, Router, Transit, reason};
-use crate::nat::{Nat, Verdict};
+use crate::conntrack::{Announcement, EXPECTATION_TIMEOUT};
+use crate::nat::{Nat, ToCome, Verdict};
 use crate::port_mapping::Server;
 use crate::route::Hop;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::net::{IpAddr, SocketAddrV4};
 use ip::fragments::{Fragment, Reassembly};
+use ip::header::UDP;
 use ip::icmp::Error;
 use node::{Frame, Out, Port, Time};
 
@@ -79,6 +81,13 @@ impl Router {
         if !border.nat.is_external(destination) {
             return Some((transit, frame));
         }
+        if self
+            .filter
+            .as_ref()
+            .is_some_and(|filter| filter.expects(&transit.flow.tracked))
+        {
+            border.nat.meet(now, &frame);
+        }
         let verdict = match border.is_outside(from) {
             true => border.nat.inbound(now, &mut frame),
             false => border.nat.hairpin(now, &mut frame),
@@ -130,6 +139,49 @@ impl Router {
             Verdict::Prohibit(why) => self.fail(now, transit, Error::Prohibited, why, frame, out),
         }
         None
+    }
+
+    /// Finds the external endpoint of a connection that a host behind the NAT has announced.
+    ///
+    /// # Errors
+    /// Reason to drop the packet with the announcement.
+    pub(super) fn expect_at_border(
+        &mut self,
+        now: Time,
+        announcement: &mut Announcement,
+    ) -> Result<(), &'static str> {
+        let tracker = self
+            .filter
+            .as_mut()
+            .and_then(|filter| filter.tracker.as_mut());
+        let (Some(tracker), Some(border)) = (tracker, &mut self.border) else {
+            return Ok(());
+        };
+        while let Some((protocol, from, external)) = tracker.poll_withdrawn() {
+            border.nat.give_up(now, protocol, from, external);
+        }
+        let (Some((host, port)), Some((protocol, remote, to))) =
+            (announcement.behind_nat(), announcement.ends())
+        else {
+            return Ok(());
+        };
+        // The host of TFTP has its port already, that of FTP gets one.
+        let id = match protocol {
+            UDP => to.port(),
+            _ => 0,
+        };
+        let external = border.nat.expect(
+            now,
+            &ToCome {
+                protocol,
+                inside: SocketAddrV4::new(host, port),
+                remote,
+                external: SocketAddrV4::new(*to.ip(), id),
+                until: now + EXPECTATION_TIMEOUT,
+            },
+        )?;
+        announcement.set_port(external.port());
+        Ok(())
     }
 
     /// Gives the NAT the addresses of the ports outside, after they have changed; `false` if it cannot have them.

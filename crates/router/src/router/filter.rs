@@ -12,7 +12,7 @@
 
 use super::transit::reread;
 use super::{Config, NONE, Router, Transit, reason};
-use crate::conntrack::{Headers, State, Tracker, Tuple};
+use crate::conntrack::{Headers, State, Tracked, Tracker, Tuple};
 use crate::firewall::synproxy::Proxy;
 use crate::firewall::{Firewall, Hook, Outcome, Packet, Reject};
 use crate::port_mapping::Pinholes;
@@ -89,6 +89,12 @@ impl Filter {
             translates: config.nat.is_some(),
             random,
         }))
+    }
+
+    /// Whether a packet begins a connection that a helper expects.
+    pub fn expects(&self, tracked: &Tracked) -> bool {
+        let mut tracker = self.tracker.iter();
+        tracker.any(|tracker| tracker.is_expected(tracked))
     }
 
     /// Identification of the next packet that leaves in fragments.
@@ -221,11 +227,8 @@ impl Router {
             None => None,
         };
         if let Some(fragment) = fragment {
-            frame = filter.reassembly.take(now, fragment, frame, out)?;
+            frame = filter.reassembly.take_marked(now, fragment, frame, out)?;
             let longest = filter.reassembly.longest();
-            if longest.is_final {
-                forbid_fragments(&mut frame);
-            }
             let to_group = transit.to_group;
             (transit, frame) = reread(transit.from, transit.vrf, frame, out)?;
             (transit.flow.fragments, transit.to_group) = (Some(longest), to_group);
@@ -255,7 +258,7 @@ impl Router {
             && transit.source.is_ipv4()
             && let Some(fragment) = Fragment::read(&frame)
         {
-            frame = filter.reassembly.take(now, fragment, frame, out)?;
+            frame = filter.reassembly.take_marked(now, fragment, frame, out)?;
             let flow = transit.flow;
             (transit, frame) = reread(transit.from, transit.vrf, frame, out)?;
             transit.flow = flow;
@@ -292,20 +295,36 @@ impl Router {
             return Some(frame);
         }
         let mut tracked = transit.flow.tracked;
-        let frame = self.leave_by_proxy(now, transit, frame, out)?;
+        let mut frame = self.leave_by_proxy(now, transit, frame, out)?;
         let filter = self.filter.as_mut()?;
         let translates = filter.translates;
         let tracker = filter.tracker.as_mut()?;
-        let Ok(announced) = tracker.announced(&tracked, &frame) else {
+        let Ok(mut announced) = tracker.announced(&tracked, &frame, translates) else {
             out.drop(frame, reason::ANNOUNCEMENT);
             return None;
         };
+        if let Some(announcement) = &mut announced
+            && let Err(why) = self.expect_at_border(now, announcement)
+        {
+            out.drop(frame, why);
+            return None;
+        }
+        let tracker = self.filter.as_mut()?.tracker.as_mut()?;
+        let may_expect = |announcement| tracker.may_expect(&tracked, announcement);
+        if !announced.as_ref().is_none_or(may_expect) {
+            out.drop(frame, reason::ANNOUNCEMENT);
+            return None;
+        }
         if !tracker.confirm(&mut tracked, &frame, translates) {
             out.drop(frame, reason::CLASH);
             return None;
         }
         if let Some(announced) = announced {
-            tracker.expect(&tracked, announced);
+            tracker.expect(&tracked, announced, &mut frame);
+        }
+        if !tracker.shift_sequence(&tracked, &mut frame) {
+            out.drop(frame, reason::SEQUENCE);
+            return None;
         }
         Some(frame)
     }
@@ -458,12 +477,6 @@ fn passes(pinholes: &Pinholes, now: Time, frame: &[u8], headers: &Headers) -> bo
     let [from_port, to_port] = tuple.ids;
     let from = SocketAddrV6::new(from, from_port, 0, 0);
     pinholes.allows(now, is_tcp, from, SocketAddrV6::new(to, to_port, 0, 0))
-}
-
-/// Sets the flag that forbids fragments of an IPv4 packet.
-fn forbid_fragments(frame: &mut [u8]) {
-    frame[ETHERNET + 6] |= 0x40;
-    write_checksum(frame);
 }
 
 /// Clears the traffic class of the router's own packet, as Linux's rules send it.

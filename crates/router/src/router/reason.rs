@@ -64,6 +64,8 @@ pub const CONNECTIONS: &str = "too many connections";
 pub const CLASH: &str = "another connection has the same addresses and ports";
 /// A packet that announces a connection to a helper, and is cut off or announces one that is announced already.
 pub const ANNOUNCEMENT: &str = "announcement of a connection that cannot be followed";
+/// A segment with broken options in a connection whose sequence numbers a helper has changed.
+pub const SEQUENCE: &str = "broken options where sequence numbers change";
 /// An acknowledgement without a good cookie of the SYN proxy.
 pub const COOKIE: &str = "no good cookie of the SYN proxy";
 /// An error that was not sent.

@@ -64,8 +64,8 @@ impl Redirects {
 }
 
 impl Router {
-    /// Whether the sender of a packet is on the link of a port.
-    fn is_on_link(&self, transit: &Transit, port: Option<u16>, frame: &Frame) -> bool {
+    /// The link that the sender of a packet is on: that of `port` if there are several.
+    fn link_of_sender(&self, transit: &Transit, port: Option<u16>, frame: &Frame) -> Option<Hop> {
         let tables = &self.vrfs[transit.vrf].tables;
         let back = Transit {
             source: transit.destination,
@@ -73,13 +73,24 @@ impl Router {
             ..*transit
         };
         match tables.decide(transit.source, || super::key(frame, &back)) {
-            Decision::Forward(hops) => hops.iter().any(|one| one.via.is_none() && one.port == port),
-            _ => false,
+            Decision::Forward(hops) => {
+                let links = || hops.iter().filter(|one| one.via.is_none());
+                let own = links().find(|one| one.port == port);
+                own.or(links().next()).copied()
+            }
+            _ => None,
         }
     }
 
+    /// Whether the sender of a packet is on the link of a port.
+    fn is_on_link(&self, transit: &Transit, port: Option<u16>, frame: &Frame) -> bool {
+        let link = self.link_of_sender(transit, port, frame);
+        link.is_some_and(|link| link.port == port)
+    }
+
     /// Sends a redirect to the sender of an IPv6 packet that leaves by its port of arrival. Of the next hop the link-local address must be
-    /// known, unless it is the destination itself (RFC 4861 section 8.2).
+    /// known, unless it is the destination itself (RFC 4861 section 8.2). A sender whose address is on another link gets it there, as
+    /// in Linux.
     pub(super) fn redirect_v6(
         &mut self,
         now: Time,
@@ -109,10 +120,19 @@ impl Router {
         let Some(own) = own.filter(|_| is_usable) else {
             return;
         };
-        let on_link = to.is_unicast_link_local() || self.is_on_link(transit, hop.port, frame);
-        if !on_link || !self.limit.allows_redirect(now, transit.source) {
+        let here = Hop {
+            via: None,
+            labels: Labels::default(),
+            ..hop
+        };
+        let on_link = match to.is_unicast_link_local() {
+            true => Some(here),
+            false => self.link_of_sender(transit, hop.port, frame),
+        };
+        let Some(on_link) = on_link.filter(|_| self.limit.allows_redirect(now, transit.source))
+        else {
             return;
-        }
+        };
         let interface = &self.ports[usize::from(transit.from)].interface;
         let mut message = core::mem::take(&mut self.redirects.message);
         message.clear();
@@ -122,16 +142,12 @@ impl Router {
             mac: interface.neighbour_mac(next),
             packet: &frame[ETHERNET..],
         };
-        redirect.build(interface.mac(), own, to, &mut message);
+        let mac = self.ports[usize::from(on_link.port.unwrap_or(transit.from))].mac;
+        redirect.build(mac, own, to, &mut message);
         let mut report = out.frame();
         report.extend(&message);
         self.redirects.message = message;
         self.counters.redirects += 1;
-        let on_link = Hop {
-            via: None,
-            labels: Labels::default(),
-            ..hop
-        };
         self.send_report(now, transit, on_link, report, out);
     }
 

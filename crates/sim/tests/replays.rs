@@ -235,7 +235,7 @@ fn a_replay_with_an_ack_filter_gives_each_packet_the_fate_that_it_had() {
                 continue;
             }
             assert_eq!(replay.fate(&config, index), Ok(*fate), "{seed} {index}");
-            if let Fate::Decided(verdict, Reason::AckFilter, _) = *fate {
+            if let Fate::Decided(verdict, Reason::AckFilter, ..) = *fate {
                 filtered += 1;
                 if filtered % 50 == 0 {
                     let (changes, _) = replay.changes(&config, index, verdict);

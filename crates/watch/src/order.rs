@@ -44,7 +44,7 @@ enum Given {
 
 fn speed<'de, D: Deserializer<'de>>(from: D) -> Result<Speed, D::Error> {
     match Given::deserialize(from)? {
-        Given::Number(times) if (Speed::LEAST..=Speed::GREATEST).contains(&times) => {
+        Given::Number(times) if (Speed::MIN_TIMES..=Speed::MAX_TIMES).contains(&times) => {
             Ok(Speed::Times(times))
         }
         Given::Word(word) if word == "max" => Ok(Speed::Max),

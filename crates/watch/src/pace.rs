@@ -14,9 +14,9 @@ pub enum Speed {
 
 impl Speed {
     /// The least speed: a nanosecond a second.
-    pub const LEAST: f64 = 1e-9;
+    pub const MIN_TIMES: f64 = 1e-9;
     /// The greatest speed by a clock.
-    pub const GREATEST: f64 = 1e6;
+    pub const MAX_TIMES: f64 = 1e6;
 }
 
 /// The pace of a run. It never catches up: time that the machine was too slow for is lost, so that a run is even.
@@ -51,7 +51,7 @@ impl Pace {
     /// Goes on from here at a speed, clamped to its range.
     pub fn set_speed(&mut self, now: Duration, at: Time, speed: Speed) {
         self.speed = match speed {
-            Speed::Times(times) => Speed::Times(times.clamp(Speed::LEAST, Speed::GREATEST)),
+            Speed::Times(times) => Speed::Times(times.clamp(Speed::MIN_TIMES, Speed::MAX_TIMES)),
             Speed::Max => Speed::Max,
         };
         self.anchor = (now, at);

@@ -10,15 +10,15 @@ use std::time::Duration;
 /// Maximum number of frames in a sample. With more, only their number is shown.
 const MAX_FRAMES: usize = 300;
 /// Number of links up to which samples come at the least interval, and at the next one.
-const FEW_LINKS: usize = 64;
-const MANY_LINKS: usize = 1_000;
+const MAX_SMOOTH_LINKS: usize = 64;
+const MAX_SAMPLED_LINKS: usize = 1_000;
 
 /// Interval of samples: a larger network has fewer, since each has all links.
 pub fn interval(lab: &Lab) -> Duration {
     let links = lab.link_overviews().count();
-    Duration::from_millis(if links <= FEW_LINKS {
+    Duration::from_millis(if links <= MAX_SMOOTH_LINKS {
         50
-    } else if links <= MANY_LINKS {
+    } else if links <= MAX_SAMPLED_LINKS {
         250
     } else {
         1_000

@@ -30,12 +30,13 @@ for each in router isp anna ben printer; do
 done
 join() { # NAMESPACE MAC INTERFACE: connects eth0 of the namespace to the router's interface
     ip link add $3 netns $name-router type veth peer name eth0 netns $name-$1
-    on $1 ip link set eth0 address $2 up
+    on $1 ip link set eth0 address $2
     # Open vSwitch in its own process forwards frames whose checksums the sender leaves to a card as they are.
     [ "$switch" = wireline ] || on $1 ethtool -K eth0 tx off >/dev/null
     on router ip link set $3 up
 }
 join isp 02:00:00:00:09:01 wan
+on isp ip link set eth0 up
 join printer 02:00:00:00:01:01 lan1
 join anna 02:00:00:00:01:02 lan2
 join ben 02:00:00:00:01:03 lan3
@@ -92,6 +93,8 @@ esac
 S
 chmod +x "$work/lease"
 lease() { # NAMESPACE: gets a lease, and renews it in the background
+    # From here on the router sees the device: its kernel asks for routers over IPv6. The order decides on the addresses.
+    on $1 ip link set eth0 up
     ip netns exec $name-$1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
     pids+=($!)
     for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done

@@ -2,7 +2,8 @@
 
 use crate::address::InterfaceAddress;
 use alloc::vec::Vec;
-use core::net::IpAddr;
+use core::cmp::Reverse;
+use core::net::{IpAddr, Ipv6Addr};
 use node::Time;
 use node::random::Random;
 
@@ -159,15 +160,35 @@ impl Addresses {
         all.any(|own| own.network.address == address && own.is_assigned())
     }
 
-    /// The address from which packets to `to` by the next hop `hop` leave: one that reaches as far, and rather one in use
-    /// with the hop's prefix (RFC 6724 section 5, rules 2, 3 and 8).
+    /// The source address of packets to `to` by the next hop `hop`: one that reaches as far, is not deprecated, is used with the hop's
+    /// prefix, has the label of the destination, and has the longest prefix in common with it (RFC 6724 section 5, rules 1, 2, 3, 5, 6
+    /// and 8).
     pub fn source(&self, to: IpAddr, hop: IpAddr) -> Option<IpAddr> {
         let same = |own: &&Own| own.network.address.is_ipv4() == to.is_ipv4() && own.is_assigned();
         let own = self.all.iter().filter(same);
         let rank = |own: &&Own| {
             let scope = is_link_local(own.network.address) != is_link_local(to);
             let deprecated = own.status == Status::Deprecated;
-            (scope, deprecated, !own.network.contains(hop))
+            let address = own.network.address;
+            let (label, common) = match (address, to) {
+                (IpAddr::V6(own_address), IpAddr::V6(to)) => {
+                    let common = (own_address.to_bits() ^ to.to_bits()).leading_zeros();
+                    (
+                        label(own_address) != label(to),
+                        common.min(own.network.prefix.into()),
+                    )
+                }
+                _ => (false, 0),
+            };
+            // The address of a destination of this host is also its source.
+            (
+                address != to,
+                scope,
+                deprecated,
+                !own.network.contains(hop),
+                label,
+                Reverse(common),
+            )
         };
         own.min_by_key(rank).map(|own| own.network.address)
     }
@@ -264,6 +285,21 @@ impl Addresses {
     }
 }
 
+/// Kind of an address in the default policy table (RFC 6724 section 2.1): a source of the destination's kind is preferred.
+fn label(address: Ipv6Addr) -> u8 {
+    match address.segments() {
+        [0, 0, 0, 0, 0, 0, 0, 1] => 0,
+        [0, 0, 0, 0, 0, 0xFFFF, ..] => 4,
+        [0, 0, 0, 0, 0, 0, ..] => 3,
+        [0x2001, 0, ..] => 5,
+        [0x2002, ..] => 2,
+        [0x3FFE, ..] => 12,
+        [first, ..] if first & 0xFE00 == 0xFC00 => 13,
+        [first, ..] if first & 0xFFC0 == 0xFEC0 => 11,
+        _ => 1,
+    }
+}
+
 /// Whether an address reaches no further than the link.
 fn is_link_local(address: IpAddr) -> bool {
     match address {
@@ -271,6 +307,68 @@ fn is_link_local(address: IpAddr) -> bool {
         IpAddr::V6(address) => {
             let [first, second, ..] = address.octets();
             address.is_unicast_link_local() || (first == 0xFF && second & 15 <= 2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+
+    /// Where packets to an address come from, of an interface with these addresses; a deprecated one ends with `!`.
+    fn source(to: &str, own: &[&str]) -> IpAddr {
+        let mut addresses = Addresses::new(false, 1);
+        for text in own {
+            let plain = text.trim_end_matches('!');
+            let network = format!("{plain}/64").parse().expect("an address");
+            assert!(addresses.add(Time::ZERO, network, Some([Time::MAX; 2])));
+            if text.ends_with('!') {
+                let ended = |one: &mut Own| {
+                    if one.network.address == network.address {
+                        one.status = Status::Deprecated;
+                    }
+                };
+                addresses.renew(ended);
+            }
+        }
+        let (to, router) = (to.parse().expect("an address"), "fe80::99".parse());
+        addresses
+            .source(to, router.expect("an address"))
+            .expect("one")
+    }
+
+    #[test]
+    fn sources_are_those_of_the_examples_of_rfc_6724_section_10_1() {
+        for (to, own, expected) in [
+            ("2001:db8:1::1", ["2001:db8:3::1", "fe80::1"], 0),
+            ("ff05::1", ["2001:db8:3::1", "fe80::1"], 0),
+            ("2001:db8:1::1", ["2001:db8:1::1!", "2001:db8:2::1"], 0),
+            ("fe80::1", ["fe80::2!", "2001:db8:1::1"], 0),
+            ("2001:db8:1::1", ["2001:db8:1::2", "2001:db8:3::2"], 0),
+            (
+                "2002:c633:6401::1",
+                ["2002:c633:6401::d5e3", "2001:db8:1::2"],
+                0,
+            ),
+            // Local addresses (RFC 4193), and one that is closer in bits.
+            (
+                "2001:db8:53::80",
+                ["fd12:3456:789a:6::1", "2001:db8:1::2"],
+                1,
+            ),
+            (
+                "fd12:3456:789a:2::1",
+                ["2001:db8:1::2", "fd12:3456:789a:6::1"],
+                1,
+            ),
+            ("fd12:3456:789a:2::1", ["fd00::1", "fd12:3456:789b::1"], 1),
+        ] {
+            let [first, second] = own;
+            for order in [[first, second], [second, first]] {
+                let chosen = own[expected].trim_end_matches('!').parse::<IpAddr>();
+                assert_eq!(Ok(source(to, &order)), chosen, "{to} {order:?}");
+            }
         }
     }
 }

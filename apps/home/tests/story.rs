@@ -35,10 +35,15 @@ fn counter(report: &Report, name: &str) -> u64 {
 #[test]
 fn a_guest_waits_is_permitted_is_denied_a_domain_and_is_evicted() {
     let report = run(LAB);
-    // Pings at 4 to 9 s and from 30 s on get no answer.
+    // Pings before 10 s and from 30 s on get no answer.
     assert_eq!(flow(&report, "phone", "ping", "203.0.113.80"), (35, 15));
+    assert_eq!(flow(&report, "phone", "ping", "2001:db8:53::80"), (35, 15));
     // The domain is denied from 20 s on.
     assert_eq!(flow(&report, "phone", "ping", "203.0.113.66"), (10, 5));
+    assert_eq!(flow(&report, "phone", "ping", "2001:db8:53::66"), (10, 5));
+    // The printer's prefix is another one.
+    assert_eq!(flow(&report, "phone", "ping", "2001:db8:1ce:2e02:"), (3, 0));
+    assert_eq!(flow(&report, "laptop", "ping", "2001:db8:53::80"), (10, 10));
     assert_eq!(flow(&report, "phone", "http", "10.2.0.6").0, 3);
     assert_eq!(flow(&report, "laptop", "ping", "203.0.113.80"), (10, 10));
     assert_eq!(flow(&report, "laptop", "ping", "10.2.0.6"), (10, 10));

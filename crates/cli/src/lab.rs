@@ -88,7 +88,7 @@ pub struct Lab {
     /// Give a key another value: link.0.forth.queue=codel
     #[arg(long, value_name = "KEY=VALUE", value_parser = setting)]
     set: Vec<(String, String)>,
-    /// Explain a drop or mark: by reason, modem.0/codel; 2.5s; number
+    /// Explain a drop or mark: by reason, by time or by number
     #[arg(long, value_name = "PACKET", conflicts_with_all = ["sweep", "seeds", "attach"])]
     why: Option<String>,
     /// Run the lab for each value of a key: link.0.rate=1Gb/s..10Gb/s:10 (ten values),

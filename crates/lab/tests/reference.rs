@@ -53,7 +53,7 @@ fn every_lab_on_the_pages_for_users_of_other_tools_is_good() {
 
 /// Keys that the lab reads, not the node: a replayed file, a host's programs, a capture's file, those of a channel's TLS, what a path is called, and where
 /// a member of a Paxos group keeps its memory.
-const OF_THE_LAB: [&str; 13] = [
+const OF_THE_LAB: [&str; 14] = [
     "replay",
     "program",
     "file",
@@ -61,6 +61,7 @@ const OF_THE_LAB: [&str; 13] = [
     "private_key",
     "certificate",
     "ca_cert",
+    "entries_file",
     "path",
     "published",
     "state",

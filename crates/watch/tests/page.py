@@ -52,6 +52,7 @@ with sync_playwright() as playwright:
     page.get_by_role("button", name="Send").click()
     page.locator("#speed").evaluate("(slider) => { slider.value = 1; slider.dispatchEvent(new Event('change')); }")
     expect(page.locator("#log")).to_contain_text("ping from h2 to h1: answered")
+    page.locator("#speed").evaluate("(slider) => { slider.value = 0; slider.dispatchEvent(new Event('change')); }")
     page.get_by_label("Ping", exact=True).fill("h9")
     page.get_by_role("button", name="Send").click()
     expect(page.locator("#error")).to_contain_text("there is no node `h9`")

@@ -12,7 +12,8 @@ fn people_watch_a_lab_and_steer_it_on_the_page() {
         println!("skipped: no chromium, or no Playwright in target/board-venv (.ci/setup test)");
         return;
     }
-    let served = Served::new(LAB);
+    // Long enough for a browser on a slow machine.
+    let served = Served::new(Box::leak(LAB.replace("60 s", "600 s").into_boxed_str()));
     let url = format!("http://{}/", served.address);
     let pictures = std::env::var("WATCH_PICTURES").unwrap_or_default();
     let driver = Command::new("timeout")

@@ -2,49 +2,11 @@
 # IPv6 on interfaces: a provider that delegates a prefix, and devices with the kernel's own addresses, dhclient and dhcpcd. Needs root.
 # usage: six.sh [wireline | openvswitch]: the switch between the devices.
 set -euo pipefail
-switch=${1:-wireline}
-PATH=$PATH:/usr/sbin:/sbin
-[ "$(id -u)" -eq 0 ] || { echo "making namespaces needs root" >&2; exit 77; }
-programs=(wire-home ip nft dhcpd dnsmasq dhclient dhcpcd python3 curl dig ping)
-[ "$switch" = wireline ] || programs+=(ovs-vswitchd ovsdb-server ovs-vsctl ethtool)
-for program in "${programs[@]}"; do
-    command -v $program >/dev/null || { echo "$program is not installed" >&2; exit 77; }
-done
-work=$(mktemp -d)
-name=ws$$
-declare -a pids=()
-. "$(dirname "$0")/api.sh"
-curl_in="ip netns exec $name-router"
-clean() {
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    wait 2>/dev/null || true
-    for each in router isp anna ben printer; do ip netns del $name-$each 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap clean EXIT
-on() { local where=$1; shift; ip netns exec $name-$where "$@"; }
+programs=(dhcpd dhclient dhcpcd ping)
+. "$(dirname "$0")/namespaces.sh"
 
-for each in router isp anna ben printer; do
-    ip netns add $name-$each
-    on $each sh -c 'for at in all default lo; do echo 0 >/proc/sys/net/ipv6/conf/$at/disable_ipv6; done'
-    on $each ip link set lo up
-done
-join() { # NAMESPACE MAC INTERFACE [MAC]: connects eth0 of the namespace to the router's interface
-    ip link add $3 ${4:+address $4} netns $name-router type veth peer name eth0 netns $name-$1
-    on $1 ip link set eth0 address $2
-    # Open vSwitch in its own process forwards frames whose checksums the sender leaves to a card as they are.
-    [ "$switch" = wireline ] || on $1 ethtool -K eth0 tx off >/dev/null
-    on router ip link set $3 up
-}
-join isp 02:00:00:00:09:01 wan 02:00:00:00:09:02
-on isp ip link set eth0 up
-join printer 02:00:00:00:01:01 lan1
-join anna 02:00:00:00:01:02 lan2
-join ben 02:00:00:00:01:03 lan3
-
-# The provider: router advertisements and names by dnsmasq, an address and a prefix by dhcpd, a web server for the Internet.
+# The provider: router advertisements and names by dnsmasq, an address and a prefix by dhcpd.
 on isp sh -c 'echo 1 >/proc/sys/net/ipv6/conf/all/forwarding'
-on isp ip address add 198.51.100.1/24 dev eth0
 on isp ip address add 2001:db8:1::1/64 dev eth0 nodad
 for each in 80 66; do on isp ip address add 2001:db8:53::$each/128 dev lo nodad; done
 on isp ip route add 2001:db8:100::/40 via fe80::ff:fe00:902 dev eth0
@@ -60,33 +22,8 @@ subnet6 2001:db8:1::/64 { range6 2001:db8:1::88 2001:db8:1::88; prefix6 $1 $1 /5
     dhcpd=$!
     pids+=($dhcpd)
 }
-mkdir "$work/www"
-echo "a page" >"$work/www/index.html"
-for each in isp printer; do
-    (cd "$work/www"; exec ip netns exec $name-$each python3 -m http.server --bind :: 80 >/dev/null 2>&1) &
-    pids+=($!)
-done
 provider 2001:db8:100::
 
-# An Open vSwitch of the namespace's own, which forwards in its own process.
-if [ "$switch" = openvswitch ]; then
-    export OVS_RUNDIR=$work OVS_LOGDIR=$work OVS_DBDIR=$work
-    ovsdb-tool create "$work/conf.db" "$(ls /usr/share/openvswitch/vswitch.ovsschema)"
-    ip netns exec $name-router ovsdb-server "$work/conf.db" --remote=punix:"$work/db.sock" 2>"$work/ovsdb.log" &
-    pids+=($!)
-    for _ in $(seq 100); do [ -S "$work/db.sock" ] && break; sleep 0.1; done
-    ovs-vsctl --no-wait init
-    ip netns exec $name-router ovs-vswitchd unix:"$work/db.sock" 2>"$work/vswitchd.log" &
-    pids+=($!)
-fi
-
-start() {
-    ip netns exec $name-router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
-        --dns 198.51.100.1 --switch "$switch" --state "$work/home.db" >"$work/counters" 2>"$work/log" &
-    router=$!
-    pids+=($router)
-    for _ in $(seq 100); do grep -qE "setup=|the board is at" "$work/log" && break; sleep 0.1; done
-}
 start
 set_password "$work/log" https://127.0.0.1:8443/ws.v1
 
@@ -98,10 +35,6 @@ address() { # NAMESPACE PREFIX: waits for an address of the prefix, and prints i
         sleep 0.1
     done
     echo "$1 has ${text:-no address of $2}"
-}
-page() { # NAMESPACE URL
-    local text
-    text=$(on $1 curl -s --max-time 3 "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
 }
 reach() { # Waits until anna reaches the Internet.
     for _ in $(seq 30); do on anna ping -c 1 -W 1 2001:db8:53::80 >/dev/null && break; sleep 0.2; done

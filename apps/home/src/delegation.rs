@@ -12,7 +12,7 @@ use packet::ethernet::Mac;
 
 /// Length of the prefix that is asked for, bits; the router delegates the one that it has.
 const LENGTH: u8 = 56;
-/// Time after which the client begins again: with the back-off of RFC 9915 it would miss a prefix for up to an hour.
+/// Interval of client restarts. With the back-off of RFC 9915 it could miss a prefix for up to an hour.
 const RESTART_INTERVAL: Time = Time::from_secs(30);
 
 /// A change of the prefix.
@@ -20,7 +20,7 @@ const RESTART_INTERVAL: Time = Time::from_secs(30);
 pub enum Delegated {
     /// The home has this prefix: its first address, its length, and the times until which it is preferred and valid.
     Prefix(Ipv6Addr, u8, [Time; 2]),
-    /// It has none.
+    /// The home has no prefix.
     Nothing,
 }
 
@@ -28,7 +28,7 @@ pub enum Delegated {
 #[derive(Debug)]
 pub struct Delegation {
     client: Client,
-    /// Time at which it begins again without a prefix.
+    /// Time of the next restart without a prefix.
     again: Time,
     /// The last message.
     pub message: Vec<u8>,

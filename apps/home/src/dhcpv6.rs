@@ -14,7 +14,7 @@ use node::Time;
 use packet::ethernet::Mac;
 use std::borrow::Cow;
 
-/// Time after which a device asks again. It bounds the time for which a device uses a network that is withdrawn.
+/// Renewal time (T1). It limits the time for which a device uses a withdrawn network.
 const RENEWAL: Time = Time::from_secs(300);
 /// Time for which a declined address is not offered again; the device has no other address.
 const DECLINED: Time = Time::from_secs(10);
@@ -163,7 +163,7 @@ impl Dhcpv6 {
         self.server.leases().len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no leases.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -173,18 +173,7 @@ impl Dhcpv6 {
 
     /// Reports its counters.
     pub fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
-        let names = [
-            "solicit",
-            "advertise",
-            "request",
-            "confirm",
-            "renew",
-            "rebind",
-            "reply",
-            "release",
-            "decline",
-        ];
-        for (name, count) in names.into_iter().zip(self.server.counters().messages) {
+        for (name, count) in self.server.counters().named() {
             visit(&format!("dhcpv6_{name}"), count);
         }
         visit("dhcpv6_denied", self.denied);

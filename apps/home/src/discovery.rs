@@ -41,7 +41,7 @@ pub struct Schedule {
 }
 
 impl Schedule {
-    /// The content for the device of a slot has changed: it is sent now, and twice again.
+    /// Schedules three advertisements after a change for the device of a slot, the first one now.
     pub fn change(&mut self, now: Time, slot: u16) {
         let answered = self.slots.get(&slot).and_then(|one| one.answered);
         self.put(
@@ -60,7 +60,7 @@ impl Schedule {
         slots.into_iter().for_each(|slot| self.change(now, slot));
     }
 
-    /// The device of a slot has asked. Returns `false` if it had an answer just now.
+    /// Handles a solicitation from the device of a slot. Returns `false` if its last answer was too recent.
     pub fn solicit(&mut self, now: Time, slot: u16) -> bool {
         let known = self.slots.get(&slot).copied();
         let last = known.and_then(|one| one.answered);
@@ -114,7 +114,7 @@ pub fn rest(now: Time, until: Time, limit: Time) -> Time {
     (until.max(now) - now).min(limit)
 }
 
-/// The advertisement for the device of a slot; with `is_last` it says that there is nothing any longer.
+/// The advertisement for the device of a slot; with `is_last`, all lifetimes are zero.
 pub fn advertisement(now: Time, networks: &Networks, slot: u16, is_last: bool) -> Advertisement {
     let lifetime = |network: &Network, until: Time, limit| match is_last || network.is_withdrawn {
         true => Time::ZERO,

@@ -55,7 +55,7 @@ pub struct Lab {
     /// By commands, `help` lists them; live: a node's shell
     #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
     shell: Option<Option<String>>,
-    /// Simulated: on a web page, which steers it: 127.0.0.1:8600
+    /// Simulated: with a web page at ADDRESS or 127.0.0.1:8600
     #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8600",
         conflicts_with_all = ["realtime", "shell", "run", "check", "sweep", "seeds", "topology", "threads", "attach"])]
     watch: Option<SocketAddr>,

@@ -1,4 +1,4 @@
-//! `wire lab --watch`: a lab on a web page, as programs see it.
+//! `wire lab --watch` and its API.
 
 use crate::shell::Place;
 
@@ -41,7 +41,7 @@ cmp report other && cat told"
     );
     let out = place.run(&script).good();
     assert!(out.contains("{}\nended with 0\n"), "{out}");
-    assert!(out.contains("shows row at work"), "{out}");
+    assert!(out.contains("page of row"), "{out}");
     let rows = String::from_utf8(place.read("rows")).unwrap();
     assert!(rows.contains("\"rows\":[["), "{rows}");
 }
@@ -52,7 +52,7 @@ fn worlds_and_addresses_in_which_nothing_can_be_watched_are_refused() {
     place.write("lab.toml", ROW);
     for (arguments, why) in [
         ("--watch --world live", "add --world sim"),
-        ("--watch 0.0.0.0:0", "loopback only"),
+        ("--watch 0.0.0.0:0", "not a loopback address"),
         ("--watch nowhere", "invalid socket address"),
         ("--watch --sweep lab.seed=1,2", "cannot be used with"),
     ] {

@@ -272,7 +272,7 @@ fn scamper_takes_the_path_of_the_same_flow_and_reads_our_graph() {
         ("10.82.7.2", "icmp", "icmp-paris"),
         ("10.82.7.2", "tcp", "tcp"),
     ] {
-        // Not over IPv6: kernels choose a path by the flow label too, and each program has its own.
+        // IPv6 is left out: the kernel's path hash covers the flow label, which differs between the programs.
         run(&format!(
             "wire trace d0 {target} --algorithm paris --protocol {protocol} --rate 500 --warts ours.warts"
         ));

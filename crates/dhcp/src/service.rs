@@ -13,11 +13,12 @@ pub mod v6_server;
 
 use crate::datagram;
 use crate::leases::Limits;
+use crate::v6::server::Delegation;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
-use ip::address::is_host;
+use ip::address::{InterfaceAddress, is_host};
 use ip::routers::link_local;
-use ip::service::{Link, ROUTED};
+use ip::service::{Change, Link, ROUTED};
 use node::{ConfigError, Out, Port, Time};
 
 /// Maximum number of entries that a table shows.
@@ -40,6 +41,21 @@ impl Ports {
 
     fn contains(&self, port: Port) -> bool {
         self.0.is_empty() || self.0.binary_search(&port.0).is_ok()
+    }
+}
+
+/// The route to a delegated prefix.
+impl From<Delegation> for Change {
+    fn from(delegation: Delegation) -> Change {
+        Change::Route {
+            to: InterfaceAddress {
+                address: delegation.prefix.into(),
+                prefix: delegation.length,
+            },
+            via: Some(delegation.via.into()),
+            port: Port(delegation.port),
+            present: delegation.present,
+        }
     }
 }
 

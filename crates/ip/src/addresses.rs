@@ -160,9 +160,9 @@ impl Addresses {
         all.any(|own| own.network.address == address && own.is_assigned())
     }
 
-    /// The source address of packets to `to` by the next hop `hop`: one that reaches as far, is not deprecated, is used with the hop's
-    /// prefix, has the label of the destination, and has the longest prefix in common with it (RFC 6724 section 5, rules 1, 2, 3, 5, 6
-    /// and 8).
+    /// Source address of packets to `to` by the next hop `hop` (RFC 6724 section 5). In this order, it prefers the destination
+    /// itself, equal scope, addresses that are not deprecated, the prefix of the hop, the label of the destination, and the
+    /// longest common prefix (rules 1, 2, 3, 5, 6 and 8).
     pub fn source(&self, to: IpAddr, hop: IpAddr) -> Option<IpAddr> {
         let same = |own: &&Own| own.network.address.is_ipv4() == to.is_ipv4() && own.is_assigned();
         let own = self.all.iter().filter(same);
@@ -180,7 +180,7 @@ impl Addresses {
                 }
                 _ => (false, 0),
             };
-            // The address of a destination of this host is also its source.
+            // The source of packets to an own address is that address.
             (
                 address != to,
                 scope,
@@ -285,7 +285,7 @@ impl Addresses {
     }
 }
 
-/// Kind of an address in the default policy table (RFC 6724 section 2.1): a source of the destination's kind is preferred.
+/// Label of an address in the default policy table (RFC 6724 section 2.1).
 fn label(address: Ipv6Addr) -> u8 {
     match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => 0,
@@ -316,7 +316,7 @@ mod tests {
     use super::*;
     use alloc::format;
 
-    /// Where packets to an address come from, of an interface with these addresses; a deprecated one ends with `!`.
+    /// Source of packets to an address, from an interface with these addresses; `!` marks deprecated ones.
     fn source(to: &str, own: &[&str]) -> IpAddr {
         let mut addresses = Addresses::new(false, 1);
         for text in own {
@@ -351,7 +351,7 @@ mod tests {
                 ["2002:c633:6401::d5e3", "2001:db8:1::2"],
                 0,
             ),
-            // Local addresses (RFC 4193), and one that is closer in bits.
+            // Local addresses (RFC 4193), and the longer common prefix.
             (
                 "2001:db8:53::80",
                 ["fd12:3456:789a:6::1", "2001:db8:1::2"],

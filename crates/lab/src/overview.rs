@@ -14,15 +14,15 @@ pub struct NodeOverview<'a> {
     pub kind: &'a str,
     /// Its number of ports.
     pub ports: usize,
-    /// Its addresses by the file.
+    /// Its addresses in the file.
     pub addresses: Vec<String>,
-    /// Whether it pings by [`Session::ping`](crate::Session::ping).
+    /// Whether [`Session::ping`](crate::Session::ping) can send pings from it.
     pub pings: bool,
-    /// Its place in a drawing, to the right and down, in units of one node's room.
+    /// Its place in a drawing, x and y, in units of a node's width and height.
     pub place: (f64, f64),
 }
 
-/// A link of a lab. Pairs are those of its ends, or of the directions from them.
+/// A link of a lab. Each pair is by end: the end itself, or the direction from it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkOverview<'a> {
     /// Indices of its nodes.

@@ -75,7 +75,7 @@ impl<S: Source> Feed<S> {
         format!("{}-{number}", self.epoch)
     }
 
-    /// Takes figures at this interval while there are readers. Never returns.
+    /// Samples figures at interval `every` while there are readers. Never returns.
     pub async fn sample(&self, every: Duration) -> Infallible {
         let mut ticks = interval(every);
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -1,9 +1,9 @@
-//! Parts of the web pages that programs serve: events, headers of responses, scripts.
+//! Common parts of web pages: server-sent events, response headers and scripts.
 //!
 //! | part | content |
 //! |---|---|
 //! | [`feed`], [`FEED`] | server-sent events: the server's side and the browser's |
-//! | [`ELEMENTS`] | elements of a page, and figures for people |
+//! | [`ELEMENTS`] | script: elements of a page, formatted numbers |
 //! | [`secure`] | headers of all responses |
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -23,9 +23,9 @@ pub const STYLE: &str = "text/css; charset=utf-8";
 /// Media type of pages.
 pub const HTML: &str = "text/html; charset=utf-8";
 
-/// Reads the events of a [`feed`].
+/// Script that reads the events of a [`feed`].
 pub const FEED: File = ("/feed.js", SCRIPT, include_bytes!("../web/feed.js"));
-/// Makes elements, and writes bytes and rates for people.
+/// Script that makes elements and formats bytes and rates.
 pub const ELEMENTS: File = ("/elements.js", SCRIPT, include_bytes!("../web/elements.js"));
 
 /// Sets the headers of a response: the page runs scripts from its own files only, is not shown in frames, and is not cached.

@@ -1,4 +1,4 @@
-// For any page: elements, and figures for people.
+// Elements and formatted numbers, for any page.
 
 export const $ = (selector, root = document) => root.querySelector(selector);
 

@@ -58,7 +58,7 @@ impl Config {
         format!("{inner} in {place} {first} of {}", self.classful().name())
     }
 
-    /// The discipline with classes that this is, or that is in it.
+    /// The classful discipline: this one, or the one inside it.
     fn classful(&self) -> &Config {
         let child = match self {
             Config::Tbf(config) => config.child.as_deref(),

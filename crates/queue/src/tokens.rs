@@ -94,7 +94,7 @@ impl Account {
         self.tokens(now) == self.capacity
     }
 
-    /// Time at which the debt is paid, at least `now`.
+    /// Time at which the tokens suffice again, at least `now`.
     pub fn time_of(&self, now: Time) -> Time {
         let debt = self.tokens(now).min(0).unsigned_abs();
         let wait = u64::try_from(debt.div_ceil(self.rate));

@@ -178,7 +178,7 @@ impl Discipline for Varying {
         self.ledger.send(&packet);
         let from = out.len();
         self.start(now, out);
-        // It leaves in this call.
+        // The packet leaves in this call.
         self.child.count(&packet, &mut out[from..]);
         Some(packet)
     }

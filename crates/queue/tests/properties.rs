@@ -238,7 +238,7 @@ fn packets_are_sent_or_dropped_once_whatever_comes() {
     }
 }
 
-/// Shapers and a policer around classes, which have a packet of a class in their hands.
+/// Shapers and a policer around classes, which hold a packet of a class.
 fn around_classes() -> Vec<Config> {
     let fifo = |limit| {
         Config::Fifo(fifo::Config {

@@ -321,19 +321,14 @@ impl Sim {
 
     /// The frames that are on their way, or wait to leave: those that [`in_flight`](LinkCounters::in_flight) counts, in no order.
     pub fn in_flight(&self) -> impl Iterator<Item = &Frame> {
-        let networks = self.parts.iter().map(|part| &part.network);
-        networks.flat_map(|network| {
-            let in_order = network.receivers.iter().flat_map(|end| &end.flying);
-            let others = network.out_of_order.iter().map(|frame| &frame.arrival);
-            let egresses = network.senders.iter().filter_map(|end| end.egress.as_ref());
-            let waiting = egresses.flat_map(|egress| egress.frames());
-            let flying = in_order.chain(others).map(|arrival| &arrival.frame);
-            flying.chain(waiting)
-        })
+        let senders = self.parts.iter().flat_map(|part| &part.network.senders);
+        let waiting = senders.filter_map(|end| end.egress.as_ref());
+        let waiting = waiting.flat_map(|egress| egress.frames());
+        self.flights().map(|(.., frame)| frame).chain(waiting)
     }
 
-    /// The frames whose receiving node is not informed of them yet, but for those that wait in a queue discipline: the link, the
-    /// direction, the time at which the node is informed, and the frame.
+    /// The frames on links, in no order: the link, the direction, the time at which the receiving node is informed, and the frame.
+    /// Frames that wait for the line are among them, frames in a queue discipline are not: their departure is not known yet.
     pub fn flights(&self) -> impl Iterator<Item = (usize, Direction, Time, &Frame)> {
         self.parts.iter().flat_map(|part| {
             let network = &part.network;
@@ -350,7 +345,7 @@ impl Sim {
         })
     }
 
-    /// What waits to leave by each direction of each link now, in queue disciplines and at ports.
+    /// Current queue of each link, by [`Direction::index`]: frames in a queue discipline, or waiting for the line.
     pub fn queues(&mut self) -> Vec<[Queue; 2]> {
         let mut queues = vec![[Queue::default(); 2]; self.links];
         let lanes = |part: &Part| -> Vec<(usize, usize)> {

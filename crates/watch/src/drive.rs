@@ -1,4 +1,4 @@
-//! Runs a session at its pace, obeys the page, and samples.
+//! Main loop: advances the session at its pace, carries out orders and takes samples.
 
 use crate::order::{Answer, Order};
 use crate::pace::Pace;
@@ -11,29 +11,29 @@ use serde_json::{Value, json};
 use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
-/// Maximum time between two looks at orders while the simulation computes.
+/// Maximum time for which the simulation runs without a check for orders.
 const TURN: Duration = Duration::from_millis(20);
-/// Interval at which a run that waits looks whether to stop.
+/// Interval of checks for the end while the run waits.
 const IDLE: Duration = Duration::from_millis(20);
 /// Interval over which the achieved speed is measured.
 const ACHIEVED_INTERVAL: Duration = Duration::from_secs(1);
-/// Lines of the log that are kept.
+/// Maximum number of lines in the log.
 const MAX_LOG: usize = 50;
-/// Maximum number of rows of a table of a node that is shown.
+/// Maximum number of rows in a table of a node.
 const MAX_SHOWN: usize = 200;
 
-/// A run on the page.
+/// State of the main loop.
 struct Drive<'a, 'lab> {
     watch: &'a mut Watch,
     session: &'a mut Session<'lab>,
     lab: &'a Lab,
     begun: Instant,
     pace: Pace,
-    /// A ping on its way: when it started, from where, where to.
+    /// The ping on its way: its time, source and destination.
     ping: Option<(Time, String, String)>,
     log: Vec<(u64, String)>,
     logged: u64,
-    /// When the achieved speed was measured last, the simulated time then, and the speed.
+    /// Last measurement of the achieved speed: time of the clock, simulated time, and speed.
     achieved: (Duration, Time, f64),
 }
 
@@ -82,12 +82,12 @@ pub fn run(
         match drive.watch.orders.recv_timeout(wait) {
             Ok((order, answer)) => {
                 let given = drive.obey(order);
-                // Whoever asked may have gone.
+                // The client may have disconnected.
                 let _ = answer.send(given);
                 due = Duration::ZERO;
             }
             Err(RecvTimeoutError::Timeout) => {}
-            // The server has ended.
+            // The server has stopped.
             Err(RecvTimeoutError::Disconnected) => return Ok(()),
         }
     }
@@ -110,7 +110,7 @@ impl Drive<'_, '_> {
         }
     }
 
-    /// Runs on as far as its pace wants, for a turn at most. Returns true if there is more to do at once.
+    /// Advances the session to its target, for at most [`TURN`]. Returns true if it has not reached the target.
     fn go_on(&mut self) -> Result<bool, WatchError> {
         if !self.pace.is_running() {
             return Ok(false);
@@ -137,14 +137,14 @@ impl Drive<'_, '_> {
                 return Ok(false);
             }
             if self.now() >= begun + TURN {
-                // Behind: the time that is lost is not made up for.
+                // The pace does not catch up.
                 self.pace.restart(self.now(), self.session.now());
                 return Ok(true);
             }
         }
     }
 
-    /// Ends a ping that has an outcome.
+    /// Records the outcome of the ping, if there is one.
     fn settle_ping(&mut self) {
         let Some((started, ..)) = self.ping else {
             return;
@@ -174,8 +174,8 @@ impl Drive<'_, '_> {
             let real = (now - since).as_secs_f64();
             self.achieved = (now, at, (at.as_ps() - then.as_ps()) as f64 / 1e12 / real);
         }
-        let links = self.session.link_states();
         let outcome = self.session.outcome();
+        let links = self.session.link_states(&outcome);
         self.watch.tables.sample(at, self.lab, &links, &outcome);
         let figures = sample::figures(
             self.session,
@@ -257,7 +257,7 @@ impl Drive<'_, '_> {
     }
 }
 
-/// A table of a node as JSON, cut where it is long.
+/// A table of a node as JSON, with at most [`MAX_SHOWN`] rows.
 fn shown(table: &Table) -> Value {
     let entries = &table.entries[..table.entries.len().min(MAX_SHOWN)];
     json!({"name": table.name, "entries": entries, "all": table.entries.len()})

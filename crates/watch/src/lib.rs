@@ -1,15 +1,15 @@
-//! A lab in simulated time on a web page, which shows it at work and steers it.
+//! Web page of a lab in simulated time: it shows the network at work and controls the run.
 //!
 //! | module | content |
 //! |---|---|
-//! | [`pace`] | simulated time by a clock: faster, slower, or as fast as possible |
-//! | `drive` | runs the lab at its pace, obeys the page, samples |
-//! | `sample` | links and frames as the page draws them |
-//! | `tables` | the same as rows of a [stream database](stream) |
-//! | `server` | the page and its calls over HTTP |
+//! | [`pace`] | simulated time paced by the clock, at any speed |
+//! | `drive` | the run: pace, orders from the page, samples |
+//! | `sample` | JSON of links and frames for the page |
+//! | `tables` | rows for a [stream database](stream) |
+//! | `server` | HTTP server of the page and its API |
 //!
-//! Everybody on this machine may look and steer, and nobody else: it is served on loopback addresses only. Requests of other sites'
-//! pages are refused ([`listen::http::origin`]); connections and their memory are bounded by [`listen::REST`].
+//! The page has no authentication, so the server listens on loopback addresses only. It refuses requests from pages of other
+//! sites ([`listen::http::origin`]). [`listen::REST`] limits connections and memory.
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
 
@@ -33,10 +33,10 @@ use tables::Tables;
 /// A lab that cannot be shown.
 #[derive(Debug, thiserror::Error)]
 pub enum WatchError {
-    /// An address that others can reach.
+    /// The address is not a loopback address.
     #[error(
-        "{0}: everybody who reaches the page may steer the lab, so it is on loopback only, such as 127.0.0.1:{port}; \
-         from elsewhere: ssh -L {port}:127.0.0.1:{port} HOST", port = .0.port()
+        "{0} is not a loopback address: the page has no authentication; use 127.0.0.1:{port}, and from another machine \
+         ssh -L {port}:127.0.0.1:{port} HOST", port = .0.port()
     )]
     NotLoopback(SocketAddr),
     /// The address cannot be bound.
@@ -45,15 +45,15 @@ pub enum WatchError {
     /// No thread could be started.
     #[error("starting the server: {0}")]
     Start(#[from] io::Error),
-    /// No memory for the tables.
+    /// The tables need too much memory.
     #[error(transparent)]
     Tables(#[from] SchemaError),
-    /// The lab cannot go on.
+    /// The simulation failed.
     #[error(transparent)]
     Session(#[from] SessionError),
 }
 
-/// A bound address, where nothing is served yet.
+/// A bound address. The server has not started.
 #[derive(Debug)]
 pub struct Opened {
     socket: TcpListener,
@@ -63,7 +63,7 @@ pub struct Opened {
 /// Binds a loopback address. Port 0 takes a free one.
 ///
 /// # Errors
-/// When others could reach the address, or it cannot be bound.
+/// When the address is not a loopback address, or cannot be bound.
 pub fn open(address: SocketAddr) -> Result<Opened, WatchError> {
     if !address.ip().is_loopback() {
         return Err(WatchError::NotLoopback(address));
@@ -83,10 +83,10 @@ impl Opened {
         self.address
     }
 
-    /// Serves the page of a lab.
+    /// Starts the server for the page of a lab.
     ///
     /// # Errors
-    /// When there is no memory or no thread.
+    /// When there is not enough memory, or no thread can start.
     pub fn start(self, lab: &Lab) -> Result<Watch, WatchError> {
         let (asked, orders) = order::queue();
         let tables = Tables::new()?;
@@ -106,7 +106,7 @@ impl Opened {
     }
 }
 
-/// What the server shows.
+/// State that the server shows.
 struct Shown {
     /// The network, as JSON.
     overview: String,
@@ -116,7 +116,7 @@ struct Shown {
     asked: order::Asked,
 }
 
-/// The page of a lab that is served. Dropping it ends that.
+/// A running server. Dropping it stops the server.
 pub struct Watch {
     shown: Arc<Shown>,
     orders: Orders,
@@ -125,11 +125,11 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Runs a session at the pace that the page asks for, at first that of the clock, until `stop` returns true. After the end of
-    /// the lab it stands still, and can be looked at.
+    /// Runs a session at the pace that the page sets, initially real time, until `stop` returns true. After the end of the lab
+    /// the page remains available.
     ///
     /// # Errors
-    /// When time stands still in the lab.
+    /// When the simulation makes no progress in time.
     pub fn run(
         &mut self,
         session: &mut Session<'_>,

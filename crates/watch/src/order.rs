@@ -1,4 +1,4 @@
-//! What the page asks of the run, and the answers.
+//! Orders from the page to the run, and their answers.
 
 use crate::pace::Speed;
 use serde::{Deserialize, Deserializer};
@@ -6,7 +6,7 @@ use serde_json::Value;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use tokio::sync::oneshot;
 
-/// Maximum number of orders that wait.
+/// Maximum number of pending orders.
 const MAX_WAITING: usize = 16;
 /// Maximum number of events of one step.
 const MAX_STEP: u64 = 10_000;
@@ -16,22 +16,22 @@ const MAX_STEP: u64 = 10_000;
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
-    /// Go on, or stand still.
+    /// Continue or pause.
     Run(bool),
-    /// Simulated seconds in one of the clock.
+    /// Simulated seconds per second of the clock.
     Speed(#[serde(deserialize_with = "speed")] Speed),
-    /// Let that many events happen, and stand still.
+    /// Process this number of events, then pause.
     Step(#[serde(deserialize_with = "step")] u64),
     /// Take a link down, or bring it up.
     Link {
         /// Its index in the file.
         number: usize,
-        /// Whether it shall be up.
+        /// Whether the link is brought up; `false`: it is taken down.
         up: bool,
     },
-    /// Ping a node or an address from a node.
+    /// Send a ping from a node to a node or an address.
     Ping(String, String),
-    /// The counters, conversations and tables of a node.
+    /// Return the counters, conversations and tables of a node.
     Show(String),
 }
 
@@ -61,14 +61,14 @@ fn step<'de, D: Deserializer<'de>>(from: D) -> Result<u64, D::Error> {
     }
 }
 
-/// The answer to an order: JSON, or a reason why not.
+/// The answer to an order: JSON, or the reason of the refusal.
 pub type Answer = Result<Value, String>;
 
-/// Where orders are given.
+/// Sender of orders, for the server.
 #[derive(Clone)]
 pub struct Asked(SyncSender<(Order, oneshot::Sender<Answer>)>);
 
-/// Where the run takes them.
+/// Receiver of orders, for the run.
 pub type Orders = Receiver<(Order, oneshot::Sender<Answer>)>;
 
 /// The queue of orders.
@@ -78,7 +78,7 @@ pub fn queue() -> (Asked, Orders) {
 }
 
 impl Asked {
-    /// Gives an order. `None` if too many wait, or the run is over.
+    /// Sends an order. `None` if too many are pending, or the run has ended.
     pub fn give(&self, order: Order) -> Option<oneshot::Receiver<Answer>> {
         let (sender, receiver) = oneshot::channel();
         self.0.try_send((order, sender)).ok()?;

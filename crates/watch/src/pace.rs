@@ -1,35 +1,35 @@
-//! Simulated time by a clock.
+//! Simulated time paced by the clock.
 
 use node::Time;
 use std::time::Duration;
 
-/// Simulated seconds in one of the clock.
+/// Simulated seconds per second of the clock.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// That many, from 1e-9 to 1e6.
+    /// This factor, from 1e-9 to 1e6.
     Times(f64),
-    /// As many as the machine can do.
+    /// As fast as possible.
     Max,
 }
 
 impl Speed {
-    /// The least speed: a nanosecond a second.
+    /// Minimum speed: a nanosecond per second.
     pub const MIN_TIMES: f64 = 1e-9;
-    /// The greatest speed by a clock.
+    /// Maximum speed other than [`Max`](Speed::Max).
     pub const MAX_TIMES: f64 = 1e6;
 }
 
-/// The pace of a run. It never catches up: time that the machine was too slow for is lost, so that a run is even.
+/// Pace of a run. It does not catch up: after a delay the run continues from its present time, at the same speed.
 #[derive(Clone, Copy, Debug)]
 pub struct Pace {
     speed: Speed,
     is_running: bool,
-    /// A time of the clock, and the simulated time at it.
+    /// A time of the clock, and the simulated time at that moment.
     anchor: (Duration, Time),
 }
 
 impl Pace {
-    /// A run that begins.
+    /// The pace of a new run: real time.
     pub fn new(now: Duration) -> Pace {
         Pace {
             speed: Speed::Times(1.0),
@@ -43,12 +43,12 @@ impl Pace {
         self.speed
     }
 
-    /// Whether time goes on.
+    /// Whether the run is not paused.
     pub fn is_running(&self) -> bool {
         self.is_running
     }
 
-    /// Goes on from here at a speed, clamped to its range.
+    /// Sets the speed from simulated time `at` on, clamped to its range.
     pub fn set_speed(&mut self, now: Duration, at: Time, speed: Speed) {
         self.speed = match speed {
             Speed::Times(times) => Speed::Times(times.clamp(Speed::MIN_TIMES, Speed::MAX_TIMES)),
@@ -57,13 +57,13 @@ impl Pace {
         self.anchor = (now, at);
     }
 
-    /// Lets time go on from here, or stand still.
+    /// Continues or pauses the run at simulated time `at`.
     pub fn set_running(&mut self, now: Duration, at: Time, is_running: bool) {
         self.is_running = is_running;
         self.anchor = (now, at);
     }
 
-    /// The simulated time that it is to be at a time of the clock; `None` without a bound.
+    /// Target of simulated time at a time of the clock; `None` for no limit.
     pub fn target(&self, now: Duration) -> Option<Time> {
         let (real, at) = self.anchor;
         match self.speed {
@@ -77,7 +77,7 @@ impl Pace {
         }
     }
 
-    /// Goes on from here: the simulation did not reach its target, or stood.
+    /// Continues from simulated time `at`, after the simulation has missed its target.
     pub fn restart(&mut self, now: Duration, at: Time) {
         self.anchor = (now, at);
     }

@@ -1,4 +1,4 @@
-//! A lab as the page draws it: the network once, links and frames at intervals.
+//! JSON for the page: the network once, and samples of links and frames.
 
 use crate::pace::{Pace, Speed};
 use lab::{Flight, Lab, LinkState, Session};
@@ -7,13 +7,13 @@ use packet::ethernet::EthernetView;
 use serde_json::{Value, json};
 use std::time::Duration;
 
-/// Maximum number of frames in a sample. With more, only their number is shown.
+/// Maximum number of frames in a sample. With more frames, the sample has only their number.
 const MAX_FRAMES: usize = 300;
-/// Number of links up to which samples come at the least interval, and at the next one.
+/// Maximum numbers of links for the shortest sample interval, and for the next longer one.
 const MAX_SMOOTH_LINKS: usize = 64;
 const MAX_SAMPLED_LINKS: usize = 1_000;
 
-/// Interval of samples: a larger network has fewer, since each has all links.
+/// Interval of samples. It is longer for large networks, because a sample contains all links.
 pub fn interval(lab: &Lab) -> Duration {
     let links = lab.link_overviews().count();
     Duration::from_millis(if links <= MAX_SMOOTH_LINKS {
@@ -48,19 +48,19 @@ pub fn overview(lab: &Lab) -> String {
     .to_string()
 }
 
-/// The state of a run beside that of its links.
+/// State of a run, except for its links.
 pub struct Run<'a> {
     /// Its pace.
     pub pace: &'a Pace,
-    /// Simulated seconds in the last one of the clock.
+    /// Achieved speed: simulated seconds per second of the clock.
     pub achieved: f64,
-    /// Whether the lab is over.
+    /// Whether the lab has ended.
     pub has_ended: bool,
-    /// Lines for people, each with its number, the newest last.
+    /// Lines of the log with their numbers, the newest last.
     pub log: &'a [(u64, String)],
 }
 
-/// A sample as JSON. Of frames, times are nanoseconds from now.
+/// A sample as JSON. Times of frames are in nanoseconds, relative to the time of the sample.
 pub fn figures(session: &Session<'_>, links: &[[LinkState; 2]], run: &Run<'_>) -> String {
     let now = session.now();
     let state = |state: &LinkState| {
@@ -113,13 +113,13 @@ pub fn figures(session: &Session<'_>, links: &[[LinkState; 2]], run: &Run<'_>) -
     .to_string()
 }
 
-/// Frames that a direction has lost, in its queue and on the way.
+/// Number of frames that a direction has dropped in its queue or lost on the way.
 pub fn dropped(state: &LinkState) -> u64 {
     let counters = &state.counters;
     counters.queue_full + counters.dropped_early + counters.lost + counters.bit_errors
 }
 
-/// The kind of a frame, for its colour.
+/// Kind of a frame, which selects its colour.
 fn kind(frame: &[u8]) -> &'static str {
     const ICMP: u8 = 1;
     const TCP: u8 = 6;

@@ -1,4 +1,4 @@
-//! The page and its calls over HTTP.
+//! HTTP server of the page and its API.
 //!
 //! | request | response |
 //! |---|---|
@@ -18,7 +18,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use listen::http::Version;
-use listen::http::origin::{FETCH_SITE, Names};
+use listen::http::origin::{self, Names};
 use listen::{Gate, REST, REST_MEMORY, Visitor};
 use node::budget::{Account, Budget};
 use page::feed::{Feed, Source};
@@ -50,7 +50,7 @@ const FILES: [File; 7] = [
     page::ELEMENTS,
 ];
 
-/// The source of events.
+/// Source of events: the last sample.
 struct Samples(Arc<Shown>);
 
 impl Source for Samples {
@@ -58,7 +58,7 @@ impl Source for Samples {
         0
     }
 
-    // All is in the figures.
+    // Figures contain everything; there is no news.
     fn news(&self, _: u64) -> Option<(u64, Option<String>)> {
         Some((0, None))
     }
@@ -74,14 +74,14 @@ struct App {
     feed: Arc<Feed<Samples>>,
 }
 
-/// A server on a thread of its own. Dropping it ends it.
+/// A server on its own thread. Dropping it stops the server.
 pub struct Server {
     stop: Option<oneshot::Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Server {
-    /// Starts it; samples are sent at this interval.
+    /// Starts the server, which sends samples at this interval.
     pub fn start(socket: TcpListener, shown: Arc<Shown>, every: Duration) -> io::Result<Server> {
         let at = socket.local_addr()?;
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -89,7 +89,7 @@ impl Server {
             .max_blocking_threads(2)
             .build()?;
         let (stop, stopped) = oneshot::channel::<()>();
-        // A reader that returns has a state of before otherwise: each run has numbers of its own.
+        // Event ids differ between runs, so that a page of an earlier run reloads.
         let epoch = format!("{}", std::process::id());
         let app = App {
             feed: Arc::new(Feed::new(Samples(Arc::clone(&shown)), epoch)),
@@ -98,7 +98,7 @@ impl Server {
         let thread = std::thread::Builder::new().name("page".into());
         let thread = thread.spawn(move || {
             runtime.block_on(async move {
-                // It was made non-blocking when it was bound.
+                // `open` has made the socket non-blocking.
                 let Ok(socket) = tokio::net::TcpListener::from_std(socket) else {
                     return;
                 };
@@ -152,7 +152,7 @@ fn failed(code: StatusCode, why: &str) -> Response {
     (code, Json(json!({"error": why}))).into_response()
 }
 
-/// Refuses a request that a page of another site sent, or one by a name that another site can use.
+/// Refuses requests from pages of other sites, and requests for host names that other sites can use.
 async fn check(request: Request, next: Next) -> Response {
     let mut answer = match refusal(&request) {
         Some(why) => failed(StatusCode::FORBIDDEN, why),
@@ -181,13 +181,8 @@ fn refusal(request: &Request) -> Option<&'static str> {
     if !request.uri().path().starts_with("/api/") {
         return None;
     }
-    let origin = format!("http://{host}");
-    let same =
-        |given: &header::HeaderValue| given.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
-    let near = |site: &header::HeaderValue| matches!(site.as_bytes(), b"same-origin" | b"none");
-    let ours = headers.get_all(header::ORIGIN).iter().all(same)
-        && headers.get_all(FETCH_SITE).iter().all(near);
-    (!ours).then_some("the request comes from a web page of another origin")
+    let is_ours = origin::is_same(headers, "http", host);
+    (!is_ours).then_some("the request comes from a web page of another origin")
 }
 
 async fn lab(State(app): State<App>) -> Response {
@@ -197,7 +192,7 @@ async fn lab(State(app): State<App>) -> Response {
 
 async fn events(State(app): State<App>, visitor: Option<Extension<Visitor>>) -> Response {
     let busy = visitor.map(|Extension(visitor)| visitor.busy());
-    // Nobody signs out here: the other end stays open and silent.
+    // There are no sessions to end: the sender stays open and sends nothing.
     let (silent, unchanged) = watch::channel(());
     let reader = app.feed.read(None, unchanged, || true, (busy, silent));
     reader.unwrap_or_else(|| {
@@ -212,7 +207,7 @@ async fn order(State(app): State<App>, Json(order): Json<Order>) -> Response {
     let busy = || {
         failed(
             StatusCode::SERVICE_UNAVAILABLE,
-            "the run is busy, or over; try again",
+            "the run is busy, or has ended; try again",
         )
     };
     let Some(answer) = app.shown.asked.give(order) else {

@@ -1,4 +1,4 @@
-//! A run as rows of a stream database. Times are simulated nanoseconds.
+//! Rows of a stream database about a run. Times are simulated nanoseconds.
 //!
 //! | table | columns after `at` |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `Flows` | `node`, `program`, `source`, `destination`, `bytes`, `packets`, `lost`, `resent` |
 //! | `Pings` | `source`, `destination`, `outcome`, `ns` |
 //!
-//! Each row of Links and Flows has the counters so far; there is one for each sample in which they changed.
+//! A row of Links or Flows has the counters since the start. Each sample adds rows for links and flows whose counters changed.
 
 use crate::sample::{direction, dropped};
 use lab::{Lab, LinkState};
@@ -31,8 +31,6 @@ pub struct Tables {
     /// Values of the last rows.
     last_links: Vec<[[i64; 7]; 2]>,
     last_flows: BTreeMap<(usize, usize), [i64; 4]>,
-    /// Rows that the database refused.
-    pub refused: u64,
 }
 
 impl Tables {
@@ -72,7 +70,6 @@ impl Tables {
             database,
             last_links: Vec::new(),
             last_flows: BTreeMap::new(),
-            refused: 0,
         })
     }
 
@@ -81,7 +78,7 @@ impl Tables {
         &self.database
     }
 
-    /// Adds what has changed since the last sample.
+    /// Adds rows for all counters that changed since the last sample.
     pub fn sample(&mut self, at: Time, lab: &Lab, links: &[[LinkState; 2]], outcome: &Outcome) {
         let at = at.as_ns().cast_signed();
         self.last_links.resize(links.len(), [[-1; 7]; 2]);
@@ -94,7 +91,7 @@ impl Tables {
                     let name = direction(overview.names, way);
                     let mut row: Vec<Value<'_>> = vec![cut(&name, 2 * NAME_LEN).into()];
                     row.extend(values.map(Value::from));
-                    self.refused += u64::from(self.links.insert(at, &row).is_err());
+                    insert(&self.links, at, &row);
                 }
             }
         }
@@ -107,21 +104,25 @@ impl Tables {
                     let mut row: Vec<Value<'_>> =
                         texts.map(|text| cut(text, NAME_LEN).into()).to_vec();
                     row.extend(values.map(Value::from));
-                    self.refused += u64::from(self.flows.insert(at, &row).is_err());
+                    insert(&self.flows, at, &row);
                 }
             }
         }
         self.database.advance(at);
     }
 
-    /// Adds a ping with its outcome, and the time from its request to that.
+    /// Adds a ping with its outcome and the time until then.
     pub fn ping(&mut self, at: Time, from: &str, to: &str, outcome: &str, took: Option<Time>) {
         let took = took.map_or(Value::Null, |took| took.as_ns().cast_signed().into());
         let texts = [from, to, outcome].map(|text| Value::from(cut(text, NAME_LEN)));
         let row: Vec<Value<'_>> = texts.into_iter().chain([took]).collect();
-        let inserted = self.pings.insert(at.as_ns().cast_signed(), &row);
-        self.refused += u64::from(inserted.is_err());
+        insert(&self.pings, at.as_ns().cast_signed(), &row);
     }
+}
+
+/// Inserts a row. The table counts refused rows.
+fn insert(table: &Table, at: i64, row: &[Value<'_>]) {
+    let _ = table.insert(at, row);
 }
 
 fn values(state: &LinkState) -> [i64; 7] {
@@ -142,7 +143,7 @@ fn of_flow(flow: &Flow) -> [i64; 4] {
     [flow.bytes, flow.packets, flow.lost, flow.resent].map(u64::cast_signed)
 }
 
-/// The beginning of a text, at most that many bytes.
+/// The beginning of a text, at most `len` bytes.
 fn cut(text: &str, len: u32) -> &str {
     let mut end = text.len().min(len as usize);
     while !text.is_char_boundary(end) {

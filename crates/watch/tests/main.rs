@@ -1,4 +1,4 @@
-//! A lab on a page: what it shows, how it is steered, and who is refused.
+//! The page of a lab: samples, orders, refused requests, and the page in a browser.
 
 mod orders;
 mod page;

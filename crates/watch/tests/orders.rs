@@ -9,7 +9,7 @@ fn a_watched_run_ends_with_the_report_of_one_at_once() {
     assert_eq!(served.order(r#"{"speed": "max"}"#).status, 200);
     let sample = served.sample(|sample| sample["ended"] == true);
     assert_eq!(sample["now_ns"], 60e9);
-    // It can be looked at after its end.
+    // The page remains available after the end.
     let shown = served.order(r#"{"show": "h1"}"#).json();
     assert!(
         shown["flows"][0]["packets"].as_u64() > Some(5_000),
@@ -41,7 +41,7 @@ fn a_run_stands_still_steps_and_goes_on_at_its_speed() {
 #[test]
 fn frames_are_on_their_links_while_they_fly() {
     let served = Served::new(LAB);
-    // A millisecond a second: datagrams of 4 ms on the line and 10 ms of delay are seen on their way.
+    // At a millisecond per second, datagrams with 4 ms on the line and 10 ms of delay are in flight for seconds.
     served.sample(|sample| sample["now_ns"].as_f64() > Some(1e8));
     served.order(r#"{"speed": 0.001}"#);
     let sample = served.sample(|sample| {
@@ -53,7 +53,7 @@ fn frames_are_on_their_links_while_they_fly() {
     for frame in sample["frames"].as_array().unwrap() {
         let [departs, arrives] = [2, 3].map(|at| frame[at].as_f64().unwrap());
         let bytes = frame[4].as_u64().unwrap();
-        // Serialization with FCS at 1 Mb/s, and the delay. The first bit is the one behind the preamble.
+        // Serialization with FCS at 1 Mb/s, and the delay. The first bit follows the preamble.
         let expected = 8e3 * (bytes as f64 + 4.0) + 10e6;
         assert!((arrives - departs - expected).abs() < 1.0, "{frame}");
         assert!(arrives >= 0.0, "{frame}");
@@ -81,7 +81,7 @@ fn a_ping_travels_in_simulated_time_and_its_outcome_is_logged() {
         (row[0].as_str(), row[1].as_str(), row[2].as_str()),
         (Some("h2"), Some("h1"), Some("answered"))
     );
-    // Four times 10 ms and its serialization; ARP and a datagram ahead of it in each direction may come on top.
+    // Four times 10 ms and serialization, possibly ARP, and in each direction a datagram ahead in the queue.
     assert!(
         row[3].as_f64() > Some(40e6) && row[3].as_f64() < Some(120e6),
         "{row}"

@@ -1,4 +1,4 @@
-//! Requests of other sites' pages, wrong ones, and addresses that others can reach.
+//! Requests from pages of other sites, malformed requests, and addresses that are not loopback.
 
 use super::server::{LAB, Served};
 
@@ -27,7 +27,7 @@ fn pages_of_other_sites_neither_read_nor_steer() {
     let same = format!("http://{}", served.address);
     let answer = served.call("POST", "/api/order", &[("Origin", &same)], order);
     assert_eq!(answer.status, 200);
-    // A form of a page cannot send JSON, and JSON is wanted.
+    // A form of a page cannot send JSON.
     let plain = "POST /api/order with a form";
     let answer = served.call("POST", "/api/order", &[("Content-Length", "14")], "");
     assert_ne!(answer.status, 200, "{plain}");
@@ -61,7 +61,7 @@ fn an_address_that_others_can_reach_is_refused() {
         let error = watch::open(address.parse().unwrap())
             .unwrap_err()
             .to_string();
-        assert!(error.contains("loopback only"), "{error}");
+        assert!(error.contains("not a loopback address"), "{error}");
     }
     let first = watch::open("127.0.0.1:0".parse().unwrap()).unwrap();
     let error = watch::open(first.address()).unwrap_err().to_string();

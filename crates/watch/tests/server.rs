@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Two hosts at a switch; one sends datagrams over a link of 1 Mb/s, 10 ms, for 60 s.
+/// Two hosts at a switch, links of 1 Mb/s and 10 ms. One host sends datagrams for 60 s.
 pub const LAB: &str = r#"
 [lab]
 name = "pair"
@@ -99,7 +99,7 @@ impl Served {
             text += &format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
         }
         let mut stream = self.connect();
-        // The server may refuse before it has read all.
+        // The server may respond before it has read the whole request.
         let _ = stream.write_all(format!("{text}\r\n{body}").as_bytes());
         let mut answer = String::new();
         stream.read_to_string(&mut answer).unwrap();

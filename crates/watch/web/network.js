@@ -2,7 +2,7 @@
 
 const SPACE = "http://www.w3.org/2000/svg";
 const WIDTH = 130, HEIGHT = 105, HALF = { x: 44, y: 19 };
-// Frames that are on a link for a shorter time than this, in milliseconds of the reader's clock, cannot be seen.
+// Minimum time on a link, in milliseconds of the clock, for a frame to be drawn.
 const SEEN = 40;
 // Length of the smallest frame drawn.
 const LEAST = 5;
@@ -14,7 +14,7 @@ function make(name, parent, attributes = {}) {
   return made;
 }
 
-/// Where the line from the middle of one node to a point crosses the first one's border.
+/// Intersection of a node's border with the line from its centre to another point.
 function border(from, to) {
   const [dx, dy] = [to.x - from.x, to.y - from.y];
   const scale = Math.min(1, Math.min(HALF.x / Math.abs(dx || 1e-9), HALF.y / Math.abs(dy || 1e-9)));
@@ -59,7 +59,7 @@ export class Network {
     group.setAttribute("aria-label", `link ${link.names.join(" to ")}`);
     const length = Math.hypot(to.x - from.x, to.y - from.y) || 1;
     const normal = { x: -(to.y - from.y) / length, y: (to.x - from.x) / length };
-    // Parallel links beside each other; the directions of a link on either side of its middle.
+    // Parallel links are next to each other, and the two directions of a link on either side of its centre line.
     const shift = (order % 2 ? 1 : -1) * Math.ceil(order / 2) * 16;
     const moved = (place, by) => ({ x: place.x + normal.x * by, y: place.y + normal.y * by });
     const [start, end] = [border(from, to), border(to, from)];
@@ -69,7 +69,7 @@ export class Network {
       const by = shift + (way ? 5 : -5);
       const lane = { from: moved(a, by), to: moved(b, by), way };
       lane.line = line(lane.from, lane.to, "lane");
-      // What waits stands beside the lane, where its frames are sent.
+      // The queue length is shown next to the lane, at its sending end.
       const side = way ? 1 : -1;
       const at = (one, other, beside) => one + (other - one) * 0.2 + beside * side * 12;
       const upright = Math.abs(normal.x) > 0.3;
@@ -91,7 +91,7 @@ export class Network {
     this.links.forEach(({ group }, number) => group.classList.toggle("chosen", chosen?.link === number));
   }
 
-  /// Shows how busy each direction is, from 0 to 1, what waits, and whether it is up.
+  /// Shows utilization (0 to 1), queue length and state of each direction.
   update(states) {
     states.forEach((ways, number) => ways.forEach(({ busy, waiting, up }, way) => {
       const { line, text } = this.links[number].lanes[way];

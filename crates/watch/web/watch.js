@@ -1,4 +1,4 @@
-// Shows a lab at work, and steers it.
+// Shows a lab at work and controls its run.
 
 import { $, element, rate as rateText } from "./elements.js";
 import { follow } from "./feed.js";
@@ -71,7 +71,7 @@ follow("/api/events", "", {
   },
 });
 
-/// Bytes a simulated second and what else is known of each direction, over the last stretch of time.
+/// Throughput, utilization and counters of each direction, over the last `WINDOW`.
 function states() {
   const now = samples.at(-1);
   const old = samples.findLast((sample) => sample.at <= now.at - WINDOW && sample.figures.now_ns < now.figures.now_ns) ?? samples[0];
@@ -240,7 +240,7 @@ async function showNode() {
 }
 setInterval(showNode, 1000);
 
-// Between samples, frames move on at the speed of the run, for two intervals at most.
+// Between samples, frames move at the speed of the run, for at most two intervals.
 function animate() {
   if (last) {
     const pace = Math.max(1e-3, (last.speed === "max" ? last.achieved : last.speed) * 1e6);

@@ -35,7 +35,7 @@ pub struct Six {
 /// Reads the headers of a packet.
 ///
 /// # Errors
-/// The reason of a drop: a packet that is malformed, or has a routing header or options that a home does not forward.
+/// The drop reason, for malformed packets and for routing headers and options that the home does not forward.
 pub fn read(frame: &[u8]) -> Result<Six, &'static str> {
     let ip = Ipv6View::new(frame.get(IP..).unwrap_or_default()).map_err(|_| "malformed")?;
     let mut extensions = ip.extensions();

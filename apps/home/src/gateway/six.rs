@@ -1,7 +1,8 @@
 //! IPv6: frames of devices and of the router, networks that come and go, and advertisements.
 //!
-//! The gateway has one link-local address, and `::1` in each device's link. It keeps no neighbour cache: the slot of an address says which
-//! device has it, so that addresses that nobody uses cost nothing. Neighbour discovery is answered for the gateway alone.
+//! The gateway has one link-local address, and `::1` in each device's link. It needs no neighbour cache, because the slot of an
+//! address determines its device. Unused addresses take no memory. The gateway answers neighbour solicitations for its own
+//! addresses only.
 
 use super::{Gateway, Result, Sender};
 use crate::delegation::Delegated;
@@ -228,7 +229,7 @@ impl Gateway {
         }
         let checked = self.check_owner(now, sender, in_port, target, datapath);
         if checked == Err("spoofed") {
-            // An address of another device, whom it may be far from hearing: the gateway defends it.
+            // The owner is on another link and cannot hear the probe, so the gateway defends the address.
             let answer = six::advertisement(mac, target, sender.mac, None);
             datapath.send(in_port, &answer);
         }
@@ -440,7 +441,7 @@ impl Gateway {
         self.add_networks(datapath);
     }
 
-    /// Applies a decision: a permitted device is advertised its prefixes, another one that it has none any longer.
+    /// Applies a decision: advertises prefixes to a permitted device, and lifetimes of zero to any other.
     pub(super) fn follow_six(
         &mut self,
         now: Time,
@@ -491,7 +492,7 @@ impl Gateway {
         datapath: &mut Datapath<'_, '_>,
     ) {
         let networks = self.home.lock().networks;
-        // A device whose port is unknown asks by itself; without a network there is nothing to say.
+        // A device whose port is unknown sends a solicitation first. Without a network there is nothing to advertise.
         let Some(port) = port.filter(|_| networks.iter().next().is_some()) else {
             return;
         };
@@ -505,7 +506,7 @@ impl Gateway {
         }
     }
 
-    /// Does what is due: messages for the prefix, advertisements, ends of leases and networks.
+    /// Handles timers: messages for the prefix, advertisements, expiry of leases and networks.
     pub(super) fn wake_six(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         if !self.settings.ipv6 {
             return;

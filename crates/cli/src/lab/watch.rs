@@ -1,4 +1,4 @@
-//! `wire lab --watch`: a lab in simulated time on a web page.
+//! `wire lab --watch`: the web page of a lab in simulated time.
 
 use super::Lab;
 use ::capture::signal;
@@ -8,7 +8,7 @@ use ::watch::Opened;
 use anyhow::Context;
 
 impl Lab {
-    /// Binds the address of the page, if one is asked for.
+    /// Binds the address of `--watch`, if it is given.
     ///
     /// # Errors
     /// When the lab does not run in simulated time, or the address cannot be bound.
@@ -25,10 +25,10 @@ impl Lab {
     }
 }
 
-/// Runs a lab at the pace that its page asks for, until somebody ends it.
+/// Runs a lab at the pace that its page sets, until a signal ends the run.
 ///
 /// # Errors
-/// When the lab cannot run, or not be shown.
+/// When the lab cannot run, or the server cannot start.
 pub(super) fn run(lab: &::lab::Lab, options: Options, page: Opened) -> anyhow::Result<Report> {
     let options = Options {
         progress: None,
@@ -38,7 +38,7 @@ pub(super) fn run(lab: &::lab::Lab, options: Options, page: Opened) -> anyhow::R
     let address = page.address();
     let mut watch = page.start(lab)?;
     eprintln!(
-        "wire: http://{address} shows {} at work; every user of this machine may look and steer; Ctrl-C ends it with a report",
+        "wire: page of {} at http://{address}, for all users of this machine; Ctrl-C ends the run with a report",
         lab.name
     );
     watch.run(&mut session, lab, &signal::stop_requested)?;

@@ -1,11 +1,11 @@
 //! Default routes of a router from the advertisements of another one (RFC 4861 section 6.3.4), such as that of a provider (RFC 7084 W-3).
 //!
 //! - **Parameters:** `port`, 0: port with the other router.
-//! - **Routes:** a default route by each router that advertises a lifetime, at most four. The first one to be heard counts while it lasts.
+//! - **Routes:** a default route by the first router that was heard, while its lifetime lasts; then by the next. At most four routers are kept.
 //! - **Counters:** `routers_heard`: advertisements taken; `routers_refused`: those beyond the limit.
 //! - **Tables:** `Default routers`.
 //!
-//! It takes no addresses from prefixes: those of a router come by DHCPv6.
+//! It makes no addresses from prefixes: a router gets its addresses by DHCPv6.
 
 use super::link_local_of;
 use alloc::boxed::Box;
@@ -157,7 +157,7 @@ impl Service for Discovery {
             return;
         };
         if !self.has_link_local {
-            // The address must be there, and unique, before it asks.
+            // Solicitations need an address that has passed duplicate address detection.
             self.has_link_local = true;
             self.changes.push_back(Change::Address {
                 port: self.port,

@@ -215,15 +215,7 @@ impl Dhcpv6Client {
             return;
         };
         while let Some(one) = downstream.poll_route() {
-            self.changes.push_back(Change::Route {
-                to: InterfaceAddress {
-                    address: one.prefix.into(),
-                    prefix: one.length,
-                },
-                via: Some(one.via.into()),
-                port: Port(one.port),
-                present: one.present,
-            });
+            self.changes.push_back(one.into());
         }
     }
 

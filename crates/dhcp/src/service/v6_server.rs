@@ -26,10 +26,9 @@ use alloc::format;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::net::{IpAddr, Ipv6Addr, SocketAddr};
-use ip::address::InterfaceAddress;
 use ip::service::{Change, Link, ROUTED, Service};
 use node::outcome::Table;
-use node::{ConfigError, Frame, Out, Port, Statistics, Time};
+use node::{ConfigError, Frame, Out, Statistics, Time};
 
 /// Configuration, see the [module](self).
 #[derive(Clone, Debug)]
@@ -159,15 +158,7 @@ impl<P: Policy> Dhcpv6Server<P> {
             return;
         };
         while let Some(one) = server.poll_delegation() {
-            self.changes.push_back(Change::Route {
-                to: InterfaceAddress {
-                    address: one.prefix.into(),
-                    prefix: one.length,
-                },
-                via: Some(one.via.into()),
-                port: Port(one.port),
-                present: one.present,
-            });
+            self.changes.push_back(one.into());
         }
     }
 }
@@ -244,21 +235,7 @@ impl<P: Policy> Service for Dhcpv6Server<P> {
 
     fn count(&self, all: &mut Statistics) {
         let Some(server) = &self.server else { return };
-        let names = [
-            "solicit",
-            "advertise",
-            "request",
-            "confirm",
-            "renew",
-            "rebind",
-            "reply",
-            "release",
-            "decline",
-            "reconfigure",
-            "information_request",
-        ];
-        let counts = names.into_iter().zip(server.counters().messages);
-        for (name, count) in counts.filter(|(name, _)| *name != "reconfigure") {
+        for (name, count) in server.counters().named() {
             all.counter(&format!("dhcpv6_{name}"), count);
         }
         all.counter("dhcpv6_leases", server.leases().bound() as u64);

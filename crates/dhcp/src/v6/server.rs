@@ -82,6 +82,27 @@ pub struct Counters {
     pub messages: [u64; 11],
 }
 
+impl Counters {
+    /// The messages by the names of their types, without Reconfigure, which the server neither sends nor takes.
+    pub fn named(&self) -> impl Iterator<Item = (&'static str, u64)> {
+        let names = [
+            "solicit",
+            "advertise",
+            "request",
+            "confirm",
+            "renew",
+            "rebind",
+            "reply",
+            "release",
+            "decline",
+            "reconfigure",
+            "information_request",
+        ];
+        let named = names.into_iter().zip(self.messages);
+        named.filter(|(name, _)| *name != "reconfigure")
+    }
+}
+
 /// A server. See the [module](self).
 #[derive(Debug)]
 pub struct Server<P> {

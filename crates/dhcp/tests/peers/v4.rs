@@ -32,9 +32,9 @@ fn with_server(act: impl FnOnce(&mut Kernel) -> String) -> Option<(String, Outco
     with_node(server(), "", act)
 }
 
-/// udhcpc asks for a renewal by a socket that it connects to the server and closes at once. An answer that comes before
-/// it is closed goes to that socket and is lost, and ours comes within 0.1 ms. A signal without an answer makes the client
-/// start anew, and the next one asks again: so it gets signals until an answer has reached it.
+/// udhcpc sends a renewal by a connected socket, which it closes at once. A reply that arrives before the close goes to that
+/// socket and is lost. Our server replies within 0.1 ms. After a lost reply, the next signal restarts the client, and the one
+/// after that requests a renewal again. The test sends signals until a renewal succeeds.
 #[test]
 fn udhcpc_gets_a_lease_renews_it_and_releases_it() {
     if !has("udhcpc") {

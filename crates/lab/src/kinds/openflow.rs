@@ -34,10 +34,10 @@ pub(super) fn kinds() -> Vec<Kind> {
     ]
 }
 
-/// Key of a file with entries, one in a line, in the words of `ovs-ofctl add-flows`.
+/// Key of a file with entries, one per line, in the syntax of `ovs-ofctl add-flows`.
 const ENTRIES_FILE: &str = "entries_file";
 
-/// Makes a switch, with the entries of its file behind those of its section.
+/// Makes a switch with the entries of its section, followed by those of its file.
 fn switch(config: &Value, context: Context<'_>) -> Made {
     let mut rest = keys::without(config)?;
     let file = rest.take(ENTRIES_FILE);
@@ -46,7 +46,7 @@ fn switch(config: &Value, context: Context<'_>) -> Made {
         read.seed = context.seed;
     }
     let has_own = !read.entries.is_empty();
-    // Without a folder a section is only checked, apart from its files.
+    // Without a folder, only the section is checked, not its files.
     if let (Some(entry), Some(folder)) = (&file, context.folder) {
         let name = entry.value.read::<String>()?;
         let text = input::text(&folder.join(&name)).map_err(|error| {

@@ -327,7 +327,13 @@ impl<'a> Session<'a> {
         Ok(Ping::Silence)
     }
 
-    /// The outcome of a ping that was asked for at a time, if it has one by now.
+    /// Sends an echo request from a node now.
+    fn ask(&mut self, node: usize, to: IpAddr, hops: u8) {
+        self.pings.ask(node, to, hops);
+        self.sim.wake(NodeId(node));
+    }
+
+    /// Outcome of a ping that was sent at a time, if it is known.
     fn answered(&self, asked: Time) -> Option<Ping> {
         Some(match self.pings.answer()? {
             Answer::Arrived(at, _, None) => Ping::Answered(at - asked),

@@ -4,7 +4,7 @@
 //! name this machine by an address, as `localhost` or by one of its [`Names`], and must not come from a page of another origin.
 
 use hyper::Request;
-use hyper::header::{HOST, HeaderMap, HeaderName};
+use hyper::header::{HOST, HeaderMap, HeaderName, ORIGIN};
 use std::net::IpAddr;
 
 /// Header with the relation of the page that sent a request to its target (Fetch Metadata).
@@ -42,6 +42,15 @@ impl Names {
         bare.unwrap_or(host).parse::<IpAddr>().is_ok()
             || names.any(|name| host.eq_ignore_ascii_case(name))
     }
+}
+
+/// Whether the page that sent a request to `host`, if a page did, is of the same origin: by `Origin` and `Sec-Fetch-Site`.
+pub fn is_same(headers: &HeaderMap, scheme: &str, host: &str) -> bool {
+    let origin = format!("{scheme}://{host}");
+    let mut origins = headers.get_all(ORIGIN).iter();
+    let mut sites = headers.get_all(FETCH_SITE).iter();
+    origins.all(|given| given.as_bytes().eq_ignore_ascii_case(origin.as_bytes()))
+        && sites.all(|site| matches!(site.as_bytes(), b"same-origin" | b"none"))
 }
 
 /// Value of a header that occurs exactly once.

@@ -61,7 +61,7 @@ fn curl_gets_files_by_all_forms_of_ftp_and_tftp_its_file() {
         return;
     }
     through(HELPERS, None, get_files);
-    // By the port alone nothing is a helper's.
+    // Helpers are assigned by rules, never by ports alone.
     through("accept", None, |kernels, _| {
         assert_eq!(length(kernels, "curl -s -m 3 'ftp://10.0.1.2/file'"), 0);
     });
@@ -106,7 +106,7 @@ fn has_programs() -> bool {
     have(&["curl", "tftp", "in.tftpd"])
 }
 
-/// A client of FTP gets a file by each form of announcement, and one of TFTP.
+/// Transfers a file by FTP with each form of announcement, and by TFTP.
 fn get_files(kernels: &Kernels, folder: &str) {
     let curl = "curl -s -m 20 --connect-timeout 10";
     for (way, server) in [

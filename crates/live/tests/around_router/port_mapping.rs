@@ -66,7 +66,7 @@ fn natpmpc_gets_the_address_and_a_mapping_and_ends_it() {
     assert_eq!(counter(&outcome, "port_mapping_granted"), 2);
 }
 
-/// `pcpnatpmpc`, of the library libpcpnatpmp. Where no package has it, it is built from its sources.
+/// Path of `pcpnatpmpc`, the client of libpcpnatpmp. Debian has no package of it; build it from its sources.
 #[test]
 fn pcpnatpmpc_gets_mappings_with_filters_and_peers_by_pcp() {
     if !have(&["pcpnatpmpc"]) {
@@ -99,7 +99,7 @@ fn pcpnatpmpc_gets_mappings_with_filters_and_peers_by_pcp() {
     let (_, text) = client("4004 -u -e 0.0.0.0:40004 -l 600 -f -F [::ffff:198.51.100.7/128]:0");
     assert!(text.contains("Flow signaling succeeded"), "{text}");
     assert!(reaches(&kernels, 40_004, 4_004));
-    // A prefix of IPv4 as the client writes it does not count the 96 bits before it (RFC 6887 section 13.3).
+    // The client's IPv4 prefix length omits the 96 bits before the address (RFC 6887 section 13.3).
     let (_, text) = client("4007 -u -l 600 -f -F [198.51.100.0/24]:0");
     assert!(text.contains("result_code 6"), "{text}");
     let (_, text) = client("4005 -u -p 198.51.100.7:9 -l 600 -f");

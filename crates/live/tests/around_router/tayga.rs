@@ -352,11 +352,11 @@ fn ours(router: &mut Router, frame: &[u8]) -> (Vec<Vec<u8>>, Vec<(&'static str, 
     (sent, out.drops().to_vec())
 }
 
-/// Frames that come up to the answer to a ping of `last` after the frame.
+/// Frames received up to the reply to a ping of `last`, which is sent after the frame.
 fn answers(port: &mut Port, frame: &[u8], last_host: Ipv4Addr) -> Vec<Vec<u8>> {
     assert_eq!(port.tx.send(&[frame]).unwrap(), 1);
     let mut found = Vec::new();
-    // The translator has answered, or has not, when the answer to a ping after the packet is here.
+    // A reply to a later ping proves that the translator has processed the packet.
     let mut last = false;
     let mut ping = [KERNEL, PEER].concat();
     ping.extend([8, 0]);

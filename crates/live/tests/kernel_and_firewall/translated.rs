@@ -183,7 +183,7 @@ impl Connection {
         })
     }
 
-    /// Sends a segment; returns its data as the other side gets it.
+    /// Sends a segment. Returns its data as the other side receives it.
     fn send(
         &mut self,
         trial: &mut Trial,
@@ -201,7 +201,7 @@ impl Connection {
         self.arrive(side, flags, &passed)
     }
 
-    /// Takes what a side has sent, as the other gets it; its data.
+    /// Receives a segment of the other side. Returns its data.
     fn arrive(&mut self, side: usize, flags: u8, passed: &[u8]) -> Option<Vec<u8>> {
         let ip = Ipv4View::new(&passed[14..]).expect("an IPv4 header");
         let segment = TcpView::new(ip.payload()).expect("a TCP header");
@@ -346,7 +346,7 @@ fn transfer(trial: &mut Trial, random: &mut Random, number: u16) -> [u32; 2] {
         let Some(port) = port_in(&arrived) else {
             continue;
         };
-        // The other side opens the connection; seldom another host.
+        // Usually the other side opens the connection, rarely another host.
         let End { hosts, .. } = control.ends[1 - side];
         let opener = if random.chance(0.9) { hosts[0] } else { (1, 6) };
         let end = End {

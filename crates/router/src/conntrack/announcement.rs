@@ -1,4 +1,4 @@
-//! Connections that packets announce to helpers, and what a NAT makes of them, as Linux's nf_nat_ftp and nf_nat_tftp.
+//! Connections that packets announce to helpers, and their translation by a NAT, as in Linux's nf_nat_ftp and nf_nat_tftp.
 //!
 //! The tracker reads a packet as it leaves. If its own end of the connection is behind a NAT, the caller finds the endpoint by which
 //! the other end can open the connection, and sets it; the tracker then writes it into the data of FTP.
@@ -97,7 +97,7 @@ impl Tracker {
                 let announced = helper::tftp(reply, frame, &headers);
                 (announced, Some((original.source, original.ids[0])))
             }
-            // There is nothing to read before both sides were heard.
+            // A helper reads data only after packets from both sides.
             (Some(Helper::Ftp), Place::Confirmed(number))
                 if tracked.state == State::Established =>
             {
@@ -177,8 +177,8 @@ impl Tracker {
         is_new && self.pending.status & status::EXPECTED != 0
     }
 
-    /// The next connection that is expected no more, without having begun: transport protocol, host that would have opened it, and
-    /// endpoint to which.
+    /// The next expectation that expired unused: transport protocol, host that was expected to open the connection, and its
+    /// destination.
     pub(crate) fn poll_withdrawn(&mut self) -> Option<(u8, Ipv4Addr, SocketAddrV4)> {
         loop {
             let expected = self.table.poll_withdrawn()?;
@@ -200,7 +200,7 @@ fn rewrite(frame: &mut Frame, text: &Text, to: SocketAddrV4) -> Option<(u32, u32
     let (sequence, data) = (segment.sequence(), segment.payload().len());
     let new = text.of(*to.ip(), to.port());
     let at = headers.end - data + text.at;
-    // No packet is longer than its length can say.
+    // The length field limits the length of a packet.
     let length = headers.end - headers.ip + new.len() - text.length;
     let length = u16::try_from(length).ok()?;
     match new.len().checked_sub(text.length) {

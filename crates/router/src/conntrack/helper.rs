@@ -106,7 +106,7 @@ impl Lines {
             2 => usize::from(!is_before(self.begins[0], self.begins[1])),
             count => count,
         };
-        // A retransmission is not the latest.
+        // A retransmission is not the latest line.
         if self.count == 2 && !is_before(self.begins[place], sequence) {
             return;
         }

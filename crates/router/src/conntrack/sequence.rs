@@ -31,7 +31,7 @@ fn is_after(first: u32, second: u32) -> bool {
 impl Shift {
     /// Notes that the data of a segment is longer by `by`, a number in two's complement, than its sender wrote it.
     pub fn note(&mut self, sequence: u32, by: u32) {
-        // A segment that comes again is changed again, and counts once.
+        // A retransmitted segment is rewritten again, but recorded once.
         if by != 0 && (self.before == self.after || is_after(sequence, self.position)) {
             self.position = sequence;
             self.before = self.after;
@@ -138,7 +138,7 @@ mod tests {
         assert_eq!([shift.of(40), shift.of(41)], [3, 0_u32.wrapping_sub(2)]);
         assert_eq!(shift.of_acknowledged(43), 3);
         assert_eq!(shift.of_acknowledged(44), 0_u32.wrapping_sub(2));
-        // A segment from before is no new change.
+        // A retransmission is not a new change.
         shift.note(10, 7);
         assert_eq!(shift.of(41), 0_u32.wrapping_sub(2));
     }

@@ -149,7 +149,7 @@ pub(super) struct Table {
     /// Connections that are expected, each with the number of the one that has announced it and the time at which it is given up.
     /// Each connection announces one at a time.
     expected: BTreeMap<Expected, (u32, Time)>,
-    /// Connections that are expected no more, and have not begun.
+    /// Expectations that expired unused.
     withdrawn: Vec<Expected>,
     /// Ends of the list of entries that may be dropped early, in the order in which they were confirmed.
     oldest: u32,
@@ -232,7 +232,7 @@ impl Table {
         is_changed.then_some(shifts)
     }
 
-    /// The next connection that is expected no more.
+    /// The next expectation that expired unused.
     pub fn poll_withdrawn(&mut self) -> Option<Expected> {
         self.withdrawn.pop()
     }

@@ -31,7 +31,7 @@ pub(crate) struct ToCome {
 }
 
 impl Nat {
-    /// Makes ready for a connection from any port of a remote host; the external endpoint to which the host must open it.
+    /// Reserves a session for a connection from any port of a remote host. Returns the external endpoint of that connection.
     ///
     /// # Errors
     /// Reason to drop the packet that announces it.
@@ -65,7 +65,7 @@ impl Nat {
         }
     }
 
-    /// The session that holds the place, which is found or made, and its external endpoint.
+    /// Finds or makes the reserved session. Returns it with its external endpoint.
     fn place(
         &mut self,
         number: u8,
@@ -93,7 +93,7 @@ impl Nat {
         }
     }
 
-    /// Gives a place up that no packet has taken.
+    /// Releases a reserved session that no packet has used.
     pub(crate) fn give_up(
         &mut self,
         now: Time,
@@ -112,7 +112,7 @@ impl Nat {
         }
     }
 
-    /// Takes the first packet of a connection that is expected: it is the session's from now on.
+    /// Handles the first packet of an expected connection: the reserved session becomes that of the connection.
     pub(crate) fn meet(&mut self, now: Time, frame: &Frame) {
         self.expire(now);
         let Ok(Some(packet)) = Packet::read(frame) else {
@@ -131,7 +131,7 @@ impl Nat {
         }
     }
 
-    /// Counts the end of a mapping; whether another one has its external endpoint.
+    /// Records the end of a mapping. Returns whether another mapping has the same external endpoint.
     pub(super) fn leave_shared(&mut self, number: u8, external: Endpoint) -> bool {
         let Some(others) = self.shared.get_mut(&(number, external)) else {
             return false;
@@ -219,7 +219,7 @@ mod tests {
             assert_eq!(nat.inbound(Time::ZERO, &mut frame), Verdict::Translated);
             assert_eq!(frame[30..34], [10, 0, 0, 2]);
             assert_eq!(frame[36..38], 5_000_u16.to_be_bytes());
-            // The place is taken, and the other one is given up.
+            // One reserved session is used, and the other one released.
             nat.give_up(Time::ZERO, protocol::TCP, REMOTE, hosts[0]);
             assert_eq!(nat.sizes()[1], 2);
             nat.give_up(Time::ZERO, protocol::TCP, REMOTE, hosts[1]);

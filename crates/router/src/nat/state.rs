@@ -290,7 +290,7 @@ impl Sessions {
         number
     }
 
-    /// Counts the session with a `key` of a mapping and a remote endpoint in its filter.
+    /// Increments the number of sessions in the filter of a mapping `key` and a remote endpoint.
     fn join_filter(&mut self, mapping: u32, key: Tuple, remote: Endpoint) {
         let Mapping {
             protocol, external, ..
@@ -308,7 +308,7 @@ impl Sessions {
         }
     }
 
-    /// Counts a session less in its filter.
+    /// Decrements the number of sessions in its filter.
     fn leave_filter(&mut self, protocol: u8, external: Endpoint, remote: Endpoint) {
         let key = self.filter_key(protocol, external, remote);
         if let Some(filter) = self.by_filter.get(key) {
@@ -336,8 +336,8 @@ impl Sessions {
         self.restart(now, number);
     }
 
-    /// Gives a session another remote endpoint, and lets its time begin again. Its mapping goes with it, if that is for one remote
-    /// endpoint; nothing changes if the inside endpoint has a mapping for the new one.
+    /// Changes the remote endpoint of a session and restarts its timer. A mapping for one remote endpoint changes with it, unless
+    /// the inside endpoint already has a mapping for the new endpoint; then nothing changes.
     pub fn move_to(&mut self, now: Time, number: u32, remote: Endpoint) {
         let old = self.sessions[number];
         let mapping = self.mappings[old.mapping];

@@ -165,7 +165,7 @@ impl Router {
         else {
             return Ok(());
         };
-        // The host of TFTP has its port already, that of FTP gets one.
+        // TFTP uses the port of the control connection; FTP needs a new port.
         let id = match protocol {
             UDP => to.port(),
             _ => 0,

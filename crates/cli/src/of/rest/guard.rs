@@ -8,12 +8,12 @@
 use super::failed;
 use axum::body::HttpBody;
 use axum::extract::{Request, State};
-use axum::http::header::{CONNECTION, CONTENT_TYPE, ORIGIN, WWW_AUTHENTICATE};
+use axum::http::header::{CONNECTION, CONTENT_TYPE, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use listen::Visitor;
-use listen::http::origin::{FETCH_SITE, Names, bearer, one};
+use listen::http::origin::{self, Names, bearer, one};
 use node::budget::Account;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -113,12 +113,7 @@ impl Guard {
     fn check(&self, request: &Request) -> Result<(), Refusal> {
         let headers = request.headers();
         let host = self.names.host(request).ok_or(Refusal::Host)?;
-        let foreign = |site: &HeaderValue| !matches!(site.as_bytes(), b"same-origin" | b"none");
-        let origin = format!("http://{host}");
-        let other = |given: &HeaderValue| !given.as_bytes().eq_ignore_ascii_case(origin.as_bytes());
-        if headers.get_all(ORIGIN).iter().any(other)
-            || headers.get_all(FETCH_SITE).iter().any(foreign)
-        {
+        if !origin::is_same(headers, "http", host) {
             return Err(Refusal::Origin);
         }
         if let Some(token) = &self.token {

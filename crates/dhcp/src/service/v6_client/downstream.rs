@@ -16,7 +16,7 @@ use node::{Frame, Out, Time};
 /// Time after which the router asks again, so that it follows a new prefix soon.
 const RENEWAL: Time = Time::from_secs(15);
 
-/// The prefix that is delegated: all of the best one that the client has.
+/// The delegated prefix: the best prefix of the client as a whole.
 #[derive(Debug, Default)]
 struct Whole {
     range: Vec<Range>,
@@ -88,7 +88,7 @@ impl Downstream {
         let old = core::mem::replace(server.policy(), whole);
         let kept = server.policy().range.first().copied();
         for range in old.range.into_iter().filter(|old| Some(*old) != kept) {
-            // The route goes at once; the router learns of the change when it asks again.
+            // The route is removed at once; the router learns of the change at its next renewal.
             server.end_route(range.first.into());
         }
         while server.expire(now).is_some() {}

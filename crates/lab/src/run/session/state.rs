@@ -1,19 +1,19 @@
-//! The state of a session's links between two steps, for a program that shows a network at work.
+//! State of a session's links and frames between two steps, for programs that display a network.
 
 use super::{PING_TIMEOUT, Ping, SLICE, Session, SessionError};
 use node::event::Queue;
 use node::link::LinkCounters;
 use node::outcome::{Direction, Outcome};
-use node::{Frame, NodeId, Time};
+use node::{Frame, Time};
 
-/// One direction of a link now.
+/// Current state of one direction of a link.
 #[derive(Clone, Copy, Debug)]
 pub struct LinkState {
-    /// What it has done so far.
+    /// Counters since the start.
     pub counters: LinkCounters,
     /// Whether frames that are sent now can arrive.
     pub up: bool,
-    /// Frames and bytes that wait to be sent.
+    /// Frames and bytes in the queue.
     pub waiting: Queue,
 }
 
@@ -24,21 +24,21 @@ pub struct Flight<'a> {
     pub link: usize,
     /// The direction in which it travels.
     pub direction: Direction,
-    /// Departure of its first bit. Later than now if it waits for the line.
+    /// Departure of its first bit; in the future while it waits for the line.
     pub departs: Time,
     /// Time at which its receiver is informed: the arrival of the last bit that it needs.
     pub arrives: Time,
-    /// Time that a bit is on the way.
+    /// Propagation delay of the link.
     pub delay: Time,
     /// The frame.
     pub frame: &'a Frame,
 }
 
 impl Session<'_> {
-    /// Runs toward a time, at most 4,096 events. Returns true if that time is reached, or the run is over.
+    /// Processes at most 4,096 events up to `until`. Returns true if `until` is reached, or the run has ended.
     ///
     /// # Errors
-    /// When that time is over, or time stands still.
+    /// When `until` is in the past, or the simulation makes no progress in time.
     pub fn advance_part(&mut self, until: Time) -> Result<bool, SessionError> {
         let now = self.now();
         if until < now {
@@ -47,40 +47,39 @@ impl Session<'_> {
         Ok(self.is_over() || self.sim.advance_to(until, SLICE)?)
     }
 
-    /// End of the run by the lab's duration or that of the options.
+    /// Duration of the run, from the options or else from the lab.
     pub fn duration(&self) -> Option<Time> {
         self.duration
     }
 
-    /// Whether nothing more will happen: the duration is reached, no event is left, or the run's tests are done.
+    /// Whether the run has ended: the duration is reached, no event is left, or all tests are complete.
     pub fn has_ended(&self) -> bool {
         self.is_over()
             || self.sim.next().is_none()
             || self.duration.is_some_and(|end| self.now() >= end)
     }
 
-    /// Counters of nodes and links so far.
+    /// Counters of nodes and links since the start.
     pub fn outcome(&self) -> Outcome {
         self.sim.outcome()
     }
 
-    /// Sends a ping now, and does not wait for its outcome, which [`ping_outcome`](Session::ping_outcome) returns. Returns false if the
-    /// node has no route to the other. At most one may be on its way.
+    /// Sends a ping without waiting: [`ping_outcome`](Session::ping_outcome) returns its outcome. Returns false if the node has no
+    /// route to the other one. Only one ping may be on its way at a time.
     ///
     /// # Errors
     /// When one of them cannot ping or be pinged.
     pub fn start_ping(&mut self, from: &str, to: &str) -> Result<bool, SessionError> {
         let (node, address) = self.ends(from, to)?;
         if let Some(address) = address {
-            // The outcome of an earlier one is not that of this one.
+            // Discard late answers to earlier pings.
             while self.pings.answer().is_some() {}
-            self.pings.ask(node, address, ip::header::HOPS);
-            self.sim.wake(NodeId(node));
+            self.ask(node, address, ip::header::HOPS);
         }
         Ok(address.is_some())
     }
 
-    /// The outcome of a ping that started at this time, as far as the run has come; `None` while it is on its way.
+    /// Outcome of the ping that was sent at this time; `None` while it is on its way.
     pub fn ping_outcome(&mut self, started: Time) -> Option<Ping> {
         let outcome = self.answered(started);
         let expired = self.now() >= started + PING_TIMEOUT || self.sim.next().is_none();
@@ -99,11 +98,10 @@ impl Session<'_> {
         Ok(self.sim.set_link(number, up)?)
     }
 
-    /// The state of each link, in the order of the file, by [`Direction::index`].
-    pub fn link_states(&mut self) -> Vec<[LinkState; 2]> {
-        let (queues, up) = (self.sim.queues(), self.sim.links_up());
-        let counters = self.sim.outcome().links;
-        let links = counters.iter().zip(up).zip(queues);
+    /// State of each link, in the order of the file, by [`Direction::index`]. `outcome` is that of [`outcome`](Session::outcome) now.
+    pub fn link_states(&mut self, outcome: &Outcome) -> Vec<[LinkState; 2]> {
+        let links = outcome.links.iter();
+        let links = links.zip(self.sim.links_up()).zip(self.sim.queues());
         links
             .map(|((counters, up), waiting)| {
                 [0, 1].map(|way| LinkState {
@@ -115,7 +113,7 @@ impl Session<'_> {
             .collect()
     }
 
-    /// The frames that are on links or wait for a line, in no order. Those in queue disciplines are not among them.
+    /// The frames that are on links or wait for a line, in no order. Frames in queue disciplines are left out.
     pub fn flights(&self) -> impl Iterator<Item = Flight<'_>> {
         self.sim.flights().map(|(link, direction, arrives, frame)| {
             let delay = self.lab.links[link].link.channels[direction.index()].delay;

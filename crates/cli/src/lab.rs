@@ -56,7 +56,7 @@ pub struct Lab {
     #[arg(long, value_name = "NODE", num_args = 0..=1, conflicts_with_all = ["realtime", "json", "percentiles"])]
     shell: Option<Option<String>>,
     /// Simulated: with a web page at ADDRESS or 127.0.0.1:8600
-    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, default_missing_value = "127.0.0.1:8600",
+    #[arg(long, value_name = "ADDRESS", num_args = 0..=1, require_equals = true, default_missing_value = "127.0.0.1:8600",
         conflicts_with_all = ["realtime", "shell", "run", "check", "sweep", "seeds", "topology", "threads", "attach"])]
     watch: Option<SocketAddr>,
     /// A command, or a shell, in a node of this running lab

@@ -18,7 +18,7 @@ program = [{ run = 'sink' }]
 
 /// Starts it and waits for its URL; defines `order BODY` and `query SQL`.
 const START: &str = "\
-wire lab --watch 127.0.0.1:0 lab.toml >report 2>told &
+wire lab --watch=127.0.0.1:0 lab.toml >report 2>told &
 for try in $(seq 100); do grep -q http told && break; sleep 0.1; done
 url=$(grep -o 'http://[0-9.:]*' told)
 json='Content-Type: application/json'
@@ -51,14 +51,16 @@ fn worlds_and_addresses_in_which_nothing_can_be_watched_are_refused() {
     let place = Place::new("watch-refused");
     place.write("lab.toml", ROW);
     for (arguments, why) in [
-        ("--watch --world live", "add --world sim"),
-        ("--watch 0.0.0.0:0", "not a loopback address"),
-        ("--watch nowhere", "invalid socket address"),
-        ("--watch --sweep lab.seed=1,2", "cannot be used with"),
+        // The file is not taken for the address.
+        ("--watch lab.toml --world live", "add --world sim"),
+        ("--watch=0.0.0.0:0 lab.toml", "not a loopback address"),
+        ("--watch=nowhere lab.toml", "invalid socket address"),
+        (
+            "--watch --sweep lab.seed=1,2 lab.toml",
+            "cannot be used with",
+        ),
     ] {
-        let ended = place.run(&format!(
-            "wire lab {arguments} --dry lab.toml 2>&1; test $? -ne 0"
-        ));
+        let ended = place.run(&format!("wire lab --dry {arguments} 2>&1; test $? -ne 0"));
         let told = ended.good();
         assert!(told.contains(why), "{arguments}: {told}");
     }

@@ -308,3 +308,18 @@ fn what_cannot_be_drawn_or_written_is_said() {
     let why = "x.svg: nothing to draw: no node there is a simulated host with a TCP connection";
     assert!(ended.err.contains(why), "{}", ended.err);
 }
+
+#[test]
+fn of_many_conversations_the_longest_are_drawn_and_the_axis_has_both_numbers() {
+    let place = Place::new("lab-plot-many");
+    place.write("lab.toml", LAB);
+    let keys = "--set node.a.program.0.count=100 --set node.a.program.1.flows=9 --set node.a.program.1.count=9";
+    place
+        .run(&format!("wire lab lab.toml {keys} --plot rtt=rtt.svg"))
+        .good();
+    let svg = String::from_utf8(place.read("rtt.svg")).unwrap();
+    assert!(svg.contains("round trip [ms], 7 of 10"), "{svg}");
+    // The pings last longest, and come first in the file.
+    assert!(svg.contains(">a to 10.0.0.2<"), "{svg}");
+    assert_eq!(svg.matches(">a to 10.0.0.2:5001<").count(), 6, "{svg}");
+}

@@ -17,8 +17,8 @@ const WIDE: u64 = 100;
 const POINTS: usize = 200;
 /// Frames in a point of throughput at least, so that it shows a rate and not single frames.
 const FRAMES: u64 = 10;
-/// Connections of which the congestion window or round trips are drawn.
-const WINDOWS: usize = 7;
+/// Maximum number of conversations in a panel of congestion windows or round trips.
+const MAX_CONVERSATIONS: usize = 7;
 
 /// What was seen at one place.
 struct Seen {
@@ -35,11 +35,47 @@ struct Seen {
 struct Pictured<'a> {
     places: Vec<Seen>,
     /// Congestion windows in bytes by connection.
-    windows: Vec<(String, &'a [(Time, u64)])>,
+    windows: Conversations<'a, u64>,
     /// Round trips by connection or ping.
-    round_trips: Vec<(String, &'a [(Time, Time)])>,
+    round_trips: Conversations<'a, Time>,
     ended: Time,
     time: TimeUnit,
+}
+
+/// Samples of conversations over time, of at most [`MAX_CONVERSATIONS`].
+struct Conversations<'a, T> {
+    drawn: Vec<(String, &'a [(Time, T)])>,
+    /// Number of conversations with samples, including those that are not drawn.
+    all: usize,
+}
+
+impl<'a, T> Conversations<'a, T> {
+    /// Selects the conversations whose samples cover the longest times, in their given order.
+    fn select(samples: impl Iterator<Item = (String, &'a [(Time, T)])>) -> Conversations<'a, T> {
+        let mut drawn: Vec<_> = samples.filter(|(_, samples)| samples.len() > 1).collect();
+        let all = drawn.len();
+        let span = |(_, samples): &(String, &[(Time, T)])| {
+            let ends = samples.first().zip(samples.last());
+            ends.map_or(Time::ZERO, |(first, last)| last.0 - first.0)
+        };
+        let mut spans: Vec<Time> = drawn.iter().map(span).collect();
+        spans.sort_unstable_by(|a, b| b.cmp(a));
+        if let Some(&least) = spans.get(MAX_CONVERSATIONS - 1) {
+            drawn.retain(|one| span(one) >= least);
+            drawn.truncate(MAX_CONVERSATIONS);
+        }
+        Conversations { drawn, all }
+    }
+
+    /// The axis of their values. It says if some conversations are not drawn.
+    fn axis(&self, name: &str) -> Axis {
+        let drawn = self.drawn.len();
+        let axis = match self.all > drawn {
+            true => Axis::new(format!("{name}, {drawn} of {}", self.all)),
+            false => Axis::new(name),
+        };
+        axis.from_zero()
+    }
 }
 
 /// Draws a plot into a file, as PNG or SVG by the file's ending.
@@ -106,28 +142,15 @@ pub(crate) fn write_image(image: &[u8], path: &Path) -> Result<(), LabError> {
 }
 
 /// The congestion windows of connections from the nodes at the places.
-fn windows<'a>(
-    lab: &Lab,
-    plan: &PlotPlan,
-    outcome: &'a Outcome,
-) -> Vec<(String, &'a [(Time, u64)])> {
-    let kept = flows(lab, plan, outcome);
-    let kept = kept.filter(|(_, flow)| flow.windows.len() > 1 && flow.bytes > 0);
-    kept.map(|(name, flow)| (name, &flow.windows[..]))
-        .take(WINDOWS)
-        .collect()
+fn windows<'a>(lab: &Lab, plan: &PlotPlan, outcome: &'a Outcome) -> Conversations<'a, u64> {
+    let kept = flows(lab, plan, outcome).filter(|(_, flow)| flow.bytes > 0);
+    Conversations::select(kept.map(|(name, flow)| (name, &flow.windows[..])))
 }
 
 /// The round trips of connections and pings from the nodes at the places.
-fn round_trips<'a>(
-    lab: &Lab,
-    plan: &PlotPlan,
-    outcome: &'a Outcome,
-) -> Vec<(String, &'a [(Time, Time)])> {
-    let kept = flows(lab, plan, outcome).filter(|(_, flow)| flow.round_trips.len() > 1);
-    kept.map(|(name, flow)| (name, &flow.round_trips[..]))
-        .take(WINDOWS)
-        .collect()
+fn round_trips<'a>(lab: &Lab, plan: &PlotPlan, outcome: &'a Outcome) -> Conversations<'a, Time> {
+    let kept = flows(lab, plan, outcome);
+    Conversations::select(kept.map(|(name, flow)| (name, &flow.round_trips[..])))
 }
 
 /// The conversations of the nodes at the places, each with a name.
@@ -172,11 +195,11 @@ impl Pictured<'_> {
                 Ok(vec![self.queue()])
             }
             PlotKind::Queue => Err("no frame waited in a simulated link's queue"),
-            PlotKind::Cwnd if !self.windows.is_empty() => Ok(vec![self.congestion()]),
+            PlotKind::Cwnd if !self.windows.drawn.is_empty() => Ok(vec![self.congestion()]),
             PlotKind::Cwnd => {
                 Err("no node there is a simulated host with a TCP connection that sends data")
             }
-            PlotKind::Rtt if !self.round_trips.is_empty() => Ok(vec![self.rtt()]),
+            PlotKind::Rtt if !self.round_trips.drawn.is_empty() => Ok(vec![self.rtt()]),
             PlotKind::Rtt => Err(
                 "no node there is a simulated host with a TCP connection that sends data, or with a ping",
             ),
@@ -265,8 +288,8 @@ impl Pictured<'_> {
     }
 
     fn congestion(&self) -> Panel {
-        let axis = Axis::new("congestion window [kB]").from_zero();
-        self.windows.iter().fold(
+        let axis = self.windows.axis("congestion window [kB]");
+        self.windows.drawn.iter().fold(
             Panel::new(self.over_time(), axis),
             |panel, (label, changes)| {
                 let mut points: Vec<(f64, f64)> = Vec::new();
@@ -287,8 +310,8 @@ impl Pictured<'_> {
 
     /// Round trips over time.
     fn rtt(&self) -> Panel {
-        let axis = Axis::new("round trip [ms]").from_zero();
-        let trips = self.round_trips.iter();
+        let axis = self.round_trips.axis("round trip [ms]");
+        let trips = self.round_trips.drawn.iter();
         trips.fold(
             Panel::new(self.over_time(), axis),
             |panel, (label, trips)| {

@@ -6,6 +6,7 @@
 
 mod inside;
 mod outside;
+mod prefixes;
 mod program;
 mod six;
 

@@ -75,13 +75,11 @@ impl Gateway {
         let mut home = self.home.lock();
         let [from, to] =
             [cookie.from, cookie.to].map(|slot| home.of_slot(slot).map(|device| device.mac));
-        if let Some(device) = from.and_then(|mac| home.device_mut(mac)) {
-            device.traffic.sent.0 += delta.packets;
-            device.traffic.sent.1 += delta.bytes;
-        }
-        if let Some(device) = to.and_then(|mac| home.device_mut(mac)) {
-            device.traffic.received.0 += delta.packets;
-            device.traffic.received.1 += delta.bytes;
+        let (counts, is_outside) = ((delta.packets, delta.bytes), from.is_none() || to.is_none());
+        for (mac, is_sent) in [(from, true), (to, false)] {
+            if let Some(mac) = mac {
+                home.count(mac, is_sent, counts, is_outside);
+            }
         }
         let own = from.or(to).filter(|_| from.is_none() || to.is_none());
         if cookie.kind == Kind::Flow

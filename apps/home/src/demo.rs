@@ -17,7 +17,9 @@ const LAB: &str = include_str!("demo.toml");
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
     let clock = run::clock(capture::clock::now_ns());
     let store = Store::in_memory(clock.clone())?;
-    let home = Home::new(Plan::default(), store.journal()).shared();
+    let mut home = Home::new(Plan::default(), store.journal());
+    home.calendar = run::calendar(&clock);
+    let home = home.shared();
     let tables = Tables::new(&clock)?;
     let rows = tables.clone();
     let registry = kind::registry_for(home.clone(), move || Box::new(rows.clone()));

@@ -1,6 +1,7 @@
 //! A device and the decisions about it.
 
 use crate::domains::Domains;
+use crate::limits::{Held, Limits};
 use core::net::Ipv6Addr;
 use node::Time;
 use packet::ethernet::Mac;
@@ -33,6 +34,10 @@ pub struct Device {
     pub paused: bool,
     /// Domains that it may reach.
     pub domains: Domains,
+    /// Bedtime and quota of its own.
+    pub limits: Limits,
+    /// Whether a limit of its own or of its owner is in force.
+    pub held: Option<Held>,
     /// Name that a person gave it.
     pub name: Option<String>,
     /// Owner of the device.
@@ -89,6 +94,8 @@ impl Device {
             blacklisted: false,
             paused: false,
             domains: Domains::default(),
+            limits: Limits::default(),
+            held: None,
             name: None,
             person: None,
             host_name: None,
@@ -105,7 +112,8 @@ impl Device {
 
     /// Whether its packets are forwarded.
     pub fn is_admitted(&self) -> bool {
-        self.admission == Admission::Permitted && !self.blacklisted && !self.paused
+        let is_open = self.admission == Admission::Permitted && !self.blacklisted;
+        is_open && !self.paused && self.held.is_none()
     }
 
     /// Whether there was never a decision about it, so that it may be evicted for a new device.

@@ -176,7 +176,9 @@ impl Gateway {
     /// A control program for a home.
     pub fn new(home: Shared, settings: Settings, record: Box<dyn Record>) -> Gateway {
         let (plan, noticed) = {
-            let home = home.lock();
+            let mut home = home.lock();
+            // Limits that are in force hold from the first packet on.
+            home.settle(Time::ZERO);
             (home.plan, home.last_notice())
         };
         let dns = Dns::new(
@@ -326,7 +328,10 @@ impl Gateway {
                 News::Changed(change) => self.follow(now, notice.mac, &change, datapath),
                 News::Lease(end) => self.record_lease(now, notice.mac, Some(end)),
                 News::LeaseEnded => self.record_lease(now, notice.mac, None),
-                News::DomainDenied(_) | News::Refuge(_) | News::Spoofed(_) => {}
+                // A held device is treated as a paused one.
+                News::Held(_) => self.follow(now, notice.mac, &Change::Paused(true), datapath),
+                News::Released => self.follow(now, notice.mac, &Change::Paused(false), datapath),
+                News::DomainDenied(_) | News::Refuge(_) | News::Spoofed(_) | News::Owner(_) => {}
             }
         }
     }
@@ -348,7 +353,11 @@ impl Gateway {
             Change::Found(slot) => {
                 self.slots.insert(mac, *slot);
             }
-            Change::Name(_) | Change::Person(_) | Change::HostName(_) => return,
+            Change::Name(_)
+            | Change::Person(_)
+            | Change::HostName(_)
+            | Change::Bedtime(_)
+            | Change::Quota(_) => return,
             _ => {}
         }
         let Some(slot) = self.slots.get(&mac).copied() else {
@@ -429,6 +438,9 @@ impl Gateway {
         let home = self.home.clone();
         let home: &mut Home = &mut home.lock();
         self.dhcp.wake(now, home);
+        if home.next_settle().is_some_and(|at| at <= now) {
+            home.settle(now);
+        }
         if self.retry <= now {
             self.retry = now + RETRY_INTERVAL;
             // The journal is tried again later.

@@ -7,9 +7,13 @@
 //! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They read changes from
 //! [`Home::notices`], after the number of the last notice that they have seen.
 
+use crate::bedtime::Bedtime;
+use crate::calendar::Calendar;
 use crate::device::{Admission, Device};
 use crate::domains::{self, BadDomain};
+use crate::limits::{Held, Quota, Used};
 use crate::networks::Networks;
+use crate::people::{MAX_PEOPLE, Owner, Person, PersonChange};
 use crate::plan::Plan;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::Time;
@@ -54,6 +58,10 @@ pub enum Change {
     Person(Option<String>),
     /// Its host name, from DHCP.
     HostName(String),
+    /// Times of the week in which it is paused.
+    Bedtime(Bedtime),
+    /// Bytes a day; `None`: no limit.
+    Quota(Option<Quota>),
 }
 
 impl Change {
@@ -68,6 +76,8 @@ impl Change {
                 | Change::Paused(false)
                 | Change::Domain(_, Some(true) | None)
                 | Change::OthersDenied(false)
+                | Change::Bedtime(_)
+                | Change::Quota(_)
         )
     }
 }
@@ -79,6 +89,18 @@ pub trait Journal: Send {
     /// # Errors
     /// The reason why it could not be stored.
     fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), String>;
+
+    /// Stores a person with limits, or removes one. It survives a crash like a change.
+    ///
+    /// # Errors
+    /// The reason why it could not be stored.
+    fn keep_person(&mut self, name: &str, person: Option<&Person>) -> Result<(), String>;
+
+    /// Stores the bytes that devices and people have used since a reset.
+    ///
+    /// # Errors
+    /// The reason why they could not be stored.
+    fn keep_used(&mut self, used: &[(Owner, Used)]) -> Result<(), String>;
 }
 
 /// Stores nothing: for simulated time and tests.
@@ -87,6 +109,14 @@ pub struct NoJournal;
 
 impl Journal for NoJournal {
     fn keep(&mut self, _: Mac, _: &Change) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep_person(&mut self, _: &str, _: Option<&Person>) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn keep_used(&mut self, _: &[(Owner, Used)]) -> Result<(), String> {
         Ok(())
     }
 }
@@ -112,6 +142,12 @@ pub enum Refused {
     /// The name is too long or has control characters.
     #[error("a name has 1 to {MAX_NAME} bytes and no control characters")]
     Name,
+    /// No device belongs to the person.
+    #[error("no device belongs to this person; name the person as the owner of a device first")]
+    NoPerson,
+    /// Too many people with limits.
+    #[error("at most {MAX_PEOPLE} people have limits")]
+    People,
     /// The change could not be stored.
     #[error("the change was not kept: {0}")]
     NotKept(String),
@@ -132,6 +168,12 @@ pub enum News {
     Refuge(u32),
     /// It used an address that is not its own.
     Spoofed(IpAddr),
+    /// It reaches nothing for some time, or the reason for that has changed.
+    Held(Held),
+    /// It is no longer held.
+    Released,
+    /// Its owner's stored state has changed.
+    Owner(PersonChange),
 }
 
 /// News of a device, with its number and time.
@@ -153,11 +195,17 @@ pub struct Home {
     pub plan: Plan,
     /// The IPv6 networks, which come and go.
     pub networks: Networks,
-    devices: BTreeMap<Mac, Device>,
+    /// Local time.
+    pub calendar: Calendar,
+    pub(crate) devices: BTreeMap<Mac, Device>,
+    pub(crate) people: BTreeMap<String, Person>,
+    pub(crate) next_settle: Option<Time>,
+    pub(crate) next_save: Time,
+    pub(crate) unsaved_use: u64,
     slots: BTreeMap<u16, Mac>,
     notices: VecDeque<Notice>,
     number: u64,
-    journal: Box<dyn Journal>,
+    pub(crate) journal: Box<dyn Journal>,
     has_unsaved: bool,
     wake: Vec<Box<dyn Fn() + Send>>,
 }
@@ -168,6 +216,11 @@ impl Home {
         Home {
             plan,
             networks: Networks::default(),
+            calendar: Calendar::default(),
+            people: BTreeMap::new(),
+            next_settle: None,
+            next_save: Time::ZERO,
+            unsaved_use: 0,
             devices: BTreeMap::new(),
             slots: BTreeMap::new(),
             notices: VecDeque::new(),
@@ -374,7 +427,11 @@ impl Home {
                 self.devices.insert(mac, changed);
             }
         }
+        let concerns_limits = Home::concerns_limits(&change);
         self.notify(now, mac, News::Changed(change));
+        if concerns_limits {
+            self.settle(now);
+        }
         kept
     }
 
@@ -462,10 +519,13 @@ impl Home {
     }
 }
 
+/// Whether a text may be the name of a device or of a person.
+pub(crate) fn is_name(name: &str) -> bool {
+    (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
 /// A change in its stored form: domains in lower case, names checked.
 fn checked(change: Change) -> Result<Change, Refused> {
-    let is_name =
-        |name: &str| (1..=MAX_NAME).contains(&name.len()) && !name.chars().any(char::is_control);
     match change {
         Change::Domain(text, rule) => Ok(Change::Domain(domains::domain(&text)?, rule)),
         Change::Name(Some(ref name))
@@ -489,6 +549,10 @@ fn changes(device: &Device) -> Vec<Change> {
     changes.extend(device.host_name.clone().map(Change::HostName));
     changes.extend(name(&device.name).map(Change::Name));
     changes.extend(name(&device.person).map(Change::Person));
+    if !device.limits.bedtime.is_empty() {
+        changes.push(Change::Bedtime(device.limits.bedtime.clone()));
+    }
+    changes.extend(device.limits.quota.map(|quota| Change::Quota(Some(quota))));
     changes.push(Change::OthersDenied(device.domains.others_denied));
     changes.push(Change::Paused(device.paused));
     changes.push(Change::Blacklisted(device.blacklisted));
@@ -509,6 +573,8 @@ pub fn apply(device: &mut Device, change: &Change) -> bool {
         Change::Name(name) => device.name = name,
         Change::Person(person) => device.person = person,
         Change::HostName(name) => device.host_name = Some(name),
+        Change::Bedtime(bedtime) => device.limits.set_bedtime(bedtime),
+        Change::Quota(quota) => device.limits.set_quota(quota),
     }
     true
 }
@@ -533,6 +599,14 @@ mod tests {
                 return Err("disk full".into());
             }
             memory.1.push(change.clone());
+            Ok(())
+        }
+
+        fn keep_person(&mut self, _: &str, _: Option<&Person>) -> Result<(), String> {
+            Ok(())
+        }
+
+        fn keep_used(&mut self, _: &[(Owner, Used)]) -> Result<(), String> {
             Ok(())
         }
     }

@@ -15,28 +15,41 @@
 //! poll = "1 s"                # interval between two polls of the counters of entries; 0 s: none
 //! ipv6 = true                 # whether the home has IPv6, with a prefix that its router delegates by DHCPv6
 //! local = "fd12:3456:789a::/48" # local IPv6 network (RFC 4193), next to the delegated one; default: none
+//! date = "2026-03-28 20:59"   # local time at the start of the simulation; default: 2026-01-05 00:00, a Monday
+//! zone = "CET-1CEST,M3.5.0,M10.5.0/3" # time zone in the form of POSIX; default: UTC0
 //!
 //! [[node.home.device]]
 //! mac = "02:00:00:00:01:01"
 //! admission = "permitted"     # or waiting, denied
 //! name = "printer"
 //! deny = ["example.com"]
+//! person = "Anna"
+//! bedtime = ["mon-fri 21:00-07:00"] # times in which it is paused
+//! quota = { bytes = 1000000000, reset = "04:00" } # bytes a day to and from the Internet
+//!
+//! [[node.home.person]]        # limits of all devices of a person together
+//! name = "Anna"
+//! bedtime = ["daily 22:00-06:00"]
 //!
 //! [[node.home.story]]
 //! at = "5 s"
 //! mac = "02:00:00:00:01:02"
-//! do = "permit"               # deny, wait, blacklist, whitelist, permit-dns, deny-dns, default-dns, forget
+//! do = "permit"               # deny, wait, pause, resume, blacklist, whitelist, permit-dns, deny-dns, default-dns, forget
 //! ```
 //!
 //! The home's switch connects to port 0. The router has the address of slot 0's gateway, such as 10.2.0.1/16.
 
+use crate::bedtime::Bedtime;
+use crate::calendar::{Calendar, Which};
 use crate::device::Admission;
 use crate::dns::Denied;
 use crate::domains;
 use crate::gateway::Settings;
 use crate::home::{Change, Home, NoJournal, Refused, Shared};
+use crate::limits::{Limits, Quota};
 use crate::networks::Network;
 use crate::node::HomeNode;
+use crate::people::Person;
 use crate::plan::Plan;
 use crate::record::{NoRecord, Record};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -75,6 +88,29 @@ pub struct DeviceConfig {
     /// Whether it may reach no other domains than those of `permit`. Default: it may.
     #[serde(default)]
     pub others_denied: bool,
+    /// Times of the week in which it is paused. Default: none.
+    #[serde(default)]
+    pub bedtime: Bedtime,
+    /// Bytes a day to and from the Internet. Default: no limit.
+    #[serde(default)]
+    pub quota: Option<Quota>,
+}
+
+/// Limits of all devices of a person together.
+#[derive(Clone, Debug, serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct PersonConfig {
+    /// The person, as devices name their owner.
+    pub name: String,
+    /// Whether all devices are paused. Default: they are not.
+    #[serde(default)]
+    pub paused: bool,
+    /// Times of the week in which they are paused. Default: none.
+    #[serde(default)]
+    pub bedtime: Bedtime,
+    /// Bytes a day to and from the Internet. Default: no limit.
+    #[serde(default)]
+    pub quota: Option<Quota>,
 }
 
 /// A decision of a story, named as the calls of the paper (table 4.1).
@@ -87,6 +123,10 @@ pub enum Step {
     Deny,
     /// The device waits for a decision.
     Wait,
+    /// The device is paused.
+    Pause,
+    /// The device is no longer paused.
+    Resume,
     /// It may not associate.
     Blacklist,
     /// It may associate.
@@ -133,6 +173,8 @@ impl StoryConfig {
             Step::Permit => Change::Admission(Admission::Permitted),
             Step::Deny => Change::Admission(Admission::Denied),
             Step::Wait => Change::Admission(Admission::Waiting),
+            Step::Pause => Change::Paused(true),
+            Step::Resume => Change::Paused(false),
             Step::Blacklist => Change::Blacklisted(true),
             Step::Whitelist => Change::Blacklisted(false),
             Step::Forget => Change::Forgotten,
@@ -172,6 +214,12 @@ pub struct Config {
     pub ipv6: bool,
     /// Local IPv6 network.
     pub local: Option<String>,
+    /// Local time at the start of the simulation.
+    pub date: String,
+    /// Time zone in the form of POSIX.
+    pub zone: String,
+    /// People with limits.
+    pub person: Vec<PersonConfig>,
     /// Devices that are known from the start.
     pub device: Vec<DeviceConfig>,
     /// Decisions at given times.
@@ -196,6 +244,9 @@ impl Default for Config {
             poll: settings.poll,
             ipv6: settings.ipv6,
             local: None,
+            date: "2026-01-05 00:00".into(),
+            zone: "UTC0".into(),
+            person: Vec::new(),
             device: Vec::new(),
             story: Vec::new(),
             seed: None,
@@ -271,12 +322,25 @@ impl Config {
         network.map(Some).ok_or_else(bad)
     }
 
+    fn calendar(&self) -> Result<Calendar, ConfigError> {
+        let zone = jiff::tz::TimeZone::posix(&self.zone).map_err(|_| {
+            let reason = "a time zone in the form of POSIX, such as CET-1CEST,M3.5.0,M10.5.0/3";
+            ConfigError::new("zone", reason)
+        })?;
+        let date = self.date.parse().map_err(|_| {
+            ConfigError::new("date", "a local date and time, such as 2026-03-28 20:59")
+        })?;
+        let start = Calendar::simulated(zone.clone(), 0).instant(date, Which::First);
+        Ok(Calendar::simulated(zone, start))
+    }
+
     /// The node, with a home of its own.
     ///
     /// # Errors
     /// When a key is out of its range.
     pub fn make(&self, seed: u64) -> Result<HomeNode, ConfigError> {
-        let home = Home::new(self.plan()?, Box::new(NoJournal));
+        let mut home = Home::new(self.plan()?, Box::new(NoJournal));
+        home.calendar = self.calendar()?;
         self.make_for(home.shared(), Box::new(NoRecord), seed)
     }
 
@@ -293,6 +357,17 @@ impl Config {
         let settings = self.settings(seed)?;
         if let Some(local) = self.local()? {
             home.lock().networks.set(local);
+        }
+        for person in &self.person {
+            let mut limits = Limits::default();
+            limits.set_bedtime(person.bedtime.clone());
+            limits.set_quota(person.quota);
+            if !crate::home::is_name(&person.name) {
+                return Err(ConfigError::new("person", Refused::Name.to_string()));
+            }
+            let paused = person.paused;
+            home.lock()
+                .restore_person(person.name.clone(), Person { paused, limits });
         }
         for device in &self.device {
             enter(&mut home.lock(), device)
@@ -320,6 +395,8 @@ fn enter(home: &mut Home, config: &DeviceConfig) -> Result<(), Refused> {
     if config.person.is_some() {
         home.change(now, mac, Change::Person(config.person.clone()))?;
     }
+    home.change(now, mac, Change::Bedtime(config.bedtime.clone()))?;
+    home.change(now, mac, Change::Quota(config.quota))?;
     home.change(now, mac, Change::OthersDenied(config.others_denied))?;
     home.change(now, mac, Change::Blacklisted(config.blacklisted))?;
     home.change(now, mac, Change::Admission(config.admission))
@@ -396,7 +473,7 @@ pub fn registry() -> Registry {
     Registry::standard().with_kind(kind())
 }
 
-/// As [`registry`], for labs whose control program serves this home. `record` makes the receiver of its rows.
+/// As [`registry`], for labs whose control program serves this home, whose calendar stays. `record` makes the receiver of its rows.
 pub fn registry_for(
     home: Shared,
     record: impl Fn() -> Box<dyn Record> + Clone + Send + Sync + 'static,

@@ -13,6 +13,8 @@
 //! |---|---|
 //! | [`home`](mod@home) | start here: [`Home`], the devices and all decisions, and their changes |
 //! | [`device`] | a [`Device`] and the decisions about it |
+//! | [`people`], [`limits`] | owners of devices; bedtime and quota of devices and people |
+//! | [`bedtime`], [`calendar`] | times of the week; local time |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`], [`networks`] | addresses of the devices and of the router, in IPv4 and in IPv6 |
 //! | `live` | the router on interfaces of this machine |
@@ -36,6 +38,8 @@
 #![warn(missing_docs)]
 
 pub mod accounts;
+pub mod bedtime;
+pub mod calendar;
 #[cfg(feature = "program")]
 pub mod clock;
 pub mod delegation;
@@ -53,11 +57,13 @@ pub mod groups;
 pub mod home;
 #[cfg(feature = "lab")]
 pub mod lab;
+pub mod limits;
 #[cfg(feature = "program")]
 pub mod live;
 pub mod names;
 pub mod networks;
 pub mod node;
+pub mod people;
 pub mod plan;
 pub mod record;
 pub mod rules;

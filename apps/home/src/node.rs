@@ -105,6 +105,7 @@ fn devices(home: &Home) -> Vec<String> {
             (true, _) => "blacklisted",
             (_, Admission::Waiting) => "waiting",
             (_, Admission::Permitted) if device.paused => "paused",
+            (_, Admission::Permitted) if device.held.is_some() => "held",
             (_, Admission::Permitted) => "permitted",
             (_, Admission::Denied) => "denied",
         };
@@ -138,6 +139,9 @@ fn text(news: &News) -> String {
         News::LeaseEnded => return "lease ended".into(),
         News::DomainDenied(name) => return format!("asked for {name}, which is denied"),
         News::Refuge(count) => return format!("has {count} flows: one entry for all"),
+        News::Held(held) => return format!("is held: {:?}", held.why).to_lowercase(),
+        News::Released => return "is no longer held".into(),
+        News::Owner(change) => return format!("its owner: {change:?}"),
         News::Spoofed(address) => {
             return format!("used the address {address}, which is not its own");
         }
@@ -164,5 +168,13 @@ fn text(news: &News) -> String {
         Change::Name(name) => format!("name: {}", quoted(name)),
         Change::Person(name) => format!("person: {}", quoted(name)),
         Change::HostName(name) => format!("calls itself `{name}`"),
+        Change::Bedtime(times) if times.is_empty() => "has no bedtime".into(),
+        Change::Bedtime(times) => {
+            format!("bedtime: {}", Vec::<String>::from(times.clone()).join("; "))
+        }
+        Change::Quota(None) => "has no quota".into(),
+        Change::Quota(Some(quota)) => {
+            format!("quota: {} bytes a day from {}", quota.bytes, quota.reset)
+        }
     }
 }

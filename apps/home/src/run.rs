@@ -4,6 +4,7 @@ use crate::arguments::{Arguments, SwitchKind};
 use crate::machine;
 use anyhow::{Context, bail};
 use confine::Service;
+use home::calendar::Calendar;
 use home::clock::Clock;
 use home::gateway::Settings;
 use home::live::{Lan, Uplink, whole};
@@ -70,6 +71,16 @@ pub fn clock(start_ns: u64) -> Clock {
     )
 }
 
+/// Local time of the machine. The zone is read once: without access to its file the program could not read it later.
+pub fn calendar(clock: &Clock) -> Calendar {
+    let zone = jiff::tz::TimeZone::try_system().unwrap_or_else(|error| {
+        eprintln!("wire home: warning: the time zone of this machine is unknown ({error}); bedtimes are in UTC");
+        jiff::tz::TimeZone::UTC
+    });
+    let clock = clock.clone();
+    Calendar::new(zone, move |_| clock.unix())
+}
+
 fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let plan = plan(arguments)?;
     let start_ns = capture::clock::now_ns() + LEAD_NS;
@@ -95,6 +106,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     if let Some(local) = local(arguments)? {
         home.networks.set(local);
     }
+    home.calendar = calendar(&clock);
     let home = home.shared();
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
     machine::check_free(&lan)?;
@@ -180,6 +192,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     };
     let outcome = live::world::on_ports_with("home", Box::new(node), ports, options)?;
     web.stop();
+    home.lock().save_used();
     if let Some(trouble) = &outcome.trouble {
         eprintln!("wire home: {trouble}");
     }

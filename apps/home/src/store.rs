@@ -8,6 +8,7 @@
 //! slot. Host names from DHCP are written at most once in [`HOST_NAME_INTERVAL`]; a later decision about the device and the
 //! end of the process write them too.
 
+mod people;
 mod schema;
 mod sessions;
 
@@ -16,6 +17,8 @@ pub use sessions::Kept;
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, Journal};
+use crate::limits::Used;
+use crate::people::{Owner, Person};
 use packet::ethernet::Mac;
 use parking_lot::Mutex;
 use rusqlite::{Connection, OptionalExtension, Transaction, TransactionBehavior, params};
@@ -169,6 +172,9 @@ impl Store {
                 restored.left_out += 1;
             }
         }
+        for (name, person) in inner.people()? {
+            home.restore_person(name, person);
+        }
         inner.host_name_written = None;
         Ok(restored)
     }
@@ -229,6 +235,16 @@ impl Journal for Store {
         let mut inner = self.0.lock();
         inner.keep(mac, change).map_err(|error| error.to_string())
     }
+
+    fn keep_person(&mut self, name: &str, person: Option<&Person>) -> Result<(), String> {
+        let kept = self.0.lock().keep_person(name, person);
+        kept.map_err(|error| error.to_string())
+    }
+
+    fn keep_used(&mut self, used: &[(Owner, Used)]) -> Result<(), String> {
+        let kept = self.0.lock().keep_used(used);
+        kept.map_err(|error| error.to_string())
+    }
 }
 
 impl Inner {
@@ -288,7 +304,8 @@ impl Inner {
     }
 
     fn devices(&self) -> Result<Vec<Device>, StoreError> {
-        let sql = "SELECT mac, slot, admission, blacklisted, paused, others_denied, name, person, host_name FROM devices";
+        let sql = "SELECT mac, slot, admission, blacklisted, paused, others_denied, name, person, host_name,
+                   bedtime, quota, used, used_since FROM devices";
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         let mut devices = BTreeMap::new();
@@ -304,6 +321,11 @@ impl Inner {
             device.name = row.get(6)?;
             device.person = row.get(7)?;
             device.host_name = row.get(8)?;
+            device
+                .limits
+                .set_bedtime(people::read_bedtime(row.get(9)?)?);
+            device.limits.quota = people::read_quota(row.get(10)?)?;
+            device.limits.used = people::read_used(row.get(11)?, row.get(12)?);
             devices.insert(mac, device);
         }
         let sql = "SELECT mac, domain, permitted FROM domains";
@@ -371,6 +393,13 @@ fn write(
         Change::Name(value) => set("name", value)?,
         Change::Person(value) => set("person", value)?,
         Change::HostName(value) => set("host_name", value)?,
+        Change::Bedtime(value) => set("bedtime", &people::bedtime_column(value)?)?,
+        Change::Quota(value) => {
+            if value.is_none() {
+                set("used", &0)?;
+            }
+            set("quota", &people::quota_column(*value)?)?
+        }
         Change::Domain(domain, None) => transaction.execute(
             "DELETE FROM domains WHERE mac = ?1 AND domain = ?2",
             params![text, domain],

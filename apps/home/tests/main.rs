@@ -3,6 +3,7 @@
 mod addresses;
 mod admission;
 mod forwarding;
+mod limits;
 mod names;
 mod six;
 mod stage;

@@ -52,6 +52,28 @@ fn a_guest_waits_is_permitted_is_denied_a_domain_and_is_evicted() {
 }
 
 #[test]
+fn a_bedtime_of_a_person_begins_at_its_local_time_in_simulated_time() {
+    let family = r#"name = "Printer"
+
+[[node.home.device]]
+mac = "02:00:00:00:01:02"
+person = "Anna"
+
+[[node.home.person]]
+name = "Anna"
+bedtime = ["mon 20:00-20:10"]
+"#;
+    let lab = LAB.replace("name = \"Printer\"\n", family).replace(
+        "dns = [\"203.0.113.53\"]",
+        "dns = [\"203.0.113.53\"]\ndate = \"2026-01-05 19:59:40\"",
+    );
+    let report = run(&lab);
+    // Permitted at 10 s, bedtime from 20 s on.
+    assert_eq!(flow(&report, "phone", "ping", "203.0.113.80"), (35, 25));
+    assert_eq!(flow(&report, "laptop", "ping", "203.0.113.80"), (10, 10));
+}
+
+#[test]
 fn the_report_is_that_of_the_example() {
     let expected = include_str!("../../../examples/home/expected.txt");
     let report = run(LAB).to_string();
@@ -89,6 +111,21 @@ fn keys_that_are_wrong_are_reported_at_their_place() {
             "a domain is labels",
         ),
         ("do = \"permit\"", "do = \"admit\"", "is not known here"),
+        (
+            "dns = [\"203.0.113.53\"]",
+            "zone = \"Berlin\"",
+            "in the form of POSIX",
+        ),
+        (
+            "dns = [\"203.0.113.53\"]",
+            "date = \"tomorrow\"",
+            "a local date and time",
+        ),
+        (
+            "name = \"Printer\"",
+            "bedtime = [\"mon 9-10\"]",
+            "is not a time of the day",
+        ),
     ];
     for (right, wrong, message) in cases {
         assert!(LAB.contains(right), "{right}");

@@ -1,8 +1,9 @@
 // The board: three panels of devices, dragging, and signing in.
 
-import { describe, refresh, show, showing } from "./details.js";
+import { describe, heldText, refresh, show, showing } from "./details.js";
 import { follow } from "./feed.js";
-import { $, call, element, rate } from "./page.js";
+import { $, call, clock, element, rate } from "./page.js";
+import { concerns, forgetPeople, groupKey, groups, readPeople } from "./people.js";
 
 const devices = new Map(); // MAC address -> device, with its label
 const panels = { out: $("#out"), asking: $("#asking"), permitted: $("#permitted") };
@@ -11,7 +12,6 @@ const FULL_RATE = 125_000;
 const MAX_NEWS = 20;
 let unfollow = () => {};
 
-const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { timeStyle: "short" });
 const panelOf = (device) =>
   device.admission === "permitted" ? "permitted" : device.asking ? "asking" : "out";
 
@@ -52,12 +52,13 @@ function place(device) {
   const panel = panelOf(device);
   const label = device.element;
   if (label.classList.contains("held")) return;
-  const key = panel === "asking" ? String(device.first_seen).padStart(12, "0") : device.label.toLowerCase();
+  const key = panel === "asking" ? String(device.first_seen).padStart(12, "0") : groupKey(panel === "permitted" && device.person) + device.label.toLowerCase();
   if (device.panel === panel && device.key === key) return;
   const isNew = device.panel !== panel;
   Object.assign(device, { panel, key });
   const list = $("ul", panels[panel]);
-  const after = [...list.children].find((other) => other !== label && devices.get(other.dataset.mac).key > key);
+  const after = [...list.children].find((other) => other !== label && other.dataset.key > key);
+  label.dataset.key = key;
   const focused = label.contains(document.activeElement) && document.activeElement;
   list.insertBefore(label, after ?? null);
   if (focused) (focused.disabled || focused.hidden ? label : focused).focus();
@@ -67,7 +68,7 @@ function place(device) {
 
 function count() {
   for (const panel of Object.values(panels)) {
-    const number = $("ul", panel).childElementCount;
+    const number = panel.querySelectorAll(".device").length;
     panel.classList.toggle("is-empty", number === 0);
     $("h2", panel).dataset.count = number;
   }
@@ -81,13 +82,14 @@ function draw(device, greatest) {
   const panel = panelOf(device);
   label.dataset.mac = device.mac;
   $(".name", label).textContent = device.label;
-  const notes = [device.person];
+  const notes = [panel === "permitted" ? null : device.person];
   if (panel === "asking") notes.push(`since ${clock(device.first_seen)}`);
   if (device.admission === "denied") notes.push("denied");
   if (device.admission === "waiting" && panel === "out") notes.push("not decided");
   if (device.blacklisted) notes.push("blocked");
   if (device.paused) notes.push("paused");
-  if (panel === "permitted" && !device.paused) notes.push(rate(device.rate));
+  if (panel === "permitted" && device.held) notes.push(heldText(device.held));
+  if (panel === "permitted" && !device.paused && !device.held) notes.push(rate(device.rate));
   if (device.signal !== null && device.signal < -75) notes.push("weak signal");
   if (device.retransmitted > 0.1) notes.push(`${Math.round(device.retransmitted * 100)} % retransmitted`);
   const note = notes.filter(Boolean).join(" · ");
@@ -98,7 +100,7 @@ function draw(device, greatest) {
   }
   $(".permit", label).hidden = panel === "permitted";
   $(".deny", label).hidden = device.admission === "denied";
-  label.classList.toggle("paused", device.paused || device.blacklisted);
+  label.classList.toggle("paused", device.paused || device.blacklisted || device.held !== null);
   const size = 1 + 0.8 * Math.sqrt(Math.min(1, device.rate / greatest));
   // Opacity falls from -50 dBm to -90 dBm.
   const opacity = device.signal === null ? 1 : Math.min(1, Math.max(0.4, 1 + (device.signal + 50) / 65));
@@ -112,6 +114,7 @@ function drawAll() {
   const rates = [...devices.values()].map((device) => device.rate);
   const greatest = Math.max(FULL_RATE, ...rates);
   for (const device of devices.values()) draw(device, greatest);
+  groups($("ul", panels.permitted), [...devices.values()].filter((device) => device.panel === "permitted"));
 }
 
 function update(list) {
@@ -128,6 +131,7 @@ function remove(mac) {
   devices.get(mac)?.element.remove();
   devices.delete(mac);
   if (showing() === mac) $("#details").close();
+  groups($("ul", panels.permitted), [...devices.values()].filter((device) => device.panel === "permitted"));
   count();
 }
 
@@ -203,7 +207,7 @@ function fail(error) {
 function tell(notice) {
   const text = describe(notice.news);
   if (!text) return;
-  const line = element("li", "lease_ended domain_denied refuge spoofed".includes(Object.keys(notice.news)[0]) ? "warning" : "");
+  const line = element("li", "lease_ended domain_denied refuge spoofed held".includes(Object.keys(notice.news)[0]) ? "warning" : "");
   const time = element("time", "", clock(notice.at));
   line.append(time, element("bdi", "", devices.get(notice.mac)?.label ?? notice.mac), element("bdi", "", text));
   const list = $("#news ol");
@@ -219,6 +223,7 @@ async function read() {
   const { after, devices: list } = await call("GET", "devices");
   const there = new Set(list.map((device) => device.mac));
   for (const mac of [...devices.keys()]) if (!there.has(mac)) remove(mac);
+  await readPeople();
   update(list);
   count();
   unfollow = follow("/ws.v1/events", after, {
@@ -227,6 +232,7 @@ async function read() {
       update(list);
       gone.forEach(remove);
       notices.forEach(tell);
+      if (notices.some(concerns)) readPeople().then(drawAll).catch(fail);
     },
     figures: (figures) => update(Object.entries(figures).filter(([mac]) => devices.has(mac)).map(([mac, each]) => ({ mac, ...each }))),
     reload: start,
@@ -248,6 +254,7 @@ async function start() {
   $("#set-up").hidden = isIn || isSetUp;
   if (isIn) return read().catch(fail);
   [...devices.keys()].forEach(remove);
+  forgetPeople();
   $("#news ol").replaceChildren();
   $("#news").hidden = true;
   document.querySelectorAll("dialog[open]").forEach((dialog) => dialog.close());

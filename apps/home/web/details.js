@@ -1,6 +1,7 @@
 // The details of a device: names, decisions, domains, traffic, history.
 
-import { $, bytes, call, element, rate } from "./page.js";
+import { makeLimits } from "./limits.js";
+import { $, bytes, call, clock, element, rate } from "./page.js";
 
 const dialog = $("#details");
 let mac = null;
@@ -11,14 +12,30 @@ export const showing = () => (dialog.open ? mac : null);
 
 const when = (seconds) => (seconds === null ? "not since the start" : new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
 
+/// Text for the state of a device that a limit holds.
+export const heldText = ({ why, until }) => ({
+  owner: "all devices of the owner are paused",
+  bedtime: `bedtime until ${clock(until)}`,
+  quota: `quota used up until ${clock(until)}`,
+})[why];
+
+/// Text for a bedtime or a quota; empty for others.
+function limitText(kind, value) {
+  if (kind === "bedtime") return value.length ? `has bedtime ${value.join("; ")}` : "has no bedtime";
+  return value ? `may use ${bytes(value.bytes)} a day` : "has no quota";
+}
+
 /// Text for news or a change; empty for news that is not shown.
 export function describe(news) {
-  if (typeof news === "string") return { lease_ended: "has left: its lease ended" }[news] ?? "";
+  if (typeof news === "string") return { lease_ended: "has left: its lease ended", released: "may use the network again" }[news] ?? "";
   const [[kind, value]] = Object.entries(news);
   switch (kind) {
     case "changed": return value === "forgotten" ? "is forgotten" : describe(value);
     case "domain_denied": return `asked for ${value}, which is denied`;
     case "refuge": return `opened ${value} connections at a time: one rule stands for them now`;
+    case "held": return heldText(value);
+    case "owner": return ""; // The owner's other devices have the same news.
+    case "bedtime": case "quota": return limitText(kind, value);
     case "spoofed": return `used ${value}, which is not its address`;
     case "admission": return { waiting: "waits again", permitted: "is permitted", denied: "is denied" }[value];
     case "blacklisted": return value ? "is blocked from connecting" : "may connect";
@@ -44,6 +61,7 @@ export function refresh(device) {
   $("#details-title").textContent = device.label;
   const facts = [
     ["Traffic", `${bytes(device.sent)} sent, ${bytes(device.received)} received, ${rate(device.rate)}`],
+    ["Limit", device.held && device.admission === "permitted" ? heldText(device.held) : null],
     ["Not looked up", unseen(device)],
     ["Refused", device.refused ? `${device.refused} connections` : null],
     ["Signal", device.signal === null ? null : `${device.signal} dBm, ${Math.round(device.retransmitted * 100)} % of frames retransmitted`],
@@ -67,6 +85,7 @@ export function refresh(device) {
   button("pause").textContent = device.paused ? "Resume" : "Pause";
   button("block").textContent = device.blacklisted ? "Unblock connection" : "Block connection";
   $("#others").checked = device.others_denied;
+  drawLimits(device);
   if (!device.domains) return;
   $("#domains").replaceChildren(...device.domains.map(({ domain, permitted }) => {
     const state = permitted ? "permitted" : "denied";
@@ -96,6 +115,8 @@ async function attempt(work) {
     problem.textContent = error.message;
   }
 }
+
+const drawLimits = makeLimits($(".limits", dialog), (body) => attempt(() => act("POST", `devices/${mac}`, body)));
 
 export function show(device, doing) {
   [mac, act] = [device.mac, doing];

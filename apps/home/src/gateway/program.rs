@@ -88,9 +88,10 @@ impl App for Gateway {
     }
 
     fn next_wake(&self) -> Option<Time> {
-        let (has_news, has_unsaved) = {
+        let (has_news, has_unsaved, settle) = {
             let home = self.home.lock();
-            (home.last_notice() != self.noticed, home.has_unsaved())
+            let has_news = home.last_notice() != self.noticed;
+            (has_news, home.has_unsaved(), home.next_settle())
         };
         let is_up = self.switch.is_some();
         let times = [
@@ -100,6 +101,7 @@ impl App for Gateway {
             self.dns.next_wake().filter(|_| is_up),
             is_up.then_some(self.ask_router),
             self.next_poll,
+            settle,
             has_unsaved.then_some(self.retry),
             self.waiting.values().map(|waiting| waiting.until).min(),
         ];
@@ -123,6 +125,7 @@ impl App for Gateway {
 
     fn counters(&self, visit: &mut dyn FnMut(&str, u64)) {
         let (mut devices, mut admitted) = (0, 0);
+        visit("usage_not_stored", self.home.lock().unsaved_use());
         for device in self.home.lock().devices() {
             devices += 1;
             admitted += u64::from(device.is_admitted());

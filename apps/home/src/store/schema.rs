@@ -9,12 +9,13 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Version of the schema, as `user_version`.
-pub const VERSION: i64 = 1;
+pub const VERSION: i64 = 2;
 /// "wire" as `application_id`, which distinguishes this file from other databases.
 const APPLICATION: i64 = 0x7769_7265;
 /// Time to wait for another process that is about to end.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(2);
 
+/// Tables of version 1.
 const SCHEMA: &str = "
 CREATE TABLE devices (
     mac TEXT PRIMARY KEY,
@@ -47,6 +48,21 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 ";
 
+/// Changes from each version to the next: the first one leads to version 2.
+const MIGRATIONS: [&str; VERSION as usize - 1] = ["
+ALTER TABLE devices ADD COLUMN bedtime TEXT;
+ALTER TABLE devices ADD COLUMN quota TEXT;
+ALTER TABLE devices ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE devices ADD COLUMN used_since INTEGER NOT NULL DEFAULT 0;
+CREATE TABLE people (
+    name TEXT PRIMARY KEY,
+    paused INTEGER NOT NULL,
+    bedtime TEXT, quota TEXT,
+    used INTEGER NOT NULL DEFAULT 0,
+    used_since INTEGER NOT NULL DEFAULT 0
+) STRICT, WITHOUT ROWID;
+"];
+
 /// Opens or creates a file. A file that is not a home's database is not written to.
 pub fn open(path: &Path) -> Result<Connection, StoreError> {
     // Only the owner may read hashes and the certificate's key; SQLite gives its log the same mode.
@@ -68,14 +84,12 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
     let named = |error| explain(path, error);
     let mut connection = Connection::open_with_flags(path, flags).map_err(named)?;
     connection.busy_timeout(BUSY_TIMEOUT).map_err(named)?;
-    let is_new = check(&connection, path)?;
+    let version = check(&connection, path)?;
     // One process at a time, from the first read to the end of the process. Temporary tables are in memory: a confined process cannot open other files.
     let pragmas = "PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY;";
     connection.execute_batch(pragmas).map_err(named)?;
-    if is_new {
-        make(&mut connection).map_err(named)?;
-    } else {
-        settings(&connection).map_err(named)?;
+    settings(&connection).map_err(named)?;
+    if version > 0 {
         let state: String = connection
             .query_row("PRAGMA quick_check(1)", [], |row| row.get(0))
             .map_err(named)?;
@@ -83,11 +97,14 @@ pub fn open(path: &Path) -> Result<Connection, StoreError> {
             return Err(StoreError::Damaged(path.into(), state));
         }
     }
+    if version < VERSION {
+        bring(&mut connection, version).map_err(named)?;
+    }
     Ok(connection)
 }
 
-/// Whether the file is empty. An error if it is not a home's database.
-fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
+/// Version of the schema; 0 if the file is empty. An error if it is not a home's database.
+fn check(connection: &Connection, path: &Path) -> Result<i64, StoreError> {
     let number = |sql| {
         connection
             .query_row(sql, [], |row| row.get::<_, i64>(0))
@@ -99,8 +116,8 @@ fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
         number("PRAGMA user_version")?,
     );
     match (application, version, tables) {
-        (0, 0, 0) => Ok(true),
-        (APPLICATION, VERSION, _) => Ok(false),
+        (0, 0, 0) => Ok(0),
+        (APPLICATION, 1..=VERSION, _) => Ok(version),
         (APPLICATION, newer, _) if newer > VERSION => Err(StoreError::Newer(path.into(), newer)),
         _ => {
             let why = "an SQLite database of another program".into();
@@ -112,9 +129,20 @@ fn check(connection: &Connection, path: &Path) -> Result<bool, StoreError> {
 /// Creates the tables in one transaction.
 pub fn make(connection: &mut Connection) -> rusqlite::Result<()> {
     settings(connection)?;
+    bring(connection, 0)
+}
+
+/// Brings the tables from a version to the present one, in one transaction.
+fn bring(connection: &mut Connection, version: i64) -> rusqlite::Result<()> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    transaction.execute_batch(SCHEMA)?;
-    transaction.pragma_update(None, "application_id", APPLICATION)?;
+    if version == 0 {
+        transaction.execute_batch(SCHEMA)?;
+        transaction.pragma_update(None, "application_id", APPLICATION)?;
+    }
+    let done = usize::try_from(version.max(1) - 1).unwrap_or_default();
+    for migration in &MIGRATIONS[done..] {
+        transaction.execute_batch(migration)?;
+    }
     transaction.pragma_update(None, "user_version", VERSION)?;
     transaction.commit()
 }

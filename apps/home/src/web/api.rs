@@ -6,6 +6,7 @@
 
 mod devices;
 mod people;
+mod persons;
 mod rows;
 
 use super::MAX_BODY;
@@ -108,6 +109,9 @@ fn calls() -> Vec<Call> {
             "/ws.v1/devices/{eaddr}/domains/{domain}",
             delete(devices::remove_domain),
         ),
+        ("get", "/ws.v1/people", get(persons::all)),
+        ("get", "/ws.v1/people/{person}", get(persons::one)),
+        ("post", "/ws.v1/people/{person}", post(persons::change)),
         ("get", "/ws.v1/events", get(people::events)),
         ("get", "/ws.v1/counters", get(people::counters)),
         ("post", "/ws.v1/password", post(people::change_password)),
@@ -244,9 +248,9 @@ impl IntoResponse for Failed {
 impl From<Refused> for Failed {
     fn from(refused: Refused) -> Failed {
         let code = match refused {
-            Refused::NoDevice(_) => StatusCode::NOT_FOUND,
+            Refused::NoDevice(_) | Refused::NoPerson => StatusCode::NOT_FOUND,
             Refused::Group(_) | Refused::Domain(_) | Refused::Name => StatusCode::BAD_REQUEST,
-            Refused::Full(_) | Refused::Rules => StatusCode::CONFLICT,
+            Refused::Full(_) | Refused::Rules | Refused::People => StatusCode::CONFLICT,
             Refused::NotKept(_) => StatusCode::INSUFFICIENT_STORAGE,
         };
         Failed(code, refused.to_string())

@@ -3,7 +3,7 @@
 use page::File;
 
 /// Path, media type and content.
-pub const FILES: [File; 9] = [
+pub const FILES: [File; 11] = [
     page::FEED,
     page::ELEMENTS,
     (
@@ -25,6 +25,16 @@ pub const FILES: [File; 9] = [
         "/details.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/details.js"),
+    ),
+    (
+        "/limits.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/limits.js"),
+    ),
+    (
+        "/people.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/people.js"),
     ),
     (
         "/page.js",

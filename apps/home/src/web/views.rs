@@ -1,9 +1,12 @@
 //! Devices as the API shows them.
 
+use crate::bedtime::Bedtime;
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, News, Notice};
+use crate::limits::{Held, Quota};
 use crate::networks::DEVICE_LENGTH;
+use crate::people::PersonChange;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use node::Time;
 use serde::Serialize;
@@ -29,6 +32,10 @@ pub struct DeviceView {
     admission: Admission,
     blacklisted: bool,
     paused: bool,
+    /// Whether a limit is in force, its own or its owner's.
+    held: Option<Held>,
+    bedtime: Bedtime,
+    quota: Option<Quota>,
     others_denied: bool,
     rules: usize,
     #[serde(flatten)]
@@ -59,6 +66,8 @@ pub struct Figures {
     pub received: u64,
     not_looked_up: u64,
     refused: u64,
+    /// Bytes that count against its quota since the reset.
+    used: u64,
     /// Bytes a second.
     pub rate: u64,
     /// Wi-Fi signal, dBm, and the share of frames that were retransmitted.
@@ -84,6 +93,7 @@ impl Figures {
             received: device.traffic.received.1,
             not_looked_up: device.traffic.not_looked_up,
             refused: device.traffic.refused,
+            used: device.limits.used.bytes,
             rate,
             signal: device.wifi.map(|wifi| wifi.signal),
             retransmitted: device.wifi.map(|wifi| wifi.retransmitted),
@@ -107,6 +117,9 @@ impl DeviceView {
             admission: device.admission,
             blacklisted: device.blacklisted,
             paused: device.paused,
+            held: device.held,
+            bedtime: device.limits.bedtime.clone(),
+            quota: device.limits.quota,
             others_denied: device.domains.others_denied,
             rules: device.domains.rules().count(),
             figures: Figures::new(device, clock, rate),
@@ -152,6 +165,9 @@ enum NewsView {
     DomainDenied(String),
     Refuge(u32),
     Spoofed(IpAddr),
+    Held(Held),
+    Released,
+    Owner(PersonChange),
 }
 
 impl NoticeView {
@@ -168,6 +184,9 @@ impl NoticeView {
                 News::DomainDenied(name) => NewsView::DomainDenied(name.clone()),
                 News::Refuge(flows) => NewsView::Refuge(*flows),
                 News::Spoofed(address) => NewsView::Spoofed(*address),
+                News::Held(held) => NewsView::Held(*held),
+                News::Released => NewsView::Released,
+                News::Owner(change) => NewsView::Owner(change.clone()),
             },
         }
     }

@@ -136,6 +136,58 @@ fn the_calls_of_the_board_change_names_pauses_and_domains() {
 }
 
 #[test]
+fn people_have_a_pause_a_bedtime_and_a_quota() {
+    let server = Server::new();
+    let token = server.token();
+    let ask = |method: &str, path: &str, body: &str| server.ask(&token, method, path, body);
+    server.seen(MAC);
+    let device = format!("/ws.v1/devices/{MAC}");
+    let anna = "/ws.v1/people/Anna%20%2F%20%3Cb%3E";
+    assert_eq!(ask("GET", anna, "").status, 404, "owns no device");
+    assert_eq!(ask("POST", anna, r#"{"paused": true}"#).status, 404);
+    ask("POST", &format!("/ws.v1/permit/{MAC}"), "");
+    assert_eq!(
+        ask("POST", &device, r#"{"person": "Anna / <b>"}"#).status,
+        200
+    );
+    let body = r#"{"paused": true, "bedtime": ["mon-sun 21:00-7:00"]}"#;
+    let answer = ask("POST", anna, body);
+    assert_eq!(answer.status, 422);
+    assert!(
+        answer.body.contains("`7:00` is not a time of the day"),
+        "{answer:?}"
+    );
+    let body = r#"{"paused": true, "bedtime": ["mon-sun 21:00-07:00"], "quota": {"bytes": 5000, "reset": "04:00"}}"#;
+    let answer = ask("POST", anna, body).json();
+    assert_eq!(answer["bedtime"], serde_json::json!(["daily 21:00-07:00"]));
+    assert_eq!(answer["quota"]["reset"], "04:00");
+    assert_eq!(answer["devices"], serde_json::json!([MAC]));
+    assert!(!server.device(MAC).is_admitted());
+    assert_eq!(ask("GET", &device, "").json()["held"]["why"], "owner");
+    let all = ask("GET", "/ws.v1/people", "").json();
+    assert_eq!(all[0]["person"], "Anna / <b>");
+    let answer = ask(
+        "POST",
+        anna,
+        r#"{"paused": false, "bedtime": [], "quota": null}"#,
+    )
+    .json();
+    assert_eq!(
+        (&answer["quota"], &answer["paused"]),
+        (&serde_json::Value::Null, &false.into())
+    );
+    assert!(server.device(MAC).is_admitted());
+    // Limits of the device itself.
+    let body = r#"{"bedtime": ["daily 00:00-24:00"], "quota": {"bytes": 1}}"#;
+    let answer = ask("POST", &device, body).json();
+    assert_eq!(answer["quota"]["reset"], "00:00");
+    assert_eq!(answer["held"]["why"], "bedtime");
+    assert!(!server.device(MAC).is_admitted());
+    let answer = ask("POST", &device, r#"{"bedtime": [], "quota": null}"#).json();
+    assert_eq!(answer["held"], serde_json::Value::Null);
+}
+
+#[test]
 fn a_change_that_cannot_be_kept_is_an_error() {
     let server = Server::new();
     let token = server.token();
@@ -143,6 +195,17 @@ fn a_change_that_cannot_be_kept_is_an_error() {
     struct Full;
     impl home::Journal for Full {
         fn keep(&mut self, _: packet::ethernet::Mac, _: &Change) -> Result<(), String> {
+            Err("database or disk is full".into())
+        }
+
+        fn keep_person(&mut self, _: &str, _: Option<&home::people::Person>) -> Result<(), String> {
+            Err("database or disk is full".into())
+        }
+
+        fn keep_used(
+            &mut self,
+            _: &[(home::people::Owner, home::limits::Used)],
+        ) -> Result<(), String> {
             Err("database or disk is full".into())
         }
     }

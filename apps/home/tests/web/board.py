@@ -6,7 +6,7 @@ import sys
 from playwright.sync_api import expect, sync_playwright
 
 URL, PASSWORD, FOLDER = sys.argv[1:4]
-GUEST, SECOND = "02:00:00:00:01:01", "02:00:00:00:01:02"
+GUEST, SECOND, ANNA = "02:00:00:00:01:01", "02:00:00:00:01:02", "02:00:00:00:00:02"
 problems = []
 
 
@@ -111,10 +111,42 @@ with sync_playwright() as playwright:
     expect(details.get_by_role("button", name="Resume")).to_be_visible()
     expect(details.locator("#history li").first).to_contain_text("is paused")
     expect(details.locator("#facts")).to_contain_text("25 % of its bytes")
+    limits = details.get_by_label("Limits of this device")
+    limits.get_by_label("Days").select_option("Sunday to Thursday")
+    limits.get_by_role("button", name="Add").click()
+    expect(limits.locator(".times")).to_contain_text("sun-thu 21:00-07:00")
+    limits.get_by_label("Gigabytes a day").fill("1.5")
+    limits.get_by_role("button", name="Save").click()
+    expect(limits).to_contain_text("0 B of 1.5 GB used since 00:00")
     picture(board, "1280-light-details")
     said("details set")
     board.keyboard.press("Escape")
     expect(label(second, "permitted", GUEST).locator(".note")).to_contain_text("paused")
+
+    # The devices of a person are together, and one button pauses all of them, also by keyboard.
+    names = second.locator("#permitted .person h3")
+    expect(names).to_have_text(["Anna", "Roberto", "Steve", "Tom"])
+    second.get_by_role("button", name="Pause all devices of Anna").focus()
+    second.keyboard.press("Enter")
+    expect(board.locator("#permitted .person").first).to_contain_text("1 device · paused")
+    expect(label(board, "permitted", ANNA).locator(".note")).to_contain_text("all devices of the owner are paused")
+    said("person paused")
+    board.get_by_role("button", name="Limits of Anna").click()
+    person = board.locator("#person")
+    expect(person.locator("#person-devices")).to_have_text("Devices: Anna's phone")
+    person.get_by_role("button", name="Resume").click()
+    person.get_by_label("Days").select_option("Every day")
+    person.get_by_label("From").fill("00:00")
+    person.get_by_label("Until").fill("23:59")
+    person.get_by_role("button", name="Add").click()
+    expect(person.locator(".times")).to_contain_text("daily 00:00-23:59")
+    expect(label(second, "permitted", ANNA).locator(".note")).to_contain_text("bedtime until")
+    picture(board, "1280-person-details")
+    said("bedtime set")
+    person.get_by_role("button", name="Remove the bedtime daily 00:00-23:59").click()
+    expect(label(second, "permitted", ANNA).locator(".note")).not_to_contain_text("bedtime")
+    board.keyboard.press("Escape")
+    said("bedtime removed")
 
     # Touch, at the width of a phone: the grip drags a label to a bar at the edge.
     phone = open_page(browser, 390, 844, has_touch=True, is_mobile=True, color_scheme="dark")

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 const GUEST: &str = "02:00:00:00:01:01";
 const SECOND: &str = "02:00:00:00:01:02";
+const ANNA: &str = "02:00:00:00:00:02";
 
 /// Host name, person, admission, bytes a second, signal and share of retransmissions.
 type Demo = (
@@ -184,6 +185,12 @@ fn check(server: &Server, step: &str) {
             assert!(device.paused && !device.is_admitted());
             assert_eq!(admission(SECOND), Admission::Waiting);
         }
+        "person paused" => assert!(!server.device(ANNA).is_admitted()),
+        "bedtime set" => {
+            let why = server.device(ANNA).held.map(|held| held.why);
+            assert_eq!(why, Some(home::limits::Why::Bedtime));
+        }
+        "bedtime removed" => assert!(server.device(ANNA).is_admitted()),
         "dragged by finger" => {
             assert_eq!(admission(SECOND), Admission::Permitted);
             // A guest that asks while screenshots are taken.

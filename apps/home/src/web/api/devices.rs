@@ -1,8 +1,10 @@
 //! Calls about devices.
 
 use super::{Context, Failed};
+use crate::bedtime::Bedtime;
 use crate::device::{Admission, Device};
 use crate::home::Change;
+use crate::limits::Quota;
 use crate::store::Entry;
 use crate::web::views::DeviceView;
 use axum::Json;
@@ -101,6 +103,16 @@ pub struct Wanted {
     person: Option<String>,
     paused: Option<bool>,
     others_denied: Option<bool>,
+    bedtime: Option<Bedtime>,
+    #[serde(default, deserialize_with = "given")]
+    quota: Option<Option<Quota>>,
+}
+
+/// A field that may be null: absent is `None`, null is `Some(None)`.
+pub fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
+    value: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(value).map(Some)
 }
 
 pub async fn change(
@@ -115,6 +127,8 @@ pub async fn change(
         wanted.others_denied.map(Change::OthersDenied),
         wanted.name.map(|name| Change::Name(named(name))),
         wanted.person.map(|person| Change::Person(named(person))),
+        wanted.bedtime.map(Change::Bedtime),
+        wanted.quota.map(Change::Quota),
     ];
     let now = context.app.clock.now();
     {

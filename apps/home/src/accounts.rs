@@ -78,6 +78,10 @@ impl Gateway {
         let (counts, is_outside) = ((delta.packets, delta.bytes), from.is_none() || to.is_none());
         for (mac, is_sent) in [(from, true), (to, false)] {
             if let Some(mac) = mac {
+                if is_sent && let Some(device) = home.device_mut(mac) {
+                    // A device that sends is present, also between two messages of DHCP.
+                    device.seen = device.seen.map(|(first, _)| (first, now));
+                }
                 home.count(mac, is_sent, counts, is_outside);
             }
         }

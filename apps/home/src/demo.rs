@@ -2,6 +2,7 @@
 
 use crate::arguments::Arguments;
 use crate::run;
+use home::gateway::Settings;
 use home::store::Store;
 use home::tables::Tables;
 use home::{Home, lab as kind, plan::Plan};
@@ -28,7 +29,15 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         .map_err(|faults| anyhow::anyhow!("{faults}"))?;
     let _calls = run::calls(arguments, &tables)?;
     let localhost = [IpAddr::V4(Ipv4Addr::LOCALHOST)];
-    let web = run::board(arguments, &home, store, &tables, clock, &localhost)?.start()?;
+    let web = run::board(
+        arguments,
+        &home,
+        store,
+        &tables,
+        (clock, Settings::default()),
+        &localhost,
+    )?
+    .start()?;
     let options = lab::Options {
         realtime: true,
         dry: true,

@@ -1,6 +1,8 @@
 //! A device and the decisions about it.
 
 use crate::domains::Domains;
+use crate::home::Question;
+use crate::identity::Evidence;
 use crate::limits::{Held, Limits};
 use core::net::Ipv6Addr;
 use node::Time;
@@ -44,6 +46,14 @@ pub struct Device {
     pub person: Option<String>,
     /// Host name that it sends in DHCP.
     pub host_name: Option<String>,
+    /// Evidence about its identity.
+    pub evidence: Evidence,
+    /// Devices that it is not, as a person has said: at most [`crate::home::MAX_DIFFERENT`], in order.
+    pub different: Vec<Mac>,
+    /// The last question whether it is an earlier device; [`crate::Home::question`] says whether it is open.
+    pub question: Option<Question>,
+    /// Number of questions since the last answer.
+    pub asked: u8,
     /// First and last time that it was seen; lost at a restart.
     pub seen: Option<(Time, Time)>,
     /// End of its lease, while it has one.
@@ -99,6 +109,10 @@ impl Device {
             name: None,
             person: None,
             host_name: None,
+            evidence: Evidence::default(),
+            different: Vec::new(),
+            question: None,
+            asked: 0,
             seen: None,
             lease_end: None,
             addresses: Vec::new(),

@@ -141,6 +141,9 @@ impl Dhcp {
             false => WAITING_LEASE,
         };
         self.note_host_name(now, home, source, &message);
+        if matches!(kind, Kind::Discover | Kind::Request) {
+            home.note(now, source, |evidence| evidence.note_dhcp(source, &message));
+        }
         if is_closed {
             self.denied += 1;
             return None;

@@ -147,6 +147,12 @@ impl Dhcpv6 {
         }
     }
 
+    /// The DUID of the client in a message that no relay has forwarded.
+    pub fn client(payload: &[u8]) -> Option<&[u8]> {
+        let is_relayed = matches!(payload, [12 | 13, ..]);
+        Message::new(payload).ok().filter(|_| !is_relayed)?.client()
+    }
+
     /// Ends expired leases.
     pub fn wake(&mut self, now: Time) {
         while self.server.expire(now).is_some() {}

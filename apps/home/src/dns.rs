@@ -10,7 +10,6 @@
 mod reverse;
 
 use crate::home::{News, Shared};
-use crate::names::Names;
 use crate::networks::Networks;
 use crate::plan::Plan;
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -73,7 +72,6 @@ pub struct Counters {
 struct Filter {
     home: Shared,
     denied: Decision,
-    names: Names,
     /// Time and name of the last notice of each device.
     noticed: BTreeMap<Mac, (Time, String)>,
     counters: Counters,
@@ -130,10 +128,11 @@ impl Policy for Filter {
             return;
         }
         let mut name: Option<Arc<str>> = None;
+        let mut home = self.home.lock();
         for (_, address, ttl) in message::addresses(response) {
-            if !self.home.lock().holds(address) {
+            if !home.holds(address) {
                 let name = name.get_or_insert_with(|| text(&question.name).into());
-                self.names.note(now, Mac(client.mac), name, address, ttl);
+                home.names.note(now, Mac(client.mac), name, address, ttl);
             }
         }
     }
@@ -163,7 +162,6 @@ impl Dns {
                 Denied::Nxdomain => Decision::NoSuchName,
                 Denied::Refused => Decision::Refuse,
             },
-            names: Names::default(),
             noticed: BTreeMap::new(),
             counters: Counters::default(),
         };
@@ -181,11 +179,6 @@ impl Dns {
             next_reverse: 0,
             counted: Counters::default(),
         }
-    }
-
-    /// The names that are known.
-    pub fn names(&mut self) -> &mut Names {
-        &mut self.forwarder.policy().names
     }
 
     /// Counts a datagram that is not a query of a device.
@@ -267,7 +260,7 @@ impl Dns {
     /// Removes the names and addresses that a device has looked up.
     pub fn forget(&mut self, mac: Mac) {
         let filter = self.forwarder.policy();
-        filter.names.forget(mac);
+        filter.home.lock().names.forget(mac);
         filter.noticed.remove(&mac);
     }
 

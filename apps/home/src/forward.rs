@@ -113,15 +113,8 @@ impl Gateway {
         key: FlowKey,
         datapath: &mut Datapath<'_, '_>,
     ) -> Result<bool> {
-        let home = self.home.clone();
-        let judgement = {
-            let home = home.lock();
-            let known = home.device(device.mac).ok_or("not admitted")?;
-            self.dns
-                .names()
-                .judge(now, device.mac, &known.domains, other)
-        };
-        match judgement {
+        let judgement = self.home.lock().judge(now, device.mac, other);
+        match judgement.ok_or("not admitted")? {
             Judgement::Permitted(is_named) => Ok(is_named),
             Judgement::Denied(name) => {
                 self.refuse(now, device, in_port, key, name, datapath);
@@ -170,7 +163,7 @@ impl Gateway {
         let late: Vec<IpAddr> = late.map(|(address, _)| *address).collect();
         for address in late {
             self.dns.give_up(address);
-            self.dns.names().note_reverse(now, address, None);
+            self.home.lock().names.note_reverse(now, address, None);
             self.go_on(now, address, datapath);
         }
         self.deliver(now, datapath);

@@ -331,7 +331,11 @@ impl Gateway {
                 // A held device is treated as a paused one.
                 News::Held(_) => self.follow(now, notice.mac, &Change::Paused(true), datapath),
                 News::Released => self.follow(now, notice.mac, &Change::Paused(false), datapath),
-                News::DomainDenied(_) | News::Refuge(_) | News::Spoofed(_) | News::Owner(_) => {}
+                News::DomainDenied(_)
+                | News::Refuge(_)
+                | News::Spoofed(_)
+                | News::Owner(_)
+                | News::Again(_) => {}
             }
         }
     }
@@ -357,7 +361,9 @@ impl Gateway {
             | Change::Person(_)
             | Change::HostName(_)
             | Change::Bedtime(_)
-            | Change::Quota(_) => return,
+            | Change::Quota(_)
+            | Change::Evidence(_)
+            | Change::NotAgain(_) => return,
             _ => {}
         }
         let Some(slot) = self.slots.get(&mac).copied() else {

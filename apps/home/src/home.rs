@@ -7,12 +7,18 @@
 //! The parts of the router (DHCP, DNS, forwarding) and its API share one [`Home`] behind a lock. They read changes from
 //! [`Home::notices`], after the number of the last notice that they have seen.
 
+mod again;
+
+pub use again::{MAX_DIFFERENT, Question};
+
 use crate::bedtime::Bedtime;
 use crate::calendar::Calendar;
 use crate::device::{Admission, Device};
 use crate::domains::{self, BadDomain};
+use crate::identity::Evidence;
 use crate::limits::{Held, Quota, Used};
-use crate::networks::Networks;
+use crate::names::{Judgement, Names};
+use crate::networks::{Network, Networks};
 use crate::people::{MAX_PEOPLE, Owner, Person, PersonChange};
 use crate::plan::Plan;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -62,12 +68,22 @@ pub enum Change {
     Bedtime(Bedtime),
     /// Bytes a day; `None`: no limit.
     Quota(Option<Quota>),
+    /// Evidence about its identity, from its messages.
+    Evidence(Evidence),
+    /// It is this earlier device under another MAC address: it takes over all decisions, and the earlier one is forgotten.
+    Again(#[serde(serialize_with = "as_text")] Mac),
+    /// It is another device than this one.
+    NotAgain(#[serde(serialize_with = "as_text")] Mac),
+}
+
+fn as_text<S: serde::Serializer>(mac: &Mac, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_str(mac)
 }
 
 impl Change {
     /// Whether it takes effect only after it is stored: it permits more than before, or the device would be permitted again
     /// after a restart.
-    fn is_kept_first(&self) -> bool {
+    pub fn is_kept_first(&self) -> bool {
         matches!(
             self,
             Change::Forgotten
@@ -148,6 +164,19 @@ pub enum Refused {
     /// Too many people with limits.
     #[error("at most {MAX_PEOPLE} people have limits")]
     People,
+    /// No decision about the earlier device could be taken over.
+    #[error("there is no decision about {0}")]
+    Undecided(Mac),
+    /// There is a decision about the new device, which would be lost.
+    #[error(
+        "there is a decision about {0} already; only a waiting device can be an earlier one again"
+    )]
+    Decided(Mac),
+    /// Too many devices that it is not.
+    #[error(
+        "a device is compared with at most {MAX_DIFFERENT} others by people; permit, deny or forget it"
+    )]
+    Different,
     /// The change could not be stored.
     #[error("the change was not kept: {0}")]
     NotKept(String),
@@ -174,6 +203,8 @@ pub enum News {
     Released,
     /// Its owner's stored state has changed.
     Owner(PersonChange),
+    /// It seems to be this earlier device under another MAC address.
+    Again(Mac),
 }
 
 /// News of a device, with its number and time.
@@ -195,6 +226,8 @@ pub struct Home {
     pub plan: Plan,
     /// The IPv6 networks, which come and go.
     pub networks: Networks,
+    /// Names of addresses; lost at a restart.
+    pub names: Names,
     /// Local time.
     pub calendar: Calendar,
     pub(crate) devices: BTreeMap<Mac, Device>,
@@ -207,6 +240,10 @@ pub struct Home {
     number: u64,
     pub(crate) journal: Box<dyn Journal>,
     has_unsaved: bool,
+    /// Whether limits no longer change with time.
+    pub(crate) is_frozen: bool,
+    /// Time at which the bucket of comparisons is empty.
+    compared: Time,
     wake: Vec<Box<dyn Fn() + Send>>,
 }
 
@@ -221,12 +258,15 @@ impl Home {
             next_settle: None,
             next_save: Time::ZERO,
             unsaved_use: 0,
+            names: Names::default(),
             devices: BTreeMap::new(),
             slots: BTreeMap::new(),
             notices: VecDeque::new(),
             number: 0,
             journal,
             has_unsaved: false,
+            is_frozen: false,
+            compared: Time::ZERO,
             wake: Vec::new(),
         }
     }
@@ -311,6 +351,32 @@ impl Home {
         device.addresses.truncate(MAX_ADDRESSES);
     }
 
+    /// Judges a flow of a device to or from an address outside. `None`: there is no such device.
+    pub fn judge(&mut self, now: Time, mac: Mac, address: IpAddr) -> Option<Judgement> {
+        let device = self.devices.get(&mac)?;
+        Some(self.names.judge(now, mac, &device.domains, address))
+    }
+
+    /// A copy for a rehearsal of decisions about a device: names and networks do not expire, limits stay as they are after
+    /// [`freeze`](Home::freeze), and nothing is stored.
+    #[must_use]
+    pub fn copy(&self, now: Time, mac: Mac) -> Home {
+        let mut copy = Home::new(self.plan, Box::new(NoJournal));
+        for network in self.networks.usable() {
+            copy.networks.set(Network {
+                preferred_until: Time::MAX,
+                valid_until: Time::MAX,
+                ..*network
+            });
+        }
+        copy.names = self.names.frozen(now, mac);
+        copy.devices = self.devices.clone();
+        copy.slots = self.slots.clone();
+        copy.calendar = self.calendar.clone();
+        copy.people = self.people.clone();
+        copy
+    }
+
     /// The device of a slot.
     pub fn of_slot(&self, slot: u16) -> Option<&Device> {
         self.devices.get(self.slots.get(&slot)?)
@@ -392,7 +458,11 @@ impl Home {
     /// When there is no such device, the change is invalid, or it could not be stored. A change that restricts the device takes
     /// effect all the same, and [`retry`](Home::retry) stores it later.
     pub fn change(&mut self, now: Time, mac: Mac, change: Change) -> Result<(), Refused> {
-        let change = checked(change)?;
+        let change = match checked(change)? {
+            Change::Again(earlier) => return self.join(now, mac, earlier),
+            Change::NotAgain(earlier) => return self.part(now, mac, earlier),
+            change => change,
+        };
         let device = self.devices.get(&mac).ok_or(Refused::NoDevice(mac))?;
         let mut changed = device.clone();
         if !apply(&mut changed, &change) {
@@ -422,6 +492,7 @@ impl Home {
             Change::Forgotten => {
                 self.slots.remove(&changed.slot);
                 self.devices.remove(&mac);
+                self.lose(mac);
             }
             _ => {
                 self.devices.insert(mac, changed);
@@ -547,6 +618,9 @@ fn changes(device: &Device) -> Vec<Change> {
         .map(|(domain, permitted)| Change::Domain(domain.into(), Some(permitted)))
         .collect();
     changes.extend(device.host_name.clone().map(Change::HostName));
+    let evidence = Some(&device.evidence).filter(|evidence| !evidence.is_empty());
+    changes.extend(evidence.cloned().map(Change::Evidence));
+    changes.extend(device.different.iter().copied().map(Change::NotAgain));
     changes.extend(name(&device.name).map(Change::Name));
     changes.extend(name(&device.person).map(Change::Person));
     if !device.limits.bedtime.is_empty() {
@@ -564,7 +638,9 @@ fn changes(device: &Device) -> Vec<Change> {
 pub fn apply(device: &mut Device, change: &Change) -> bool {
     match change.clone() {
         Change::Found(slot) => device.slot = slot,
-        Change::Forgotten => {}
+        Change::Forgotten | Change::Again(_) => {}
+        Change::Evidence(evidence) => device.evidence = evidence,
+        Change::NotAgain(other) => device.different.push(other),
         Change::Admission(admission) => device.admission = admission,
         Change::Blacklisted(blacklisted) => device.blacklisted = blacklisted,
         Change::Paused(paused) => device.paused = paused,

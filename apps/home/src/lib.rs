@@ -15,6 +15,7 @@
 //! | [`device`] | a [`Device`] and the decisions about it |
 //! | [`people`], [`limits`] | owners of devices; bedtime and quota of devices and people |
 //! | [`bedtime`], [`calendar`] | times of the week; local time |
+//! | [`identity`] | evidence that a new MAC address is a known device again |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`], [`networks`] | addresses of the devices and of the router, in IPv4 and in IPv6 |
 //! | `live` | the router on interfaces of this machine |
@@ -29,6 +30,7 @@
 //! | [`forward`], [`flows`] | flows and their entries in the switch |
 //! | [`accounts`] | traffic of devices, flows and ports |
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
+//! | [`rehearse`] | a decision tried on the flows of the last hour, in simulated time |
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
 //! | [`record`] | rows about flows, links and leases for a database |
 //! | `tables` | these rows in a stream database |
@@ -55,6 +57,7 @@ pub mod frame;
 pub mod gateway;
 pub mod groups;
 pub mod home;
+pub mod identity;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod limits;
@@ -66,6 +69,7 @@ pub mod node;
 pub mod people;
 pub mod plan;
 pub mod record;
+pub mod rehearse;
 pub mod rules;
 #[cfg(feature = "program")]
 pub mod store;

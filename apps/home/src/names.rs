@@ -117,6 +117,46 @@ impl Names {
         }
     }
 
+    /// The names that are known now, those of one device and those of all, which never expire: for a rehearsal.
+    #[must_use]
+    pub fn frozen(&self, now: Time, mac: Mac) -> Names {
+        let freeze = |table: &Lru<IpAddr, Known>| {
+            let mut frozen = Lru::default();
+            for (address, known) in table.iter().filter(|(_, known)| now < known.until) {
+                let until = Time::MAX;
+                frozen.insert(
+                    *address,
+                    Known {
+                        until,
+                        ..known.clone()
+                    },
+                );
+            }
+            frozen
+        };
+        let own = self.devices.get(&mac).map(|own| (mac, freeze(own)));
+        Names {
+            devices: own.into_iter().collect(),
+            all: freeze(&self.all),
+        }
+    }
+
+    /// The latest name of an address: that which the device has looked up, else one of any device or of a reverse lookup.
+    pub fn name(&self, mac: Mac, address: IpAddr) -> Option<&Arc<str>> {
+        let own = self.devices.get(&mac).and_then(|own| own.peek(&address));
+        let all = self.all.peek(&address);
+        own.and_then(|known| known.names.last())
+            .or_else(|| all.and_then(|known| known.names.last()))
+            .or_else(|| all.and_then(|known| known.reverse.as_ref()?.as_ref()))
+    }
+
+    /// Gives the names of a device to the device that it is under another MAC address.
+    pub fn rename(&mut self, earlier: Mac, mac: Mac) {
+        if let Some(own) = self.devices.remove(&earlier) {
+            self.devices.insert(mac, own);
+        }
+    }
+
     /// Removes a device.
     pub fn forget(&mut self, mac: Mac) {
         self.devices.remove(&mac);

@@ -142,6 +142,7 @@ fn text(news: &News) -> String {
         News::Held(held) => return format!("is held: {:?}", held.why).to_lowercase(),
         News::Released => return "is no longer held".into(),
         News::Owner(change) => return format!("its owner: {change:?}"),
+        News::Again(earlier) => return format!("may be {earlier} again"),
         News::Spoofed(address) => {
             return format!("used the address {address}, which is not its own");
         }
@@ -176,5 +177,8 @@ fn text(news: &News) -> String {
         Change::Quota(Some(quota)) => {
             format!("quota: {} bytes a day from {}", quota.bytes, quota.reset)
         }
+        Change::Evidence(_) => "has new evidence about its identity".into(),
+        Change::Again(earlier) => format!("is {earlier} again"),
+        Change::NotAgain(earlier) => format!("is not {earlier}"),
     }
 }

@@ -164,8 +164,17 @@ impl Home {
         self.next_settle
     }
 
+    /// Limits no longer change with time and traffic: for a rehearsal.
+    pub fn freeze(&mut self) {
+        (self.is_frozen, self.next_settle) = (true, None);
+    }
+
     /// Compares all limits with the time and the traffic. Devices are held or released, with notices. Used bytes are stored when it is due.
     pub fn settle(&mut self, now: Time) {
+        if self.is_frozen {
+            self.next_settle = None;
+            return;
+        }
         let unix = self.calendar.unix(now);
         let mut next: Option<u64> = None;
         let mut has_limits = false;

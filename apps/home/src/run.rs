@@ -167,13 +167,14 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         &format!("{network}/{prefix}"),
     )?;
     let tables = Tables::new(&clock)?;
+    let web_settings = settings.clone();
     let node = whole(kind, &home, settings, Box::new(tables.clone()), &uplink)?;
     let web = board(
         arguments,
         &home,
         store,
         &tables,
-        clock,
+        (clock, web_settings),
         &[IpAddr::V4(host), Ipv4Addr::LOCALHOST.into()],
     )?;
     let service = Service {
@@ -253,11 +254,12 @@ pub fn board(
     home: &Shared,
     store: Store,
     tables: &Tables,
-    clock: Clock,
+    (clock, settings): (Clock, Settings),
     usual: &[IpAddr],
 ) -> anyhow::Result<Web> {
     let mut options = web::Options::new(clock);
     options.database = Some(tables.database().clone());
+    options.settings = settings;
     options.https = match arguments.web.is_empty() {
         true => usual
             .iter()

@@ -5,7 +5,7 @@
 //! Times are Unix times.
 //!
 //! A device without a decision is not written, so that a flood of new devices causes no writes. The first decision writes its
-//! slot. Host names from DHCP are written at most once in [`HOST_NAME_INTERVAL`]; a later decision about the device and the
+//! slot. Host names from DHCP, and evidence about identities, are written at most once in [`HOST_NAME_INTERVAL`]; a later decision about the device and the
 //! end of the process write them too.
 
 mod people;
@@ -17,6 +17,7 @@ pub use sessions::Kept;
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, Journal};
+use crate::identity::Evidence;
 use crate::limits::Used;
 use crate::people::{Owner, Person};
 use packet::ethernet::Mac;
@@ -27,7 +28,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// Minimum time between two writes of host names from DHCP, seconds.
+/// Minimum time between two writes of host names and evidence from devices, seconds.
 pub const HOST_NAME_INTERVAL: u64 = 60;
 /// Number of changes in the history of a device.
 pub const MAX_HISTORY: u32 = 200;
@@ -92,14 +93,16 @@ struct Inner {
     clock: Clock,
     /// Devices that are not written yet.
     undecided: BTreeMap<Mac, Undecided>,
-    /// Host names that are not written yet.
+    /// Host names and evidence that are not written yet.
     host_names: BTreeMap<Mac, String>,
+    evidence: BTreeMap<Mac, Evidence>,
     host_name_written: Option<u64>,
 }
 
 struct Undecided {
     slot: u16,
     host_name: Option<String>,
+    evidence: Option<Evidence>,
 }
 
 impl fmt::Debug for Store {
@@ -134,6 +137,7 @@ impl Store {
             clock,
             undecided: BTreeMap::new(),
             host_names: BTreeMap::new(),
+            evidence: BTreeMap::new(),
             host_name_written: None,
         })))
     }
@@ -251,9 +255,12 @@ impl Inner {
     fn keep(&mut self, mac: Mac, change: &Change) -> Result<(), StoreError> {
         match change {
             Change::Found(slot) => {
-                let host_name = None;
-                let slot = *slot;
-                self.undecided.insert(mac, Undecided { slot, host_name });
+                let undecided = Undecided {
+                    slot: *slot,
+                    host_name: None,
+                    evidence: None,
+                };
+                self.undecided.insert(mac, undecided);
                 return Ok(());
             }
             Change::Forgotten if self.undecided.remove(&mac).is_some() => return Ok(()),
@@ -263,11 +270,15 @@ impl Inner {
                     return Ok(());
                 }
                 self.host_names.insert(mac, name.clone());
-                let now = self.clock.unix();
-                let due = self
-                    .host_name_written
-                    .is_none_or(|at| now.abs_diff(at) >= HOST_NAME_INTERVAL);
-                return if due { self.keep_host_names() } else { Ok(()) };
+                return self.keep_if_due();
+            }
+            Change::Evidence(evidence) => {
+                if let Some(undecided) = self.undecided.get_mut(&mac) {
+                    undecided.evidence = Some(evidence.clone());
+                    return Ok(());
+                }
+                self.evidence.insert(mac, evidence.clone());
+                return self.keep_if_due();
             }
             _ => {}
         }
@@ -281,6 +292,12 @@ impl Inner {
                 "INSERT OR REPLACE INTO devices (mac, slot, host_name) VALUES (?1, ?2, ?3)",
                 params![mac.to_string(), undecided.slot, undecided.host_name],
             )?;
+            if let Some(evidence) = &undecided.evidence {
+                write_evidence(&transaction, mac, evidence)?;
+            }
+        }
+        if let Some(evidence) = self.evidence.get(&mac) {
+            write_evidence(&transaction, mac, evidence)?;
         }
         if let Some(name) = self.host_names.get(&mac) {
             write_host_name(&transaction, mac, name)?;
@@ -288,24 +305,43 @@ impl Inner {
         write(&transaction, mac, change, at)?;
         transaction.commit()?;
         self.undecided.remove(&mac);
-        self.host_names.remove(&mac);
+        let gone = match change {
+            Change::Again(earlier) => Some(*earlier),
+            _ => None,
+        };
+        for mac in [Some(mac), gone].into_iter().flatten() {
+            self.host_names.remove(&mac);
+            self.evidence.remove(&mac);
+        }
         Ok(())
     }
 
-    fn keep_host_names(&mut self) -> Result<(), StoreError> {
+    fn keep_if_due(&mut self) -> Result<(), StoreError> {
+        let now = self.clock.unix();
+        let last = self.host_name_written;
+        let due = last.is_none_or(|at| now.abs_diff(at) >= HOST_NAME_INTERVAL);
+        if due { self.keep_sightings() } else { Ok(()) }
+    }
+
+    /// Writes host names and evidence.
+    fn keep_sightings(&mut self) -> Result<(), StoreError> {
         let transaction = self.connection.transaction()?;
         for (mac, name) in &self.host_names {
             write_host_name(&transaction, *mac, name)?;
         }
+        for (mac, evidence) in &self.evidence {
+            write_evidence(&transaction, *mac, evidence)?;
+        }
         transaction.commit()?;
         self.host_names.clear();
+        self.evidence.clear();
         self.host_name_written = Some(self.clock.unix());
         Ok(())
     }
 
     fn devices(&self) -> Result<Vec<Device>, StoreError> {
         let sql = "SELECT mac, slot, admission, blacklisted, paused, others_denied, name, person, host_name,
-                   bedtime, quota, used, used_since FROM devices";
+                   bedtime, quota, used, used_since, evidence FROM devices";
         let mut statement = self.connection.prepare(sql)?;
         let mut rows = statement.query([])?;
         let mut devices = BTreeMap::new();
@@ -326,6 +362,10 @@ impl Inner {
                 .set_bedtime(people::read_bedtime(row.get(9)?)?);
             device.limits.quota = people::read_quota(row.get(10)?)?;
             device.limits.used = people::read_used(row.get(11)?, row.get(12)?);
+            if let Some(evidence) = row.get::<_, Option<String>>(13)? {
+                device.evidence = serde_json::from_str(&evidence)
+                    .map_err(|_| StoreError::Row(format!("evidence {evidence:?}")))?;
+            }
             devices.insert(mac, device);
         }
         let sql = "SELECT mac, domain, permitted FROM domains";
@@ -338,14 +378,23 @@ impl Inner {
                 return Err(StoreError::Row(format!("a rule for {domain:?} too many")));
             }
         }
+        let sql = "SELECT mac, other FROM different ORDER BY mac, other";
+        let mut statement = self.connection.prepare(sql)?;
+        let mut rows = statement.query([])?;
+        while let Some(row) = rows.next()? {
+            let other = read_mac(row.get(1)?)?;
+            if let Some(device) = devices.get_mut(&read_mac(row.get(0)?)?) {
+                device.different.push(other);
+            }
+        }
         Ok(devices.into_values().collect())
     }
 }
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        // Only host names are lost; decisions are stored already.
-        let _ = self.keep_host_names();
+        // Only host names and evidence are lost; decisions are stored already.
+        let _ = self.keep_sightings();
     }
 }
 
@@ -365,6 +414,45 @@ fn admission(admission: Admission) -> &'static str {
 fn write_host_name(transaction: &Transaction<'_>, mac: Mac, name: &str) -> rusqlite::Result<usize> {
     let sql = "UPDATE devices SET host_name = ?2 WHERE mac = ?1";
     transaction.execute(sql, params![mac.to_string(), name])
+}
+
+fn write_evidence(
+    transaction: &Transaction<'_>,
+    mac: Mac,
+    evidence: &Evidence,
+) -> Result<(), StoreError> {
+    let text =
+        serde_json::to_string(evidence).map_err(|error| StoreError::Row(error.to_string()))?;
+    let sql = "UPDATE devices SET evidence = ?2 WHERE mac = ?1";
+    transaction.execute(sql, params![mac.to_string(), text])?;
+    Ok(())
+}
+
+/// Moves the rows of an earlier device to a device that is the same one. The device keeps its slot, its host name and its evidence.
+fn take_over(transaction: &Transaction<'_>, mac: &str, earlier: &str) -> rusqlite::Result<()> {
+    let sql = "SELECT slot, host_name, evidence FROM devices WHERE mac = ?1";
+    let row = |row: &rusqlite::Row<'_>| Ok((row.get(0)?, row.get(1)?, row.get(2)?));
+    let own: (u16, Option<String>, Option<String>) = transaction.query_row(sql, [mac], row)?;
+    transaction.execute("DELETE FROM devices WHERE mac = ?1", [mac])?;
+    // Rows of other tables follow after the device.
+    transaction.execute_batch("PRAGMA defer_foreign_keys = ON")?;
+    let moved = transaction.execute(
+        "UPDATE devices SET mac = ?1, slot = ?3, host_name = coalesce(?4, host_name), evidence = ?5 WHERE mac = ?2",
+        params![mac, earlier, own.0, own.1, own.2],
+    )?;
+    if moved != 1 {
+        return Err(rusqlite::Error::QueryReturnedNoRows);
+    }
+    let sql = "SELECT m.name, f.\"from\" FROM sqlite_schema m, pragma_foreign_key_list(m.name) f
+               WHERE m.type = 'table' AND f.\"table\" = 'devices'";
+    let mut statement = transaction.prepare(sql)?;
+    let columns = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    let columns: Vec<(String, String)> = columns.collect::<rusqlite::Result<_>>()?;
+    for (table, column) in columns {
+        let sql = format!("UPDATE {table} SET {column} = ?1 WHERE {column} = ?2");
+        transaction.execute(&sql, [mac, earlier])?;
+    }
+    Ok(())
 }
 
 /// Writes a decision and its line in the history.
@@ -400,6 +488,18 @@ fn write(
             }
             set("quota", &people::quota_column(*value)?)?
         }
+        Change::Evidence(evidence) => {
+            write_evidence(transaction, mac, evidence)?;
+            return Ok(());
+        }
+        Change::Again(earlier) => {
+            take_over(transaction, &text, &earlier.to_string())?;
+            1
+        }
+        Change::NotAgain(other) => transaction.execute(
+            "INSERT OR IGNORE INTO different (mac, other) VALUES (?1, ?2)",
+            params![text, other.to_string()],
+        )?,
         Change::Domain(domain, None) => transaction.execute(
             "DELETE FROM domains WHERE mac = ?1 AND domain = ?2",
             params![text, domain],

@@ -42,6 +42,7 @@ mod watch;
 pub use certificate::CertificateError;
 
 use crate::clock::Clock;
+use crate::gateway::Settings;
 use crate::home::Shared;
 use crate::store::Store;
 use api::{App, Context};
@@ -58,7 +59,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use stream::Database;
-use tokio::sync::oneshot;
+use tokio::sync::{Semaphore, oneshot};
 use watch::Watch;
 
 /// Maximum length of a request's body, bytes.
@@ -82,6 +83,8 @@ pub struct Options {
     pub clock: Clock,
     /// Database of streams for `/ws.v1/stream`.
     pub database: Option<Database>,
+    /// Settings of the control program, with which rehearsals run.
+    pub settings: Settings,
 }
 
 impl Options {
@@ -94,6 +97,7 @@ impl Options {
             names: Vec::new(),
             clock,
             database: None,
+            settings: Settings::default(),
         }
     }
 }
@@ -147,6 +151,7 @@ impl Web {
             names,
             clock,
             database,
+            settings,
         } = options;
         if let Some(address) = http
             .iter()
@@ -206,6 +211,8 @@ impl Web {
             guard: Guard::new(names),
             feed: Arc::new(feed),
             database,
+            settings,
+            rehearsals: Semaphore::new(1),
             gates: listeners
                 .iter()
                 .map(|each| Arc::clone(&each.gate))

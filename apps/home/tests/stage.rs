@@ -168,6 +168,18 @@ impl Stage {
         kind: Kind,
         address: Option<Ipv4Addr>,
     ) -> Option<(Kind, Ipv4Addr, u32)> {
+        self.dhcp_with(port, mac, kind, address, &[])
+    }
+
+    /// Sends a DHCP message with more options. Returns the response.
+    pub fn dhcp_with(
+        &mut self,
+        port: u32,
+        mac: Mac,
+        kind: Kind,
+        address: Option<Ipv4Addr>,
+        options: &[(u8, &[u8])],
+    ) -> Option<(Kind, Ipv4Addr, u32)> {
         let header = Header {
             op: REQUEST,
             xid: 7,
@@ -183,6 +195,9 @@ impl Stage {
         let mut writer = Writer::new(&mut message, &header, kind, 1472);
         if let Some(address) = address {
             writer.option(option::REQUESTED, &address.octets());
+        }
+        for (number, value) in options {
+            writer.option(*number, value);
         }
         writer.end();
         let from = SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 68);

@@ -31,7 +31,7 @@ function makeLabel(mac) {
     button.addEventListener("click", () => acts[act](devices.get(mac)));
     buttons.append(button);
   }
-  label.append(grip, text, buttons);
+  label.append(grip, text, buttons, makeQuestion(mac));
   label.addEventListener("keydown", (event) => {
     if (event.target !== label) return;
     const act = { ArrowRight: "permit", ArrowLeft: "deny", Enter: "details" }[event.key];
@@ -45,6 +45,53 @@ function makeLabel(mac) {
   });
   label.addEventListener("pointerdown", (event) => grab(event, mac));
   return label;
+}
+
+/// The question whether a device is an earlier one again.
+function makeQuestion(mac) {
+  const question = element("div", "again");
+  question.setAttribute("role", "group");
+  question.hidden = true;
+  const buttons = element("div", "buttons");
+  for (const [same, title] of [[true, "Yes, the same"], [false, "No, another"]]) {
+    const button = element("button", same ? "yes" : "no", title);
+    button.type = "button";
+    button.addEventListener("click", () => answer(devices.get(mac), same));
+    buttons.append(button);
+  }
+  question.append(element("p", "asks"), element("p", "small because"), buttons);
+  return question;
+}
+
+/// Evidence of a question, in words.
+const because = (reason) => {
+  if (reason === "options") return "the same DHCP options";
+  return reason.name ? `the same name (${reason.name})` : `the same ${reason.identifier}`;
+};
+
+function drawQuestion(device) {
+  const [question, again] = [$(".again", device.element), device.again];
+  question.hidden = !again;
+  if (!again) return;
+  const text = `Is this ${again.label} again?`;
+  $(".asks", question).textContent = text;
+  $(".because", question).textContent = `It has ${again.reasons.map(because).join(" and ")}. A device can forge these: say yes only if you know it.`;
+  question.setAttribute("aria-label", text);
+  for (const name of ["yes", "no"]) {
+    const button = $(`.${name}`, question);
+    button.setAttribute("aria-label", `${button.textContent}: ${device.label} is ${name === "no" ? "not " : ""}${again.label}`);
+  }
+}
+
+async function answer(device, same) {
+  const earlier = device.again;
+  try {
+    update([await call("POST", `devices/${device.mac}/again`, { earlier: earlier.mac, same })]);
+    say(same ? `${device.label} has all decisions about ${earlier.label}.` : `${device.label} is not ${earlier.label}.`);
+    device.element.focus();
+  } catch (error) {
+    fail(error);
+  }
 }
 
 /// Puts a device into its panel, sorted by name; guests by arrival.
@@ -106,6 +153,7 @@ function draw(device, greatest) {
   const opacity = device.signal === null ? 1 : Math.min(1, Math.max(0.4, 1 + (device.signal + 50) / 65));
   label.style.setProperty("--size", size.toFixed(2));
   label.style.setProperty("--opacity", opacity.toFixed(2));
+  drawQuestion(device);
   label.style.setProperty("--red", Math.min(1, (device.retransmitted ?? 0) / 0.3).toFixed(2));
   place(device);
 }

@@ -45,6 +45,9 @@ export function describe(news) {
     case "name": return value === null ? "has no name" : `is called ${value}`;
     case "person": return value === null ? "has no owner" : `belongs to ${value}`;
     case "host_name": return `calls itself ${value}`;
+    case "maybe_again": return `may be ${value} again: people are asked`;
+    case "again": return `is ${value} again`;
+    case "not_again": return `is not ${value}`;
     default: return ""; // Found, and leases.
   }
 }

@@ -6,6 +6,8 @@ use crate::groups::Receiver;
 use crate::home::News;
 use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority, wide};
 use core::net::{IpAddr, Ipv4Addr, SocketAddrV4};
+use dhcp::datagram;
+use dns::mdns;
 use node::Time;
 use openflow::controller::Headers;
 use openflow::oxm::{Field, Oxm};
@@ -46,6 +48,9 @@ impl Gateway {
             return self.six(now, in_port, &headers, data, datapath);
         }
         let sender = self.device(source).filter(|sender| !sender.is_closed);
+        if sender.is_some() && is_ip && udp_port.is_some_and(|(_, to)| to == mdns::PORT) {
+            self.hear(now, source, data);
+        }
         if let Some(sender) = sender
             && headers.ethertype == ethertype::ARP
         {
@@ -60,6 +65,14 @@ impl Gateway {
         match headers.ethertype {
             ethertype::IPV4 => self.ipv4(now, &sender, in_port, &headers, data, datapath),
             _ => Err("not ip"),
+        }
+    }
+
+    /// Notes the names that a device announces by multicast DNS.
+    pub(super) fn hear(&self, now: Time, source: Mac, data: &[u8]) {
+        if let Some(datagram) = datagram::read(data, mdns::PORT) {
+            let mut home = self.home.lock();
+            home.note(now, source, |evidence| evidence.note_mdns(datagram.payload));
         }
     }
 

@@ -54,7 +54,7 @@ impl Gateway {
                         self.ask(server, port, &query, datapath);
                     }
                     Outgoing::Reverse(address, name) => {
-                        self.dns.names().note_reverse(now, address, name);
+                        self.home.lock().names.note_reverse(now, address, name);
                         self.go_on(now, address, datapath);
                     }
                 }

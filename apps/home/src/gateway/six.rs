@@ -56,6 +56,9 @@ impl Gateway {
         if packet.is_udp_to(SERVER_PORT) {
             return self.answer_dhcpv6(now, sender, in_port, (source, &packet), data, datapath);
         }
+        if packet.is_udp_to(dns::mdns::PORT) {
+            self.hear(now, source, data);
+        }
         let Some(sender) = sender else {
             if self.may_drop(now, in_port) {
                 self.block(source, in_port, ethertype::IPV6, None, datapath);
@@ -242,6 +245,12 @@ impl Gateway {
     ) -> Result {
         if sender.is_none() {
             self.dhcpv6.denied += 1;
+        }
+        if let Some(datagram) = datagram::read(data, Dhcpv6::PORT)
+            && let Some(duid) = Dhcpv6::client(datagram.payload)
+        {
+            let mut home = self.home.lock();
+            home.note(now, mac, |evidence| evidence.note_duid(mac, duid, None));
         }
         let sender = sender.ok_or("not admitted")?;
         let peer = packet.source;

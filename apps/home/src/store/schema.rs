@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 /// Version of the schema, as `user_version`.
-pub const VERSION: i64 = 2;
+pub const VERSION: i64 = 3;
 /// "wire" as `application_id`, which distinguishes this file from other databases.
 const APPLICATION: i64 = 0x7769_7265;
 /// Time to wait for another process that is about to end.
@@ -48,8 +48,10 @@ CREATE TABLE sessions (
 ) STRICT, WITHOUT ROWID;
 ";
 
-/// Changes from each version to the next: the first one leads to version 2.
-const MIGRATIONS: [&str; VERSION as usize - 1] = ["
+/// Changes from each version to the next: the first one leads to version 2. A table about devices refers to `devices`, so that its rows
+/// move with a device that comes again under another MAC address.
+const MIGRATIONS: [&str; VERSION as usize - 1] = [
+    "
 ALTER TABLE devices ADD COLUMN bedtime TEXT;
 ALTER TABLE devices ADD COLUMN quota TEXT;
 ALTER TABLE devices ADD COLUMN used INTEGER NOT NULL DEFAULT 0;
@@ -61,7 +63,17 @@ CREATE TABLE people (
     used INTEGER NOT NULL DEFAULT 0,
     used_since INTEGER NOT NULL DEFAULT 0
 ) STRICT, WITHOUT ROWID;
-"];
+",
+    "
+ALTER TABLE devices ADD COLUMN evidence TEXT;
+CREATE TABLE different (
+    mac TEXT NOT NULL REFERENCES devices ON DELETE CASCADE,
+    other TEXT NOT NULL REFERENCES devices ON DELETE CASCADE,
+    PRIMARY KEY (mac, other)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX different_from ON different (other);
+",
+];
 
 /// Opens or creates a file. A file that is not a home's database is not written to.
 pub fn open(path: &Path) -> Result<Connection, StoreError> {

@@ -7,6 +7,7 @@
 mod devices;
 mod people;
 mod persons;
+mod rehearse;
 mod rows;
 
 use super::MAX_BODY;
@@ -15,6 +16,7 @@ use super::guard::{Guard, Refusal};
 use super::sessions::{Sessions, SignInError};
 use super::watch::Watch;
 use crate::clock::Clock;
+use crate::gateway::Settings;
 use crate::home::{Refused, Shared};
 use crate::store::{Store, StoreError};
 use axum::body::Bytes;
@@ -35,6 +37,7 @@ use serde_json::json;
 use std::sync::Arc;
 use std::time::Duration;
 use stream::Database;
+use tokio::sync::Semaphore;
 
 /// Time limit for receiving and answering a request.
 const REQUEST_TIMEOUT: Duration = Duration::from_secs(30);
@@ -51,6 +54,10 @@ pub struct App {
     pub(super) feed: Arc<Feed<Watch>>,
     pub(super) gates: Vec<Arc<Gate>>,
     pub(super) database: Option<Database>,
+    /// Settings of the control program, for rehearsals.
+    pub(super) settings: Settings,
+    /// Permits one rehearsal at a time.
+    pub(super) rehearsals: Semaphore,
 }
 
 /// The calls of one listener.
@@ -99,6 +106,7 @@ fn calls() -> Vec<Call> {
         ("get", "/ws.v1/devices/{eaddr}", get(devices::one)),
         ("post", "/ws.v1/devices/{eaddr}", post(devices::change)),
         ("delete", "/ws.v1/devices/{eaddr}", delete(devices::forget)),
+        ("post", "/ws.v1/devices/{eaddr}/again", post(devices::again)),
         (
             "get",
             "/ws.v1/devices/{eaddr}/history",
@@ -112,6 +120,7 @@ fn calls() -> Vec<Call> {
         ("get", "/ws.v1/people", get(persons::all)),
         ("get", "/ws.v1/people/{person}", get(persons::one)),
         ("post", "/ws.v1/people/{person}", post(persons::change)),
+        ("post", "/ws.v1/rehearse/{eaddr}", post(rehearse::rehearse)),
         ("get", "/ws.v1/events", get(people::events)),
         ("get", "/ws.v1/counters", get(people::counters)),
         ("post", "/ws.v1/password", post(people::change_password)),
@@ -250,7 +259,12 @@ impl From<Refused> for Failed {
         let code = match refused {
             Refused::NoDevice(_) | Refused::NoPerson => StatusCode::NOT_FOUND,
             Refused::Group(_) | Refused::Domain(_) | Refused::Name => StatusCode::BAD_REQUEST,
-            Refused::Full(_) | Refused::Rules | Refused::People => StatusCode::CONFLICT,
+            Refused::Full(_)
+            | Refused::Rules
+            | Refused::People
+            | Refused::Undecided(_)
+            | Refused::Decided(_)
+            | Refused::Different => StatusCode::CONFLICT,
             Refused::NotKept(_) => StatusCode::INSUFFICIENT_STORAGE,
         };
         Failed(code, refused.to_string())

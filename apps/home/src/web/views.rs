@@ -4,6 +4,7 @@ use crate::bedtime::Bedtime;
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Home, News, Notice};
+use crate::identity::Reason;
 use crate::limits::{Held, Quota};
 use crate::networks::DEVICE_LENGTH;
 use crate::people::PersonChange;
@@ -73,11 +74,36 @@ pub struct Figures {
     /// Wi-Fi signal, dBm, and the share of frames that were retransmitted.
     signal: Option<i8>,
     retransmitted: Option<f32>,
+    /// Question whether it is an earlier device under another MAC address.
+    again: Option<AgainView>,
+}
+
+/// A question about a device.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct AgainView {
+    /// The earlier device.
+    mac: String,
+    label: String,
+    person: Option<String>,
+    reasons: Vec<Reason>,
+}
+
+impl AgainView {
+    fn new(home: &Home, device: &Device) -> Option<AgainView> {
+        let question = home.question(device)?;
+        let earlier = home.device(question.earlier)?;
+        Some(AgainView {
+            mac: earlier.mac.to_string(),
+            label: earlier.label(),
+            person: earlier.person.clone(),
+            reasons: question.reasons.clone(),
+        })
+    }
 }
 
 impl Figures {
     /// State of a device.
-    pub fn new(device: &Device, clock: &Clock, rate: u64) -> Figures {
+    pub fn new(home: &Home, device: &Device, clock: &Clock, rate: u64) -> Figures {
         let now = clock.now();
         let recent =
             |(_, last): (Time, Time)| now.as_ps().saturating_sub(last.as_ps()) < ASKING.as_ps();
@@ -97,6 +123,7 @@ impl Figures {
             rate,
             signal: device.wifi.map(|wifi| wifi.signal),
             retransmitted: device.wifi.map(|wifi| wifi.retransmitted),
+            again: AgainView::new(home, device),
         }
     }
 }
@@ -122,7 +149,7 @@ impl DeviceView {
             quota: device.limits.quota,
             others_denied: device.domains.others_denied,
             rules: device.domains.rules().count(),
-            figures: Figures::new(device, clock, rate),
+            figures: Figures::new(home, device, clock, rate),
             domains: None,
         }
     }
@@ -168,6 +195,7 @@ enum NewsView {
     Held(Held),
     Released,
     Owner(PersonChange),
+    MaybeAgain(String),
 }
 
 impl NoticeView {
@@ -187,6 +215,7 @@ impl NoticeView {
                 News::Held(held) => NewsView::Held(*held),
                 News::Released => NewsView::Released,
                 News::Owner(change) => NewsView::Owner(change.clone()),
+                News::Again(earlier) => NewsView::MaybeAgain(earlier.to_string()),
             },
         }
     }

@@ -108,7 +108,7 @@ impl Source for Watch {
                 // Smoothed with half of the last rate, so that labels do not jump.
                 (old.figures.rate + u64::try_from(new).unwrap_or(u64::MAX)) / 2
             });
-            let figures = Figures::new(device, &self.clock, rate);
+            let figures = Figures::new(&home, device, &self.clock, rate);
             let repeats = match old {
                 Some(old) if old.figures == figures => old.repeats.saturating_sub(1),
                 Some(_) => REPEATS,

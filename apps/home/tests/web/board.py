@@ -7,6 +7,7 @@ from playwright.sync_api import expect, sync_playwright
 
 URL, PASSWORD, FOLDER = sys.argv[1:4]
 GUEST, SECOND, ANNA = "02:00:00:00:01:01", "02:00:00:00:01:02", "02:00:00:00:00:02"
+OTHER_PHONE, SAME_LAPTOP, LAPTOP = "02:00:00:00:01:04", "02:00:00:00:01:05", "02:00:00:00:00:01"
 problems = []
 
 
@@ -83,6 +84,26 @@ with sync_playwright() as playwright:
     board.mouse.up()
     expect(label(board, "permitted", GUEST)).to_be_visible()
     said("drag ended")
+
+    # A device that seems to be another one again: both answers, by mouse and by keyboard.
+    question = label(board, "asking", OTHER_PHONE).get_by_role("group", name="Is this Anna's phone again?")
+    expect(question).to_contain_text("the same name (annas-phone)")
+    expect(question).to_contain_text("can forge")
+    picture(board, "1280-question")
+    question.get_by_role("button", name="No, another").click()
+    for page in (board, second):
+        expect(label(page, "asking", OTHER_PHONE)).to_be_visible()
+        expect(label(page, "asking", OTHER_PHONE).locator(".again")).to_be_hidden()
+    said("no said")
+    yes = label(board, "asking", SAME_LAPTOP).get_by_role("button", name="Yes, the same")
+    expect(yes).to_be_visible()
+    yes.focus()
+    board.keyboard.press("Enter")
+    for page in (board, second):
+        expect(label(page, "permitted", SAME_LAPTOP)).to_be_visible()
+        expect(page.locator(f'.device[data-mac="{LAPTOP}"]')).to_have_count(0)
+    expect(label(board, "permitted", SAME_LAPTOP)).to_be_focused()
+    said("yes said")
 
     # By keyboard: the arrows decide, and the focus stays with the label.
     label(board, "permitted", GUEST).focus()

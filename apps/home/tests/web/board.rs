@@ -15,6 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 const GUEST: &str = "02:00:00:00:01:01";
 const SECOND: &str = "02:00:00:00:01:02";
 const ANNA: &str = "02:00:00:00:00:02";
+const OTHER_PHONE: &str = "02:00:00:00:01:04";
+const SAME_LAPTOP: &str = "02:00:00:00:01:05";
 
 /// Host name, person, admission, bytes a second, signal and share of retransmissions.
 type Demo = (
@@ -75,6 +77,8 @@ fn furnish(server: &Server) {
         let mut change = |change| home.change(now, mac, change).expect("kept");
         change(Change::HostName(name.into()));
         change(Change::Admission(admission));
+        home.note(now, mac, |evidence| evidence.note_name(name));
+        let mut change = |change| home.change(now, mac, change).expect("kept");
         if !person.is_empty() {
             change(Change::Person(Some(person.into())));
         }
@@ -154,6 +158,16 @@ fn people_permit_and_deny_devices_on_the_board() {
     assert_eq!(steps.last().map(String::as_str), Some("end"));
 }
 
+/// A device with a host name appears.
+fn appear(server: &Server, mac: &str, name: &str) {
+    server.seen(mac);
+    let (now, mac) = (Time::from_secs(1000), mac.parse().expect("a MAC"));
+    let mut home = server.home.lock();
+    home.change(now, mac, Change::HostName(name.into()))
+        .expect("kept");
+    home.note(now, mac, |evidence| evidence.note_name(name));
+}
+
 /// The state of the home after a step in the browser.
 fn check(server: &Server, step: &str) {
     let admission = |mac| server.device(mac).admission;
@@ -175,6 +189,23 @@ fn check(server: &Server, step: &str) {
         "guests seen" => assert_eq!(admission(GUEST), Admission::Waiting),
         "dragged" | "drag ended" | "permitted by key" => {
             assert_eq!(admission(GUEST), Admission::Permitted, "{step}");
+            if step == "drag ended" {
+                appear(server, OTHER_PHONE, "Annas-Phone");
+            }
+        }
+        "no said" => {
+            let device = server.device(OTHER_PHONE);
+            assert_eq!(device.admission, Admission::Waiting);
+            assert_eq!(
+                device.different,
+                ["02:00:00:00:00:02".parse().expect("a MAC")]
+            );
+            appear(server, SAME_LAPTOP, "Tom's Laptop");
+        }
+        "yes said" => {
+            let device = server.device(SAME_LAPTOP);
+            assert_eq!(device.admission, Admission::Permitted);
+            assert_eq!(device.person.as_deref(), Some("Tom"));
         }
         "denied by key" => assert_eq!(admission(GUEST), Admission::Denied),
         "details set" => {

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 type Answer<T> = Result<Json<T>, Failed>;
 /// The parameters of a path.
-type Of<T> = Result<Path<T>, PathRejection>;
+pub(super) type Of<T> = Result<Path<T>, PathRejection>;
 
 pub async fn permit(State(context): State<Context>, path: Of<String>) -> Answer<DeviceView> {
     decide(&context, path, Change::Admission(Admission::Permitted))
@@ -154,6 +154,31 @@ pub async fn forget(
     Ok(StatusCode::NO_CONTENT)
 }
 
+/// Answer to the question whether a device is an earlier one again.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Again {
+    /// MAC address of the earlier device.
+    earlier: String,
+    same: bool,
+}
+
+pub async fn again(
+    State(context): State<Context>,
+    path: Of<String>,
+    body: Result<Json<Again>, JsonRejection>,
+) -> Answer<DeviceView> {
+    let (device, Json(answer)) = (mac(path?)?, body?);
+    let earlier = mac(Path(answer.earlier))?;
+    let now = context.app.clock.now();
+    let change = match answer.same {
+        true => Change::Again(earlier),
+        false => Change::NotAgain(earlier),
+    };
+    context.app.home.lock().change(now, device, change)?;
+    view(&context, device)
+}
+
 pub async fn history(State(context): State<Context>, path: Of<String>) -> Answer<Vec<Entry>> {
     Ok(Json(context.app.store.history(mac(path?)?)?))
 }
@@ -179,7 +204,7 @@ fn rule(
     decide(context, Ok(Path(eaddr)), Change::Domain(domain, permitted))
 }
 
-fn mac(Path(text): Path<String>) -> Result<Mac, Failed> {
+pub(super) fn mac(Path(text): Path<String>) -> Result<Mac, Failed> {
     text.parse().map_err(|error: packet::ethernet::BadMac| {
         Failed(StatusCode::BAD_REQUEST, error.to_string())
     })

@@ -10,8 +10,10 @@ mod stage;
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp::v4::message::Kind;
+use home::flows::FlowKey;
 use home::home::NoJournal;
 use home::plan::Plan;
+use home::rehearse::{Past, rehearse};
 use home::{Admission, Change, Home, Settings};
 use node::Time;
 use stage::{DNS, GATEWAY, SERVER, Stage, mac, question, udp};
@@ -158,6 +160,41 @@ fn queries(name: &str) -> Vec<Duration> {
     times
 }
 
+/// A domain is denied for one of 500 devices, with flows to 500 addresses that it has looked up.
+fn rehearsals(count: u64) -> Vec<Duration> {
+    let (stage, addresses) = home(500);
+    let (now, own) = (stage.now, addresses[0]);
+    let other = |index: u64| Ipv4Addr::new(198, 51, (index / 250) as u8, (index % 250) as u8);
+    let mut home = stage.home.lock();
+    for index in 0..500 {
+        let name = format!("www.site{index}.example").as_str().into();
+        home.names.note(now, mac(0), &name, other(index).into(), 60);
+    }
+    let flows: Vec<Past> = (0..count)
+        .map(|index| Past {
+            key: FlowKey {
+                protocol: 6,
+                source: own.into(),
+                destination: other(index % 500).into(),
+                ports: Some((1024 + (index % 60_000) as u16, 443)),
+            },
+            ends: (Some(mac(0)), None),
+            first: index * 3600 * 1_000_000_000 / count,
+            last: index * 3600 * 1_000_000_000 / count,
+            bytes: 1000,
+        })
+        .collect();
+    let change = Change::Domain("site7.example".into(), Some(false));
+    let run = |_| {
+        let start = Instant::now();
+        let settings = Settings::default();
+        let rehearsal = rehearse(&home, &settings, now, (mac(0), &change), &flows).expect("known");
+        assert_eq!(rehearsal.breaks[0].flows, count / 500);
+        start.elapsed()
+    };
+    (0..5).map(run).collect()
+}
+
 fn main() {
     // `cargo test` runs this, too.
     if std::env::args().any(|argument| argument == "--test") {
@@ -168,6 +205,7 @@ fn main() {
     show("the same, judged by names", first_packets(true));
     show("query answered from the cache", queries("good.example"));
     show("query for a denied domain", queries("bad.example"));
+    show("rehearsal of 10,000 flows of an hour", rehearsals(10_000));
     let before = memory();
     let (mut stage, addresses) = home(500);
     for flow in 0..20_u16 {

@@ -154,7 +154,8 @@ fn each_kind_of_evidence_is_weighed() {
     let full = b"\x04\0\0\x0BAnnas-Phone\x04home\0".as_slice();
     let text = b"\0\0\0Annas-Phone.home".as_slice();
     let yes = Some(mac(0));
-    let cases: [(&[(u8, &[u8])], Option<Mac>); 8] = [
+    type Options<'a> = &'a [(u8, &'a [u8])];
+    let cases: [(Options<'_>, Option<Mac>); 8] = [
         (&[(option::CLIENT_ID, duid)], yes),
         (&[(option::CLIENT_ID, wired), NAME], None),
         (&[(81, full)], yes),

@@ -2,6 +2,7 @@
 
 use core::net::{Ipv4Addr, SocketAddrV4};
 use dhcp::v4::message::{Header, Kind, Message, REQUEST, Writer, option};
+use home::record::Record;
 use home::{Change, Home, HomeNode, Settings, Shared};
 use node::{Frame, Node, Out, Port, Time};
 use openflow::switch::{Config, Switch};
@@ -41,6 +42,11 @@ pub fn mac(index: u16) -> Mac {
 
 impl Stage {
     pub fn new(home: Home, settings: Settings) -> Stage {
+        Stage::with_record(home, settings, Box::new(home::record::NoRecord))
+    }
+
+    /// A stage whose program writes rows.
+    pub fn with_record(home: Home, settings: Settings, record: Box<dyn Record>) -> Stage {
         let home = home.shared();
         let config = Config {
             ports: PORTS,
@@ -52,12 +58,7 @@ impl Stage {
             dns: vec![SocketAddrV4::new(DNS, 53).into()],
             ..settings
         };
-        let program = HomeNode::new(
-            home.clone(),
-            settings,
-            Box::new(home::record::NoRecord),
-            Vec::new(),
-        );
+        let program = HomeNode::new(home.clone(), settings, record, Vec::new());
         let mut stage = Stage {
             now: Time::ZERO,
             home,

@@ -4,6 +4,7 @@ import { describe, heldText, refresh, show, showing } from "./details.js";
 import { follow } from "./feed.js";
 import { $, call, clock, element, rate } from "./page.js";
 import { concerns, forgetPeople, groupKey, groups, readPeople } from "./people.js";
+import { showRehearsal } from "./rehearsal.js";
 
 const devices = new Map(); // MAC address -> device, with its label
 const panels = { out: $("#out"), asking: $("#asking"), permitted: $("#permitted") };
@@ -44,6 +45,11 @@ function makeLabel(mac) {
     if (act || step) event.preventDefault();
   });
   label.addEventListener("pointerdown", (event) => grab(event, mac));
+  // By keyboard the line for a denial shows while the focus is on a permitted device.
+  label.addEventListener("focusin", () => {
+    if (label.matches(":focus-visible, :has(:focus-visible)")) tryOut(devices.get(mac), panels.out);
+  });
+  label.addEventListener("focusout", () => tryOut(null));
   return label;
 }
 
@@ -200,6 +206,14 @@ async function act(method, path, body) {
   return device;
 }
 
+/// Shows the flows that a drop on a panel would break.
+function tryOut(device, target) {
+  const act = target?.dataset.drop;
+  const isDecision = act === "deny" ? device?.panel === "permitted" : act && device?.admission !== "permitted";
+  const change = isDecision ? { admission: act === "deny" ? "denied" : "permitted" } : null;
+  showRehearsal($("#rehearsal"), device?.mac, change);
+}
+
 /// Drags with mouse, pen and finger. A finger drags by the grip only: elsewhere it scrolls.
 function grab(event, mac) {
   const label = devices.get(mac).element;
@@ -222,6 +236,7 @@ function grab(event, mac) {
       target?.classList.remove("target");
       target = next;
       target?.classList.add("target");
+      tryOut(devices.get(mac), target);
     }
   };
   const end = (event) => {
@@ -229,6 +244,7 @@ function grab(event, mac) {
     label.classList.remove("held");
     document.body.classList.remove("dragging");
     label.style.translate = "";
+    tryOut(null);
     target?.classList.remove("target");
     const device = devices.get(mac);
     if (!device) return;

@@ -2,6 +2,7 @@
 
 import { makeLimits } from "./limits.js";
 import { $, bytes, call, clock, element, rate } from "./page.js";
+import { showRehearsal } from "./rehearsal.js";
 
 const dialog = $("#details");
 let mac = null;
@@ -161,3 +162,22 @@ $("#rule").addEventListener("submit", (event) => {
 $("#others").addEventListener("change", (event) => {
   attempt(() => act("POST", `devices/${mac}`, { others_denied: event.target.checked }));
 });
+
+/// Shows the flows that a change would break, in the line below the buttons.
+const tryOut = (change) => showRehearsal($("#rehearsed"), mac, change);
+const changes = {
+  deny: () => ({ admission: "denied" }),
+  pause: () => ({ paused: $("[data-act=pause]").textContent === "Pause" }),
+  block: () => ({ blacklisted: $("[data-act=block]").textContent === "Block connection" }),
+};
+for (const [kind, change] of Object.entries(changes)) {
+  const button = $(`[data-act=${kind}]`);
+  for (const event of ["focus", "pointerenter"]) button.addEventListener(event, () => tryOut(change()));
+}
+for (const event of ["focus", "pointerenter"]) $("#others").addEventListener(event, () => tryOut({ others_denied: !$("#others").checked }));
+$("#rule").addEventListener("input", (event) => {
+  const domain = event.target.value.trim();
+  const isDomain = /^[\w-]+(\.[\w-]+)+\.?$/.test(domain);
+  showRehearsal($("#rehearsed"), mac, isDomain ? { domain: [domain, false] } : null, 500);
+});
+dialog.addEventListener("close", () => tryOut(null));

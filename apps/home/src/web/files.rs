@@ -3,7 +3,7 @@
 use page::File;
 
 /// Path, media type and content.
-pub const FILES: [File; 11] = [
+pub const FILES: [File; 12] = [
     page::FEED,
     page::ELEMENTS,
     (
@@ -35,6 +35,11 @@ pub const FILES: [File; 11] = [
         "/people.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/people.js"),
+    ),
+    (
+        "/rehearsal.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/rehearsal.js"),
     ),
     (
         "/page.js",

@@ -69,7 +69,9 @@ with sync_playwright() as playwright:
     board.mouse.move(*centre(board.locator("#asking")), steps=4)
     board.mouse.move(*centre(board.locator("#permitted")), steps=8)
     expect(board.locator("#permitted")).to_have_class("panel target")
+    expect(board.locator("#rehearsal")).to_contain_text("Other flows may begin to pass")
     board.mouse.up()
+    expect(board.locator("#rehearsal")).to_be_hidden()
     for page in (board, second):
         expect(label(page, "permitted", GUEST)).to_be_visible()
     assert second.evaluate("window.kept")
@@ -80,6 +82,8 @@ with sync_playwright() as playwright:
     board.mouse.move(*centre(text))
     board.mouse.down()
     board.mouse.move(*centre(board.locator("#out")), steps=8)
+    expect(board.locator("#rehearsal")).to_contain_text("Would break: 203.0.113.80 (web (HTTPS), 3 kB")
+    picture(board, "1280-rehearsal")
     board.keyboard.press("Escape")
     board.mouse.up()
     expect(label(board, "permitted", GUEST)).to_be_visible()
@@ -106,7 +110,9 @@ with sync_playwright() as playwright:
     said("yes said")
 
     # By keyboard: the arrows decide, and the focus stays with the label.
+    board.keyboard.press("Tab")
     label(board, "permitted", GUEST).focus()
+    expect(board.locator("#rehearsal")).to_contain_text("Would break: 203.0.113.80")
     board.keyboard.press("ArrowLeft")
     expect(label(board, "out", GUEST)).to_be_focused()
     said("denied by key")
@@ -123,6 +129,7 @@ with sync_playwright() as playwright:
     details.locator("#names").get_by_role("button", name="Save").click()
     expect(board.locator("#details-title")).to_have_text("Steve's <b>laptop</b>")
     details.get_by_label("Domain", exact=True).fill("ads.example")
+    expect(details.locator("#rehearsed")).to_contain_text("flows of the last hour")
     details.locator("#rule").get_by_role("button", name="Deny").click()
     expect(details.locator("#domains")).to_contain_text("ads.example: denied")
     details.get_by_label("Domain", exact=True).fill("no domain")

@@ -5,6 +5,7 @@
 use super::server::{PASSWORD, Server};
 use home::Change;
 use home::device::{Admission, Wifi};
+use home::record::{FlowRow, Record};
 use node::Time;
 use packet::ethernet::Mac;
 use std::io::{BufRead, BufReader, Write};
@@ -158,10 +159,38 @@ fn people_permit_and_deny_devices_on_the_board() {
     assert_eq!(steps.last().map(String::as_str), Some("end"));
 }
 
+/// A flow of the guest is recorded.
+fn record(server: &Server) {
+    let mac: Mac = GUEST.parse().expect("a MAC");
+    let (now, own) = (Time::from_secs(1000), {
+        let home = server.home.lock();
+        home.plan.device(home.device(mac).expect("there").slot)
+    });
+    let at = ("203.0.113.80".parse().expect("an address"), own.into());
+    for (from, to, (source, destination), ports) in [
+        (Some(mac), None, (at.1, at.0), (5000, 443)),
+        (None, Some(mac), at, (443, 5000)),
+    ] {
+        server.tables.clone().flow(&FlowRow {
+            at: now,
+            from,
+            to,
+            protocol: 6,
+            source,
+            destination,
+            ports: Some(ports),
+            packets: 3,
+            bytes: 1500,
+            is_named: false,
+        });
+    }
+}
+
 /// A device with a host name appears.
 fn appear(server: &Server, mac: &str, name: &str) {
     server.seen(mac);
-    let (now, mac) = (Time::from_secs(1000), mac.parse().expect("a MAC"));
+    let now = Time::from_secs(server.seconds.load(Ordering::Relaxed));
+    let mac = mac.parse().expect("a MAC");
     let mut home = server.home.lock();
     home.change(now, mac, Change::HostName(name.into()))
         .expect("kept");
@@ -185,6 +214,7 @@ fn check(server: &Server, step: &str) {
                 home.device_mut(mac).expect("there").traffic.sent = (4, 4000);
                 home.device_mut(mac).expect("there").traffic.not_looked_up = 1000;
             }
+            record(server);
         }
         "guests seen" => assert_eq!(admission(GUEST), Admission::Waiting),
         "dragged" | "drag ended" | "permitted by key" => {

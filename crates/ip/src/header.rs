@@ -85,17 +85,17 @@ pub fn pseudo(source: IpAddr, destination: IpAddr, protocol: u8) -> Pseudo {
     }
 }
 
-/// Whether the checksum of a packet's payload is right: of TCP, UDP (which may have none over IPv4), ICMP. Other protocols
-/// count as right.
+/// Whether the checksum of a packet's payload is right: of TCP, UDP (which may have none over IPv4), and the ICMP of its version.
+/// Other protocols count as right.
 pub fn is_valid(frame: &[u8], packet: &Packet) -> bool {
     let payload = &frame[packet.payload..packet.end];
     let none = packet.protocol == UDP && packet.source.is_ipv4();
     if none && payload.get(6..8) == Some(&[0, 0]) {
         return true;
     }
-    let sum = match packet.protocol {
-        ICMP => Sum::default(),
-        TCP | UDP | ICMPV6 => {
+    let sum = match (packet.protocol, packet.source.is_ipv4()) {
+        (ICMP, true) => Sum::default(),
+        (TCP | UDP, _) | (ICMPV6, false) => {
             pseudo(packet.source, packet.destination, packet.protocol).sum(payload.len())
         }
         _ => return true,

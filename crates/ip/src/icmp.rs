@@ -9,6 +9,7 @@ use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node::{Frame, Time};
 use packet::checksum::{Sum, checksum};
 use packet::ip::IpView;
+use packet::ipv4::protocol;
 
 /// Maximum length of an error with all its headers, bytes (RFC 1812 section 4.3.2.3, RFC 4443 section 2.4).
 const MAX_ERROR_V4: usize = 576;
@@ -143,6 +144,12 @@ impl Error {
     }
 }
 
+/// Whether a number is that of an extension header whose length is in its second byte.
+fn is_options(number: u8) -> bool {
+    use protocol::{AUTHENTICATION, DESTINATION, HOP_BY_HOP, ROUTING};
+    matches!(number, AUTHENTICATION | DESTINATION | HOP_BY_HOP | ROUTING)
+}
+
 /// The sender of a packet that an error may answer.
 fn answerable(frame: &[u8], error: Error) -> Option<IpAddr> {
     let kind = u16::from_be_bytes([*frame.get(12)?, *frame.get(13)?]);
@@ -166,13 +173,18 @@ fn answerable(frame: &[u8], error: Error) -> Option<IpAddr> {
         IpView::V6(ip) => {
             let mut walk = ip.extensions();
             walk.by_ref().for_each(drop);
-            (walk.protocol(), walk.payload())
+            let is_cut = is_options(walk.protocol()) && !walk.is_later_fragment();
+            match walk.payload() {
+                // Linux passes over a header that is longer than the packet: of the message behind it there is nothing.
+                [ICMPV6, _, ..] if is_cut => (ICMPV6, &[][..]),
+                rest => (walk.protocol(), rest),
+            }
         }
     };
-    let about_error = match (protocol, payload.first()) {
+    let about_error = match (ip, protocol, payload.first()) {
         // Types that are no errors. A packet cut short before its type may be one.
-        (ICMP, kind) => !matches!(kind, Some(0 | 8..=10 | 13..=18)),
-        (ICMPV6, kind) => !matches!(kind, Some(128..=136 | 138..=255)),
+        (IpView::V4(_), ICMP, kind) => !matches!(kind, Some(0 | 8..=10 | 13..=18)),
+        (IpView::V6(_), ICMPV6, kind) => !matches!(kind, Some(128..=136 | 138..=255)),
         _ => false,
     };
     (is_host(source) && allowed && !later && !about_error).then_some(source)
@@ -401,9 +413,9 @@ impl Report {
     pub fn read(frame: &[u8], packet: &Packet) -> Option<Report> {
         let message = frame.get(packet.payload..packet.end)?;
         let (fields, quoted) = message.split_first_chunk::<ICMP_HEADER>()?;
-        let is_error = match packet.protocol {
-            ICMP => matches!(fields[0], 3..=5 | 11 | 12),
-            ICMPV6 => fields[0] < 128,
+        let is_error = match (packet.protocol, packet.source.is_ipv4()) {
+            (ICMP, true) => matches!(fields[0], 3..=5 | 11 | 12),
+            (ICMPV6, false) => fields[0] < 128,
             _ => false,
         };
         if !is_error {

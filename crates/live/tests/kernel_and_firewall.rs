@@ -4,10 +4,11 @@
 //!
 //! Not compared: those fields of the router's own packets that `kernel_and_router` leaves out, and the identification of
 //! fragments of IPv6; the checksum of a reset that a rule rejects in turn, of which Linux quotes the part that it has computed so
-//! far; errors of the kernel about fragments of an earlier ruleset, whose time is over.
+//! far; errors of the kernel about fragments of an earlier ruleset, whose time is over; later fragments where nothing tracks
+//! connections, of which Linux's rules take data for ports (`nft_payload_fast_eval`).
 //!
 //! The environment variable `WIRE_FIREWALL_PACKETS` has another number of random packets than 5,000 for each seed, `WIRE_FIREWALL_SEED`
-//! another seed than 1 to 3, `WIRE_FIREWALL_PART` the first ruleset, and with `WIRE_FIREWALL_TRACE` connections are compared after each packet.
+//! another seed than 1 to 4, `WIRE_FIREWALL_PART` the first ruleset, and with `WIRE_FIREWALL_TRACE` connections are compared after each packet.
 
 mod flows;
 mod helpers;
@@ -28,7 +29,7 @@ use std::time::Instant;
 /// Packets with one ruleset: they take less than the two seconds after which UDP has streams.
 const PACKETS: u64 = 250;
 /// Seeds in a run of the tests, from 1 on.
-const SEEDS: u64 = 3;
+const SEEDS: u64 = 4;
 
 /// Runs a program in the kernel's namespace with this input.
 fn run(kernel: &Kernel, program: &str, arguments: &[&str], input: &str) -> std::io::Result<Output> {
@@ -159,6 +160,14 @@ fn without_surplus(all: &mut Sent) {
     }
 }
 
+/// Whether a frame has a fragment that is not the first; of IPv6 one without other extension headers.
+fn is_later_fragment(frame: &[u8]) -> bool {
+    match frame[12..14] {
+        [8, 0] => frame[20] & 0x1F != 0 || frame[21] != 0,
+        _ => frame[20] == 44 && (frame[56] != 0 || frame[57] & !7 != 0),
+    }
+}
+
 fn hex(all: &Sent) -> String {
     let mut text = String::new();
     for (port, frames) in all.iter().enumerate() {
@@ -243,6 +252,9 @@ fn compare(kernel: &mut Kernel, seed: u64) -> [usize; 3] {
                 without_surplus(&mut theirs);
                 without_surplus(&mut ours);
                 sent += 1;
+                if !ruleset.contains("ct ") && is_later_fragment(&frame) {
+                    continue;
+                }
                 passed += usize::from(theirs.iter().any(|frames| !frames.is_empty()));
                 if theirs != ours {
                     let frames = [vec![vec![frame]], theirs, ours].map(|frames| hex(&frames));

@@ -14,6 +14,7 @@
 //! - **TCP:** states, windows with scaling and selective acknowledgements, challenge ACKs, see [`TcpState`].
 //! - **UDP:** a stream has packets both ways for more than two seconds.
 //! - **ICMP:** queries and replies by identifier; errors by the packet that they quote.
+//! - **GRE:** by addresses, and of PPTP by the call; assured after the first answer.
 //! - **Other protocols:** by addresses.
 //! - **Fragments:** the router reassembles packets first.
 //! - **Helpers:** FTP and TFTP, for connections to which a rule gives one; each expects one connection at a time, for five minutes.
@@ -433,11 +434,15 @@ impl Tracker {
     fn refresh(&mut self, number: u32) {
         let entry = self.table.get_mut(number);
         let mut timeout = self.config.timeout(entry.original.protocol);
-        if let Protocol::Udp { stream } = entry.protocol
-            && entry.status & status::SEEN_REPLY != 0
-            && self.now > stream
-        {
-            timeout = self.config.udp_timeout_stream;
+        let stream = match entry.protocol {
+            Protocol::Udp { stream } => {
+                (self.now > stream).then_some(self.config.udp_timeout_stream)
+            }
+            _ if entry.original.protocol == protocol::GRE => Some(self.config.gre_timeout_stream),
+            _ => None,
+        };
+        if let Some(stream) = stream.filter(|_| entry.status & status::SEEN_REPLY != 0) {
+            timeout = stream;
             entry.status |= status::ASSURED;
         }
         self.table.set_end(number, self.now + timeout);
@@ -666,6 +671,7 @@ impl Config {
             protocol::UDP => self.udp_timeout,
             protocol::ICMP => self.icmp_timeout,
             protocol::ICMPV6 => self.icmpv6_timeout,
+            protocol::GRE => self.gre_timeout,
             _ => self.generic_timeout,
         }
     }

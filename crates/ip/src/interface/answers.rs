@@ -46,8 +46,9 @@ impl Interface {
                 icmp::turn(&mut frame, self.mac);
                 return self.answer(frame, out);
             }
-            TCP | ICMPV6 => return self.give_up(frame, out),
+            TCP => return self.give_up(frame, out),
             ICMP if is_v4 => return self.give_up(frame, out),
+            ICMPV6 if !is_v4 => return self.give_up(frame, out),
             // Headers of IPv6 that are not walked, and no payload at all.
             other if !is_v4 && (is_extension(other) || other == protocol::NONE) => {
                 return self.give_up(frame, out);

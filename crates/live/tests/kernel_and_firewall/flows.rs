@@ -147,7 +147,7 @@ fn finish(ends: [IpAddr; 2], number: u8, message: &mut [u8]) {
         protocol::TCP => 16,
         protocol::UDP => 6,
         protocol::ICMP | protocol::ICMPV6 => 2,
-        // Linux rejects packets of other protocols only if their payload has the checksum of ICMP.
+        // The place is of no importance: Linux rejects packets of other protocols only if their payload sums up as ICMP's.
         _ => 18,
     };
     if message.len() < at + 2 {
@@ -155,7 +155,7 @@ fn finish(ends: [IpAddr; 2], number: u8, message: &mut [u8]) {
     }
     message[at..at + 2].fill(0);
     let sum = match number {
-        protocol::TCP | protocol::UDP | protocol::ICMPV6 => {
+        protocol::TCP | protocol::UDP => {
             ip::header::pseudo(ends[0], ends[1], number).sum(message.len())
         }
         _ if ends[0].is_ipv4() => Sum::default(),
@@ -181,13 +181,14 @@ impl Flow {
         } else {
             protocol::ICMPV6
         };
+        let foreign = [protocol::ICMP, protocol::ICMPV6][usize::from(is_v4)];
         let kinds = [
             protocol::TCP,
             protocol::TCP,
             protocol::TCP,
             protocol::UDP,
             icmp,
-            OTHER,
+            [OTHER, OTHER, protocol::GRE, foreign][random.index(4)],
         ];
         let ports = [22, 80, 443, 53, 8080];
         Flow {
@@ -456,7 +457,9 @@ impl Flow {
         if self.protocol != OTHER && random.chance(0.04) {
             break_lengths(random, self.protocol, &mut message);
         }
-        finish(ends, self.protocol, &mut message);
+        if self.protocol != OTHER || random.chance(0.5) {
+            finish(ends, self.protocol, &mut message);
+        }
         if self.protocol != OTHER && random.chance(0.02) {
             let at = message.len().saturating_sub(1);
             message.get_mut(at).iter_mut().for_each(|byte| **byte ^= 1);

@@ -97,9 +97,10 @@ impl Tracker {
                 let announced = helper::tftp(reply, frame, &headers);
                 (announced, Some((original.source, original.ids[0])))
             }
-            // A helper reads data only after packets from both sides.
+            // A helper reads data only after packets from both sides, and does not translate from one version to the other.
             (Some(Helper::Ftp), Place::Confirmed(number))
-                if tracked.state == State::Established =>
+                if tracked.state == State::Established
+                    && original.source.is_ipv4() == reply.source.is_ipv4() =>
             {
                 let side = tracked.direction as usize;
                 let help = self.table.help(number);

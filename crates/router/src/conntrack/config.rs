@@ -97,6 +97,10 @@ timeouts! {
     icmp_timeout = 30,
     /// After an ICMPv6 query.
     icmpv6_timeout = 30,
+    /// Of GRE without an answer.
+    gre_timeout = 30,
+    /// Of GRE with packets both ways.
+    gre_timeout_stream = 180,
     /// Of other protocols.
     generic_timeout = 600,
 }

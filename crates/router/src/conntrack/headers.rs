@@ -1,6 +1,7 @@
 //! Headers of a packet as the tracker and the rules see them.
 
 use core::net::IpAddr;
+use packet::checksum::Sum;
 use packet::ipv4::Ipv4View;
 use packet::ipv4::protocol;
 use packet::ipv6::Ipv6View;
@@ -110,7 +111,8 @@ impl Headers {
     }
 
     /// Whether the checksum of TCP, UDP, ICMP or ICMPv6 is right; other protocols count as right, and so do UDP datagrams
-    /// without a checksum.
+    /// without a checksum. An ICMP message of zeros over IPv4 counts as right: Linux's filters sum the IP header, too
+    /// (`nf_ip_checksum`).
     pub fn is_checksum_valid(&self, bytes: &[u8]) -> bool {
         let Some(payload) = self.upper(bytes) else {
             return true;
@@ -118,7 +120,28 @@ impl Headers {
         if self.protocol == protocol::UDP && payload.get(6..8) == Some(&[0, 0]) {
             return true;
         }
-        ip::header::is_valid(bytes, &self.packet())
+        let is_icmp = self.protocol == protocol::ICMP && self.source.is_ipv4();
+        is_icmp && payload.iter().all(|byte| *byte == 0)
+            || ip::header::is_valid(bytes, &self.packet())
+    }
+
+    /// The same for a packet that a rule rejects. As in Linux (`nf_reject_verify_csum`) a protocol without a checksum of its own
+    /// kind must have that of ICMP or ICMPv6.
+    pub(crate) fn is_checksum_valid_to_reject(&self, bytes: &[u8]) -> bool {
+        use protocol::{AUTHENTICATION, DCCP, ESP, GRE, ICMP, ICMPV6, SCTP, TCP, UDP, UDP_LITE};
+        let payload = self.upper(bytes).unwrap_or_default();
+        let sum = match (self.protocol, self.source) {
+            (TCP | UDP, _) | (ICMP, IpAddr::V4(_)) | (ICMPV6, IpAddr::V6(_)) => {
+                return self.is_checksum_valid(bytes);
+            }
+            (AUTHENTICATION | DCCP | ESP | GRE | SCTP | UDP_LITE, _) => return true,
+            (_, IpAddr::V4(_)) => Sum::default(),
+            _ => {
+                ip::header::pseudo(self.source, self.destination, self.protocol).sum(payload.len())
+            }
+        };
+        // Zero and 0xFFFF are the same number, and Linux's sum is never zero.
+        matches!(sum.plus(payload).checksum(), 0 | 0xFFFF)
     }
 
     /// The same as the type of the crate `ip`.

@@ -113,6 +113,7 @@ impl Entry {
             (Protocol::Udp { .. }, _) => ("udp", None),
             (_, protocol::ICMP) => ("icmp", None),
             (_, protocol::ICMPV6) => ("icmpv6", None),
+            (_, protocol::GRE) => ("gre", None),
             _ => ("unknown", None),
         };
         let left = (self.timer.expires - now).as_ps() / Time::from_secs(1).as_ps();

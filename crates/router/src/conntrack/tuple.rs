@@ -7,6 +7,9 @@ use alloc::string::String;
 use core::net::IpAddr;
 use packet::ipv4::protocol;
 
+/// Type of PPP in a GRE header.
+const PPP: [u8; 2] = [0x88, 0x0B];
+
 /// Addresses, protocol, and ports of one direction of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuple {
@@ -18,7 +21,7 @@ pub struct Tuple {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// Source and destination port; of ICMP the identifier, and type and code; 0 of other protocols.
+    /// Source and destination port; of ICMP the identifier, and type and code; of GRE two keys; 0 of other protocols.
     pub ids: [u16; 2],
 }
 
@@ -57,6 +60,17 @@ fn other_type(number: u8, kind: u8) -> Option<u8> {
     })
 }
 
+/// Keys of a GRE packet: the call of PPTP's (RFC 2637 section 4.1), towards its receiver, and 0 of others. `None` of that version with
+/// another payload than PPP.
+fn keys(upper: &[u8]) -> Option<[u16; 2]> {
+    let is_enhanced = upper.get(1).is_some_and(|flags| flags & 7 == 1);
+    let Some(header) = upper.first_chunk::<8>().filter(|_| is_enhanced) else {
+        return Some([0, 0]);
+    };
+    let [_, _, kind @ .., _, _, call, more] = *header;
+    (kind == PPP).then_some([0, u16::from_be_bytes([call, more])])
+}
+
 impl Tuple {
     /// The key of a packet; `None` when its headers are cut off, or it is a later fragment.
     pub fn read(zone: u16, bytes: &[u8], headers: &Headers) -> Option<Tuple> {
@@ -67,6 +81,7 @@ impl Tuple {
                 upper.first_chunk::<8>()?;
                 [u16_at(upper, 4)?, u16_at(upper, 0)?]
             }
+            protocol::GRE => keys(upper)?,
             // The chain of extension headers has no upper protocol, or is cut off.
             number if headers.source.is_ipv6() && is_extension(number) => return None,
             _ => [0, 0],
@@ -118,6 +133,7 @@ impl Tuple {
                 let [kind, code] = second.to_be_bytes();
                 format!("{ends} type={kind} code={code} id={first}")
             }
+            protocol::GRE => format!("{ends} srckey={first:#x} dstkey={second:#x}"),
             _ => ends,
         }
     }

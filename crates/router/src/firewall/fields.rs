@@ -208,14 +208,12 @@ impl Field {
                 };
                 Some(value >> shift & (u128::MAX >> (128 - u32::from(bits))))
             }
-            Field::Upper {
-                protocol,
-                at,
-                bytes,
-            } => {
+            Field::Upper { at, bytes, .. } => {
                 // Extension headers without an end have nothing after them.
                 let named = headers.upper_protocol()?;
-                if protocol.is_some_and(|wanted| wanted != named) {
+                let (is_v4, wanted) = self.needs();
+                let is_other = is_v4.is_some_and(|is_v4| is_v4 != headers.source.is_ipv4());
+                if is_other || wanted.is_some_and(|wanted| wanted != named) {
                     return None;
                 }
                 let at = usize::from(at);

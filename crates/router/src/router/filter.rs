@@ -43,7 +43,7 @@ pub(super) struct Filter {
     pub proxy: Proxy,
     /// Pinholes that hosts have asked for.
     pub pinholes: Option<Pinholes>,
-    /// Whether there is a border, which changes addresses.
+    /// Whether there is a border or a crossing, which changes addresses.
     translates: bool,
     random: Random,
 }
@@ -86,7 +86,7 @@ impl Filter {
             reassembly: Reassembly::default(),
             proxy: Proxy::new([random.bits(), random.bits()]),
             pinholes,
-            translates: config.nat.is_some(),
+            translates: config.nat.is_some() || config.nat64.is_some() || config.siit.is_some(),
             random,
         }))
     }
@@ -419,7 +419,7 @@ impl Router {
         };
         let is_good = |headers: &Headers| {
             let is_first = !headers.is_later_fragment && has_upper(headers);
-            is_first && headers.is_checksum_valid(&frame)
+            is_first && headers.is_checksum_valid_to_reject(&frame)
         };
         let Some(headers) = headers.filter(is_good) else {
             return out.drop(frame, reason::REJECTED);

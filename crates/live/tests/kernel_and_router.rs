@@ -449,7 +449,8 @@ impl Limited {
         }
     }
 
-    /// A packet has been sent back by its port of arrival, or an error about it was not allowed: the limits count those, too.
+    /// A packet has been sent back by its port of arrival or caused a redirect, or an error about it was not allowed: the limits
+    /// count those, too.
     fn note(&mut self, port: usize, sent: &[u8], ours: &[Vec<Vec<u8>>], drops: &[(&str, u64)]) {
         let Some(source) = sent.get(26..30).filter(|_| sent[12..14] == [8, 0]) else {
             return;
@@ -467,7 +468,13 @@ impl Limited {
                 .iter()
                 .any(|at| frame.get(*at..at + 4) == Some(source))
         };
-        if silent || ours[port].iter().any(back) {
+        // It need not have left: it may have been too long for the labels.
+        let redirects = |frame: &Vec<u8>| {
+            let is_own = frame[12..14] == [8, 0] && frame[23] == 1 && is_router(&frame[26..30]);
+            is_own && frame.get(14 + usize::from(frame[14] & 15) * 4) == Some(&5)
+        };
+        let mut sent_back = ours[port].iter();
+        if silent || sent_back.any(|frame| back(frame) || redirects(frame)) {
             let source = [source[0], source[1], source[2], source[3]];
             self.sent.insert(source, NO_MORE);
         }

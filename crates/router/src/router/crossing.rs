@@ -466,11 +466,12 @@ impl Router {
     }
 }
 
-/// Reads a packet that was translated.
+/// Reads a packet that was translated; its connection stays the same.
 fn reread(transit: &Transit, frame: &[u8]) -> Option<Transit> {
     let crossed = Transit::read(frame, transit.from, transit.vrf)?;
     Some(Transit {
         crossed: true,
+        flow: transit.flow,
         ..crossed
     })
 }

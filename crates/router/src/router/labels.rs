@@ -146,12 +146,14 @@ impl Router {
         {
             return out.drop(frame, reason::NOT_IP);
         }
+        self.redirects.is_labelled = true;
         match below.packet.map(|packet| packet.source) {
             Some(IpAddr::V4(_)) => self.v4(now, below.from, vrf, frame, out),
             Some(IpAddr::V6(_)) => self.v6(now, below.from, vrf, frame, out),
             None if matches!(version(&frame), 4 | 6) => out.drop(frame, reason::BAD_HEADER),
             None => out.drop(frame, reason::NOT_IP),
         }
+        self.redirects.is_labelled = false;
     }
 
     /// The stack with the labels of a hop in the place of the top entry.

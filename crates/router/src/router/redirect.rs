@@ -31,6 +31,8 @@ pub(super) struct Redirects {
     senders: BTreeMap<IpAddr, (u32, Time)>,
     /// Memory of the last message of IPv6, for the next.
     message: Vec<u8>,
+    /// Whether the packet at hand came with labels. Its sender has not chosen the router as next hop of the packet, and gets no redirect.
+    pub is_labelled: bool,
 }
 
 impl Redirects {
@@ -106,7 +108,8 @@ impl Router {
             return;
         };
         let port = &self.ports[usize::from(transit.from)];
-        if !port.redirects || !self.limit.allows_redirect(now, transit.destination) {
+        let may_redirect = port.redirects && !self.redirects.is_labelled;
+        if !may_redirect || !self.limit.allows_redirect(now, transit.destination) {
             return;
         }
         let interface = &port.interface;
@@ -161,7 +164,8 @@ impl Router {
         out: &mut Out,
     ) {
         let port = &self.ports[usize::from(transit.from)];
-        if hop.port != Some(transit.from) || !port.redirects {
+        let may_redirect = port.redirects && !self.redirects.is_labelled;
+        if hop.port != Some(transit.from) || !may_redirect {
             return;
         }
         let IpAddr::V4(gateway) = hop.via.unwrap_or(transit.destination) else {

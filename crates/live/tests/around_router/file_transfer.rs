@@ -1,8 +1,8 @@
 //! curl and tftp through the firewall, whose helpers let the connections pass that FTP and TFTP announce.
 
 use super::{Kernels, have, kernels, run, wait_for};
-use router::nat;
 use router::router::{Config, PortConfig};
+use router::{nat, nat64};
 
 const CLIENT: &str = "ip addr add 10.0.0.2/24 dev k; ip route add default via 10.0.0.1; \
                       ip -6 addr add fd00:0::2/64 dev k nodad; ip -6 route add default via fd00:0::1";
@@ -94,6 +94,81 @@ fn curl_and_tftp_get_files_from_behind_a_nat_of_each_kind() {
     });
 }
 
+/// Lengths of files that a client gets by all forms of announcement.
+fn lengths(kernels: &Kernels, server: &str) -> Vec<usize> {
+    let ways = [
+        "",
+        "--disable-epsv",
+        "--ftp-port -",
+        "--ftp-port - --disable-eprt",
+    ];
+    let get = |way| format!("curl -s -m 4 {way} 'ftp://{server}/file'");
+    ways.map(|way| length(kernels, &get(way))).into()
+}
+
+#[test]
+fn a_server_behind_the_nat_is_reached_from_outside_and_not_from_inside_by_its_external_address() {
+    if !has_programs() {
+        return;
+    }
+    let forward = |external: &str| nat::Config {
+        forward: vec![nat::Forward {
+            protocol: nat::Transport::Tcp,
+            external: format!("{external}:21").parse().unwrap(),
+            inside: "10.0.1.2:21".parse().unwrap(),
+        }],
+        ..nat::Config::default()
+    };
+    // The client's port is outside.
+    let mut outside = config(HELPERS, None);
+    (outside.port[0].outside, outside.nat) = (true, Some(forward("10.0.0.1")));
+    with(outside, &[CLIENT, SERVER], "outside", |kernels, _| {
+        assert_eq!(lengths(kernels, "10.0.0.1"), [SIZE; 4]);
+    });
+    // Both are inside: the server announces its endpoint inside, and helpers do not follow hairpins.
+    let mut inside = config(HELPERS, None);
+    inside.port.push(PortConfig {
+        address: vec!["198.51.100.1/24".parse().unwrap()],
+        outside: true,
+        ..PortConfig::default()
+    });
+    inside.nat = Some(forward("198.51.100.1"));
+    with(inside, &[CLIENT, SERVER, ""], "inside", |kernels, _| {
+        assert_eq!(lengths(kernels, "198.51.100.1"), [0; 4]);
+        let (_, text) = kernels.try_output(0, "curl -v -s -m 4 'ftp://198.51.100.1/file'");
+        assert!(text.contains("230 Login successful"), "{text}");
+    });
+}
+
+#[test]
+fn through_nat64_files_come_by_passive_mode_if_the_rules_let_connections_out() {
+    if !has_programs() {
+        return;
+    }
+    let mut config = config(HELPERS, None);
+    config.port[1].outside = true;
+    config.nat64 = Some(nat64::Config {
+        prefix: "2001:db8:64::/96".parse().unwrap(),
+        ..nat64::Config::default()
+    });
+    // With the policy `drop` answers pass by their state alone.
+    config.firewall = config
+        .firewall
+        .map(|rules| rules.replace("iif 0 tcp dport 21", "iif 0"));
+    with(config, &[CLIENT, SERVER], "nat64", |kernels, _| {
+        let server = "[2001:db8:64::10.0.1.2]";
+        assert_eq!(lengths(kernels, server), [SIZE, SIZE, 0, 0]);
+        assert_eq!(
+            length(kernels, &format!("curl -s -m 9 'tftp://{server}/file'")),
+            SIZE
+        );
+        kernels.output(0, "ping -n -c 2 -i 0.2 -w 5 2001:db8:64::10.0.1.2");
+        // A closed port, reported from the other version.
+        let (_, text) = kernels.try_output(0, &format!("curl -s -S -m 4 'http://{server}:9/'"));
+        assert!(text.contains("curl: (7)"), "{text}");
+    });
+}
+
 fn has_programs() -> bool {
     // Debian's Python has Debian's package.
     let has_server = std::process::Command::new("/usr/bin/python3")
@@ -126,16 +201,18 @@ fn get_files(kernels: &Kernels, folder: &str) {
 
 /// Runs clients with a router and servers.
 fn through(helpers: &str, nat: Option<nat::Config>, clients: impl FnOnce(&Kernels, &str)) {
-    let Some((kernels, ports)) = kernels(&[CLIENT, SERVER]) else {
+    let name = format!("{}-{}", helpers.len(), nat.is_some());
+    with(config(helpers, nat), &[CLIENT, SERVER], &name, clients);
+}
+
+/// Runs clients with a router of this configuration, on links to hosts of these scripts; the second one has the servers.
+fn with(config: Config, hosts: &[&str], name: &str, clients: impl FnOnce(&Kernels, &str)) {
+    let Some((kernels, ports)) = kernels(hosts) else {
         return;
     };
-    let is_translated = nat.is_some();
-    let router = run(config(helpers, nat), ports);
-    let folder = std::env::temp_dir().join(format!(
-        "wireline-ftp-{}-{}-{is_translated}",
-        std::process::id(),
-        helpers.len()
-    ));
+    let router = run(config, ports);
+    let name = format!("wireline-ftp-{}-{name}", std::process::id());
+    let folder = std::env::temp_dir().join(name);
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("file"), vec![b'x'; SIZE]).unwrap();
     let place = folder.display().to_string();

@@ -8,6 +8,7 @@
 mod discovery;
 mod file_transfer;
 mod jool;
+mod jool_nat64;
 mod port_mapping;
 mod side_by_side;
 mod syn_proxy;

@@ -83,14 +83,21 @@ fn transport(random: &mut Random, number: u8, ends: [IpAddr; 2], whole: bool) ->
     bytes
 }
 
-fn with_icmp(mut bytes: Vec<u8>) -> Vec<u8> {
+/// An ICMP message with its checksum.
+pub(super) fn with_icmp(mut bytes: Vec<u8>) -> Vec<u8> {
     bytes[2..4].fill(0);
     let sum = checksum(&bytes);
     bytes[2..4].copy_from_slice(&sum.to_be_bytes());
     bytes
 }
 
-fn v4(random: &mut Random, ends: [Ipv4Addr; 2], number: u8, body: &[u8], fragment: u16) -> Vec<u8> {
+pub(super) fn v4(
+    random: &mut Random,
+    ends: [Ipv4Addr; 2],
+    number: u8,
+    body: &[u8],
+    fragment: u16,
+) -> Vec<u8> {
     let options = 4 * [0, 0, 0, 1, 2][random.index(5)];
     let mut ip = vec![0x45 + (options / 4) as u8, random.bits() as u8 & !3];
     ip.extend((20 + options as u16 + body.len() as u16).to_be_bytes());
@@ -106,7 +113,7 @@ fn v4(random: &mut Random, ends: [Ipv4Addr; 2], number: u8, body: &[u8], fragmen
     ip
 }
 
-fn v6(
+pub(super) fn v6(
     random: &mut Random,
     ends: [Ipv6Addr; 2],
     number: u8,
@@ -221,21 +228,26 @@ fn packet(random: &mut Random, is_v4: bool) -> Vec<u8> {
     if fragment.is_some_and(|(_, more)| more) {
         body.resize(body.len().next_multiple_of(8), 0);
     }
-    let mut frame = [KERNEL, PEER].concat();
     match is_v4 {
         true => {
             let flags = [0, 0x4000][random.index(2)];
             let place = fragment.map_or(flags, |(at, more)| at as u16 | u16::from(more) << 13);
-            frame.extend([8, 0]);
-            frame.extend(v4(random, ends_v4, number, &body, place));
+            frame(&v4(random, ends_v4, number, &body, place))
         }
         false => {
             let place = fragment.map(|(at, more)| (at as u16) << 3 | u16::from(more));
-            frame.extend([0x86, 0xDD]);
-            frame.extend(v6(random, ends_v6, number, &body, place));
+            frame(&v6(random, ends_v6, number, &body, place))
         }
     }
-    frame
+}
+
+/// A packet as a frame to the translator.
+pub(super) fn frame(packet: &[u8]) -> Vec<u8> {
+    let kind = match packet[0] >> 4 {
+        4 => [8, 0],
+        _ => [0x86, 0xDD],
+    };
+    [&KERNEL[..], &PEER, &kind, packet].concat()
 }
 
 /// A packet without Ethernet header, padding, and the fields that are not compared.
@@ -311,45 +323,71 @@ fn known(sent: &[u8], tayga: &[Vec<u8>], ours: &[Vec<u8>]) -> Option<&'static st
     }
 }
 
-/// A router with the translator on one link, which knows its neighbour.
-fn router() -> Router {
-    let address = ["10.9.0.1/24", "fd09::1/64"].map(|text| text.parse().unwrap());
-    let routes = [
-        "198.51.100.0/24 via 10.9.0.2",
-        "2001:db8:46::/64 via fd09::2",
-    ];
-    let mut router = Router::new(Config {
-        port: vec![PortConfig {
-            address: address.into(),
-            mac: Some(Mac(KERNEL)),
-            ..PortConfig::default()
-        }],
-        route: routes.map(|text| text.parse().unwrap()).into(),
-        siit: Some(siit::Config {
-            prefix: PREFIX.parse().unwrap(),
-            pairs: vec![(HOST, HOST_V6).into()],
-            ..siit::Config::default()
-        }),
-        ..Config::default()
-    })
-    .expect("a good configuration");
-    let mut request = Vec::new();
-    Arp::request(Mac(PEER), [10, 9, 0, 2].into(), [10, 9, 0, 1].into()).build_frame(&mut request);
-    ours(&mut router, &request);
-    let [own, peer] = ["fd09::1", "fd09::2"].map(|text| text.parse().unwrap());
-    let mut solicitation = Vec::new();
-    ip::discovery::request(PEER, peer, own, None, &mut solicitation);
-    ours(&mut router, &solicitation);
-    router
+/// Another translator behind a port, and ours. A host there answers pings.
+pub(super) struct Pair {
+    port: Port,
+    router: Router,
+    last_host: Ipv4Addr,
+    drops: Vec<(&'static str, u64)>,
 }
 
-/// Packets that the router sends, and its drops so far.
-fn ours(router: &mut Router, frame: &[u8]) -> (Vec<Vec<u8>>, Vec<(&'static str, u64)>) {
-    let mut out = Out::default();
-    let mut frames = vec![Frame::new(frame)];
-    router.frames(Time::ZERO, node::Port(0), &mut frames, &mut out);
-    let sent = out.sends().map(|sent| normal(&sent.frame)).collect();
-    (sent, out.drops().to_vec())
+impl Pair {
+    /// Ours is a router with the translator of `config` on one link, which knows its neighbour.
+    pub(super) fn new(mut port: Port, config: Config, last_host: Ipv4Addr) -> Pair {
+        let address = ["10.9.0.1/24", "fd09::1/64"].map(|text| text.parse().unwrap());
+        let routes = [
+            "198.51.100.0/24 via 10.9.0.2",
+            "2001:db8:46::/64 via fd09::2",
+        ];
+        let router = Router::new(Config {
+            port: vec![PortConfig {
+                address: address.into(),
+                mac: Some(Mac(KERNEL)),
+                outside: config.nat64.is_some(),
+                ..PortConfig::default()
+            }],
+            route: routes.map(|text| text.parse().unwrap()).into(),
+            ..config
+        });
+        let mut request = Vec::new();
+        Arp::request(Mac(PEER), [10, 9, 0, 2].into(), [10, 9, 0, 1].into())
+            .build_frame(&mut request);
+        port.tx.send(&[&request]).unwrap();
+        let mut pair = Pair {
+            port,
+            router: router.expect("a good configuration"),
+            last_host,
+            drops: Vec::new(),
+        };
+        pair.ours(&request);
+        let [own, peer] = ["fd09::1", "fd09::2"].map(|text| text.parse().unwrap());
+        let mut solicitation = Vec::new();
+        ip::discovery::request(PEER, peer, own, None, &mut solicitation);
+        pair.ours(&solicitation);
+        pair
+    }
+
+    /// Packets that the router sends for a frame.
+    fn ours(&mut self, frame: &[u8]) -> Vec<Vec<u8>> {
+        let mut out = Out::default();
+        let mut frames = vec![Frame::new(frame)];
+        let port = node::Port(0);
+        self.router.frames(Time::ZERO, port, &mut frames, &mut out);
+        self.drops = out.drops().to_vec();
+        out.sends().map(|sent| normal(&sent.frame)).collect()
+    }
+
+    /// Packets of the other translator and of ours, for a frame of its own each.
+    pub(super) fn send(&mut self, frames: [&[u8]; 2]) -> [Vec<Vec<u8>>; 2] {
+        let theirs = answers(&mut self.port, frames[0], self.last_host);
+        let theirs = theirs.iter().map(|frame| normal(frame)).collect();
+        [theirs, self.ours(frames[1])]
+    }
+
+    /// Drops of ours because of the last frame.
+    pub(super) fn drops(&self) -> &[(&'static str, u64)] {
+        &self.drops
+    }
 }
 
 /// Frames received up to the reply to a ping of `last`, which is sent after the frame.
@@ -411,26 +449,30 @@ pub(super) struct Compared {
 pub(super) type Known = fn(&[u8], &[Vec<u8>], &[Vec<u8>]) -> Option<&'static str>;
 
 /// Gives the same random packets to another translator, behind a port, and to ours. `last_host` answers pings there.
-pub(super) fn compare(port: &mut Port, last_host: Ipv4Addr, known: Known) -> Compared {
-    let mut request = Vec::new();
-    Arp::request(Mac(PEER), [10, 9, 0, 2].into(), [10, 9, 0, 1].into()).build_frame(&mut request);
-    port.tx.send(&[&request]).unwrap();
-    let mut router = router();
+pub(super) fn compare(port: Port, last_host: Ipv4Addr, known: Known) -> Compared {
+    let siit = siit::Config {
+        prefix: PREFIX.parse().unwrap(),
+        pairs: vec![(HOST, HOST_V6).into()],
+        ..siit::Config::default()
+    };
+    let config = Config {
+        siit: Some(siit),
+        ..Config::default()
+    };
+    let mut pair = Pair::new(port, config, last_host);
     let mut random = Random::new(7);
     let mut all = Compared::default();
     for _ in 0..PACKETS {
         let is_v4 = random.below(2) == 0;
         let frame = packet(&mut random, is_v4);
-        let theirs = answers(port, &frame, last_host);
-        let theirs: Vec<_> = theirs.iter().map(|frame| normal(frame)).collect();
-        let (ours, drops) = ours(&mut router, &frame);
+        let [theirs, ours] = pair.send([&frame, &frame]);
         if theirs == ours {
             all.same += 1;
             all.dropped += usize::from(ours.is_empty());
         } else if let Some(difference) = known(&frame, &theirs, &ours) {
             *all.differences.entry(difference).or_default() += 1;
         } else {
-            all.unknown.push((frame, theirs, ours, drops));
+            all.unknown.push((frame, theirs, ours, pair.drops.clone()));
         }
     }
     all
@@ -489,7 +531,7 @@ fn tayga_and_the_translator_send_the_same_packets() {
         wait_for(10, || kernels.try_output(0, up).0),
         "no interface of tayga"
     );
-    let compared = compare(&mut ports[0], [192, 0, 2, 1].into(), known);
+    let compared = compare(ports.remove(0), [192, 0, 2, 1].into(), known);
     drop(tayga);
     std::fs::remove_dir_all(&folder).unwrap();
     compared.check();

@@ -1,6 +1,6 @@
 # Sourced by the scripts of this folder: the API of `wire home`, by curl. `curl_in` may be set to a prefix such as `ip netns exec NAME`.
 
-ask() { ${curl_in:-} curl -sk --max-time 5 -H "Authorization: Bearer ${token:-}" -H 'Content-Type: application/json' "$@"; }
+ask() { ${curl_in:-} curl -sk --max-time ${seconds:-5} -H "Authorization: Bearer ${token:-}" -H 'Content-Type: application/json' "$@"; }
 
 # usage: set_password LOG API: waits for the setup code in the program's log, sets the password and signs in. Sets `api` and `token`.
 set_password() {

@@ -17,26 +17,6 @@ awk '/^Uid:/ { user = $3 ? "an unprivileged user" : "root" } /^Seccomp:/ { calls
 # The API, from the router itself.
 set_password "$work/log" https://127.0.0.1:8443/ws.v1
 
-cat >"$work/lease" <<'S'
-#!/bin/sh
-case $1 in
-deconfig) ip address flush dev $interface ;;
-bound | renew)
-    ip address replace $ip/$mask dev $interface
-    ip route replace default via $router
-    echo "nameserver $dns" >$WORK/resolv.$NAME
-    ;;
-esac
-S
-chmod +x "$work/lease"
-lease() { # NAMESPACE: gets a lease, and renews it in the background
-    # The kernel sends a router solicitation now. The order in which devices appear determines their addresses.
-    on $1 ip link set eth0 up
-    ip netns exec $name-$1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
-    pids+=($!)
-    for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done
-    on $1 ip -4 -o address show dev eth0 | awk -v name=$1 '{ print name, "has", $4 }'
-}
 board() { # NAMESPACE
     local code
     code=$(on $1 curl -sk --max-time 3 -o /dev/null -w '%{http_code}' https://10.2.255.254:8443/) || true

@@ -1,4 +1,4 @@
-# Sourced by live.sh and six.sh: a home in namespaces with the devices anna, ben and printer, and the provider isp. Needs root. Takes the
+# Sourced by live.sh, six.sh, eapol.sh and wifi.sh: a home in namespaces with the devices anna, ben and printer, and the provider isp. Needs root. Takes the
 # switch from the first argument, and the names of further required programs from `programs`. Sets `switch`, `work`, `name` and `pids`.
 switch=${1:-wireline}
 PATH=$PATH:/usr/sbin:/sbin
@@ -8,6 +8,7 @@ programs+=(wire-home ip nft dnsmasq python3 curl dig)
 for program in "${programs[@]}"; do
     command -v $program >/dev/null || { echo "$program is not installed" >&2; exit 77; }
 done
+lan="lan1 lan2 lan3"
 work=$(mktemp -d)
 name=wh$$
 declare -a pids=()
@@ -16,7 +17,7 @@ curl_in="ip netns exec $name-router"
 clean() {
     for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
     wait 2>/dev/null || true
-    for each in router isp anna ben printer; do ip netns del $name-$each 2>/dev/null || true; done
+    for each in router isp anna ben printer ${others:-}; do ip netns del $name-$each 2>/dev/null || true; done
     rm -rf "$work"
 }
 trap clean EXIT
@@ -61,14 +62,36 @@ if [ "$switch" = openvswitch ]; then
     pids+=($!)
 fi
 
-start() { # Starts the router, and waits until its board is there.
-    ip netns exec $name-router wire-home --lan lan1 lan2 lan3 --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
-        --dns 198.51.100.1 --switch "$switch" --calls 127.0.0.1:8800 --state "$work/home.db" >"$work/counters" 2>"$work/log" &
+start() { # [ARGUMENTS]: starts the router, and waits until its board is there
+    ip netns exec $name-router wire-home --lan $lan --wan wan --wan-address 198.51.100.2/24 --gateway 198.51.100.1 \
+        --dns 198.51.100.1 --switch "$switch" --calls 127.0.0.1:8800 --state "$work/home.db" "$@" >"$work/counters" 2>"$work/log" &
     router=$!
     pids+=($router)
-    for _ in $(seq 100); do grep -qE "setup=|the board is at" "$work/log" && break; sleep 0.1; done
+    for _ in $(seq 300); do grep -qE "setup=|the board is at" "$work/log" && return; sleep 0.1; done
+    cat "$work/log" >&2
+    return 1
 }
 page() { # NAMESPACE URL
     local text
-    text=$(on $1 curl -s --max-time 3 "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
+    text=$(on $1 curl -s --max-time ${seconds:-3} "$2") && echo "$1 reads $text at $2" || echo "$1 cannot read $2"
+}
+cat >"$work/lease" <<'S'
+#!/bin/sh
+case $1 in
+deconfig) ip address flush dev $interface ;;
+bound | renew)
+    ip address replace $ip/$mask dev $interface
+    ip route replace default via $router
+    echo "nameserver $dns" >$WORK/resolv.$NAME
+    ;;
+esac
+S
+chmod +x "$work/lease"
+lease() { # NAMESPACE: gets a lease, and renews it in the background
+    # The kernel sends a router solicitation now. The order in which devices appear determines their addresses.
+    on $1 ip link set eth0 up
+    ip netns exec $name-$1 env WORK="$work" NAME=$1 udhcpc -f -i eth0 -x hostname:$1 -s "$work/lease" -t 10 -T 1 >"$work/udhcpc.$1" 2>&1 &
+    pids+=($!)
+    for _ in $(seq 100); do [ -s "$work/resolv.$1" ] && break; sleep 0.1; done
+    on $1 ip -4 -o address show dev eth0 | awk -v name=$1 '{ print name, "has", $4 }'
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# The story in simulated time, then on interfaces, with our switch and with Open vSwitch; then IPv6 with both.
+# The story in simulated time, then on interfaces, with our switch and with Open vSwitch; then IPv6, other clients and IEEE 802.1X with both.
 set -e
 cd "$(dirname "$0")"
 wire lab lab.toml
@@ -17,3 +17,7 @@ both() { # SCRIPT: runs it with both switches, and compares
 both live.sh
 echo "-- IPv6"
 both six.sh
+echo "-- systemd-networkd and avahi"
+both clients.sh
+echo "-- IEEE 802.1X"
+both eapol.sh

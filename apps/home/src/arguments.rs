@@ -23,10 +23,10 @@ use std::path::PathBuf;
 )]
 pub struct Arguments {
     /// Interfaces to the devices of the home
-    #[arg(long, value_name = "IF", num_args = 1.., required_unless_present_any = ["demo", "ask"])]
+    #[arg(long, value_name = "IF", num_args = 1.., required_unless_present_any = ["demo", "ask", "hostapd_agent"])]
     pub lan: Vec<String>,
     /// Interface to the Internet provider
-    #[arg(long, value_name = "IF", required_unless_present_any = ["demo", "ask"])]
+    #[arg(long, value_name = "IF", required_unless_present_any = ["demo", "ask", "hostapd_agent"])]
     pub wan: Option<String>,
     /// Address of the WAN interface, such as 192.0.2.2/24; default: by DHCP
     #[arg(long, value_name = "ADDRESS/LENGTH", requires = "gateway")]
@@ -52,6 +52,15 @@ pub struct Arguments {
     /// Switch between the devices
     #[arg(long, value_name = "SWITCH", value_enum, default_value = "wireline")]
     pub switch: SwitchKind,
+    /// Control sockets of hostapd, one for each interface on which it authenticates devices, such as /run/hostapd/home-eap
+    #[arg(long, value_name = "SOCKET", num_args = 1..)]
+    pub hostapd: Vec<PathBuf>,
+    /// Let devices reach nothing until hostapd has authenticated them
+    #[arg(long, requires = "hostapd")]
+    pub authenticated_only: bool,
+    /// Sockets of the agent for hostapd, which `wire home` starts itself
+    #[arg(long, hide = true, num_args = 1.., exclusive = true)]
+    pub hostapd_agent: Vec<PathBuf>,
     /// Use one flow entry for all Internet flows of a device that has no denied domains
     #[arg(long)]
     pub wildcard: bool,
@@ -75,7 +84,7 @@ pub struct Arguments {
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,
     /// Show the board with simulated devices, without privileges
-    #[arg(long, conflicts_with_all = ["lan", "wan", "switch"])]
+    #[arg(long, conflicts_with_all = ["lan", "wan", "switch", "hostapd"])]
     pub demo: bool,
 }
 

@@ -1,5 +1,6 @@
 //! A device and the decisions about it.
 
+use crate::authentication::Authentication;
 use crate::domains::Domains;
 use crate::home::Question;
 use crate::identity::Evidence;
@@ -62,6 +63,8 @@ pub struct Device {
     pub addresses: Vec<Ipv6Addr>,
     /// Its switch port, if known.
     pub port: Option<u32>,
+    /// Its authentication by IEEE 802.1X; lost at a restart.
+    pub authentication: Authentication,
     /// Traffic since the start.
     pub traffic: Traffic,
     /// Whether the journal has it, which is so from the first decision on.
@@ -77,8 +80,8 @@ pub struct Device {
 pub struct Wifi {
     /// Signal strength, dBm.
     pub signal: i8,
-    /// Share of frames that were retransmitted, 0 to 1.
-    pub retransmitted: f32,
+    /// Share of frames that were retransmitted, 0 to 1, if the driver reports it.
+    pub retransmitted: Option<f32>,
 }
 
 /// Traffic of a device.
@@ -117,6 +120,7 @@ impl Device {
             lease_end: None,
             addresses: Vec::new(),
             port: None,
+            authentication: Authentication::default(),
             traffic: Traffic::default(),
             wifi: None,
             kept: false,
@@ -127,7 +131,8 @@ impl Device {
     /// Whether its packets are forwarded.
     pub fn is_admitted(&self) -> bool {
         let is_open = self.admission == Admission::Permitted && !self.blacklisted;
-        is_open && !self.paused && self.held.is_none()
+        let is_authenticated = !self.authentication.is_missing(self.port);
+        is_open && is_authenticated && !self.paused && self.held.is_none()
     }
 
     /// Whether there was never a decision about it, so that it may be evicted for a new device.

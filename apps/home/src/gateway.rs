@@ -4,6 +4,7 @@
 //! reverse lookups go through the DNS forwarder. The parts check a packet in a fixed order. A packet that no part permits is
 //! dropped and counted by its reason.
 
+mod eapol;
 mod inside;
 mod outside;
 mod prefixes;
@@ -21,8 +22,9 @@ use crate::frame::{self, Frames};
 use crate::groups::Groups;
 use crate::home::{Change, Home, News, Notice, Shared};
 use crate::plan::Plan;
+use crate::rate::Buckets;
 use crate::record::{LeaseRow, Record};
-use crate::rules::{Cookie, Datapath, Kind, Rule, network, priority, wide};
+use crate::rules::{Cookie, Datapath, Kind, Rule, network, priority};
 use core::net::{IpAddr, Ipv4Addr, SocketAddr};
 use node::Time;
 use openflow::action::Action;
@@ -34,8 +36,6 @@ use packet::ethernet::{Mac, ethertype};
 use packet::ipv4::protocol;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// EtherType of EAPOL (IEEE 802.1X-2020, section 11.1).
-const EAPOL: u16 = 0x888E;
 /// Interval between two requests for the MAC address of the router.
 const ROUTER_INTERVAL: Time = Time::from_secs(1);
 /// Interval between two requests once it is known.
@@ -155,8 +155,10 @@ pub struct Gateway {
     /// Slots with flow entries since the last deletion.
     pub(crate) used: BTreeSet<u16>,
     pub(crate) waiting: BTreeMap<IpAddr, Waiting>,
-    /// For each port, the time at which its bucket of drop entries is empty.
-    drop_buckets: BTreeMap<u32, Time>,
+    /// Drop entries that ports cause.
+    drop_entries: Buckets<u32>,
+    /// EAPOL frames of ports.
+    eapol: Buckets<u32>,
     retry: Time,
     pub(crate) next_poll: Option<Time>,
     /// Time of the request for the entries, until the answer is complete.
@@ -206,7 +208,8 @@ impl Gateway {
             used: BTreeSet::new(),
             polled: None,
             waiting: BTreeMap::new(),
-            drop_buckets: BTreeMap::new(),
+            drop_entries: Buckets::new(DROP_RATE, DROP_BURST),
+            eapol: Buckets::new(eapol::RATE, eapol::BURST),
             retry: Time::ZERO,
             next_poll: None,
             record,
@@ -285,27 +288,6 @@ impl Gateway {
         }
     }
 
-    /// Drops the EAPOL of a device, so that it cannot associate again (paper 003, section 4.4.2).
-    fn block_association(&self, mac: Mac, datapath: &mut Datapath<'_, '_>) {
-        let fields = [
-            Oxm::new(Field::EthSrc, wide(mac)),
-            Oxm::new(Field::EthType, EAPOL.into()),
-        ];
-        datapath.add(&Rule {
-            fields: &fields,
-            priority: priority::DHCP,
-            cookie: Cookie {
-                kind: Kind::Drop,
-                from: self.slots.get(&mac).copied().unwrap_or(0),
-                to: 0,
-                is_named: false,
-                serial: 0,
-            },
-            idle: 0,
-            actions: &[],
-        });
-    }
-
     /// Applies the decisions since the last call to the entries of the switch.
     fn obey(&mut self, now: Time, datapath: &mut Datapath<'_, '_>) {
         let home = self.home.clone();
@@ -326,6 +308,7 @@ impl Gateway {
         for notice in notices {
             match notice.news {
                 News::Changed(change) => self.follow(now, notice.mac, &change, datapath),
+                News::Authenticated(_) => self.renew(now, notice.mac, true, datapath),
                 News::Lease(end) => self.record_lease(now, notice.mac, Some(end)),
                 News::LeaseEnded => self.record_lease(now, notice.mac, None),
                 // A held device is treated as a paused one.
@@ -366,6 +349,24 @@ impl Gateway {
             | Change::NotAgain(_) => return,
             _ => {}
         }
+        let keeps_prefix = matches!(change, Change::Domain(..) | Change::OthersDenied(_));
+        self.renew(now, mac, !keeps_prefix, datapath);
+        if *change == Change::Forgotten {
+            self.dns.forget(mac);
+            if let Some(slot) = self.slots.remove(&mac) {
+                self.groups.forget(slot);
+            }
+        }
+    }
+
+    /// Deletes the entries of a device whose rights have changed, so that its flows are judged again.
+    fn renew(
+        &mut self,
+        now: Time,
+        mac: Mac,
+        is_about_prefix: bool,
+        datapath: &mut Datapath<'_, '_>,
+    ) {
         let Some(slot) = self.slots.get(&mac).copied() else {
             return;
         };
@@ -373,35 +374,20 @@ impl Gateway {
             true => datapath.delete_device(slot, mac),
             false => datapath.delete_source(mac),
         }
-        let blacklisted = self
-            .home
-            .lock()
-            .device(mac)
-            .is_some_and(|device| device.blacklisted);
-        if blacklisted {
+        let home = self.home.lock();
+        let is_blacklisted = home.device(mac).is_some_and(|device| device.blacklisted);
+        drop(home);
+        if is_blacklisted {
             self.block_association(mac, datapath);
         }
-        if !matches!(change, Change::Domain(..) | Change::OthersDenied(_)) {
+        if is_about_prefix {
             self.follow_six(now, mac, slot, datapath);
-        }
-        if *change == Change::Forgotten {
-            self.slots.remove(&mac);
-            self.dns.forget(mac);
-            self.groups.forget(slot);
         }
     }
 
     /// Whether a drop entry may be added for a packet of a port. Without the limit a flood of addresses would fill the switch.
     pub(crate) fn may_drop(&mut self, now: Time, port: PortNo) -> bool {
-        let second = Time::from_secs(1).as_ps();
-        let interval = Time::from_ps(second / DROP_RATE);
-        let empty = self.drop_buckets.entry(port.0).or_insert(now);
-        *empty = (*empty).max(now);
-        if *empty + interval > now + Time::from_ps(interval.as_ps() * DROP_BURST) {
-            return false;
-        }
-        *empty += interval;
-        true
+        self.drop_entries.take(now, port.0)
     }
 
     /// Hands a frame to the part that handles it.

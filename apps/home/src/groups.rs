@@ -9,6 +9,7 @@
 
 use crate::frame::{Frames, set_hops};
 use crate::plan::Plan;
+use crate::rate::Buckets;
 use crate::rules::{Datapath, set_mac};
 use core::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
 use dhcp::datagram;
@@ -18,7 +19,6 @@ use openflow::action::Action;
 use openflow::oxm::{Field, Oxm};
 use openflow::port::PortNo;
 use packet::ethernet::Mac;
-use std::collections::BTreeMap;
 
 /// Group of multicast DNS (RFC 6762 section 3), and the hop limit of its messages (section 11).
 const MDNS: (Ipv4Addr, u8) = (Ipv4Addr::new(224, 0, 0, 251), 255);
@@ -62,8 +62,8 @@ pub struct Groups {
     gateway: Mac,
     mdns: mdns::Relay,
     ssdp: ssdp::Relay,
-    /// For each slot the time at which its bucket of broadcasts is empty.
-    buckets: BTreeMap<u16, Time>,
+    /// Broadcasts of slots.
+    buckets: Buckets<u16>,
     message: Vec<u8>,
     frames: Frames,
     /// Its counters.
@@ -78,7 +78,7 @@ impl Groups {
             gateway,
             mdns: mdns::Relay::new(&[], RATE).expect("all services pass"),
             ssdp: ssdp::Relay::new(&[], RATE, seed).expect("all targets pass"),
-            buckets: BTreeMap::new(),
+            buckets: Buckets::new(RATE.into(), BURST),
             message: Vec::new(),
             frames: Frames::default(),
             counters: Counters::default(),
@@ -122,14 +122,9 @@ impl Groups {
         receivers: &[Receiver],
         datapath: &mut Datapath<'_, '_>,
     ) -> bool {
-        let interval = Time::from_ps(Time::from_secs(1).as_ps() / u64::from(RATE));
-        let burst = Time::from_ps(interval.as_ps() * BURST);
-        let empty = self.buckets.entry(slot).or_insert(now);
-        *empty = (*empty).max(now);
-        if *empty + interval > now + burst {
+        if !self.buckets.take(now, slot) {
             return false;
         }
-        *empty += interval;
         self.counters.broadcasts += 1;
         let all = u32::from(Ipv4Addr::BROADCAST);
         let mut actions = vec![

@@ -195,6 +195,8 @@ pub enum News {
     DomainDenied(String),
     /// It has too many flows: one entry for all of them replaces single ones (paper 003, section 4.4.4).
     Refuge(u32),
+    /// Its authentication by IEEE 802.1X has begun or ended.
+    Authenticated(bool),
     /// It used an address that is not its own.
     Spoofed(IpAddr),
     /// It reaches nothing for some time, or the reason for that has changed.
@@ -244,6 +246,9 @@ pub struct Home {
     pub(crate) is_frozen: bool,
     /// Time at which the bucket of comparisons is empty.
     compared: Time,
+    pub(crate) requires_authentication: bool,
+    /// Devices that the authenticator must ask.
+    pub(crate) invitations: Vec<Mac>,
     wake: Vec<Box<dyn Fn() + Send>>,
 }
 
@@ -267,6 +272,8 @@ impl Home {
             has_unsaved: false,
             is_frozen: false,
             compared: Time::ZERO,
+            requires_authentication: false,
+            invitations: Vec::new(),
             wake: Vec::new(),
         }
     }
@@ -278,10 +285,11 @@ impl Home {
 
     /// Adds a stored device at the start. Returns `false` if its slot is in use or not in the plan.
     pub fn restore(&mut self, device: Device) -> bool {
-        let device = Device {
+        let mut device = Device {
             kept: true,
             ..device
         };
+        device.authentication.is_required = self.requires_authentication;
         let slot = device.slot;
         let is_free = (1..self.plan.slots()).contains(&slot) && !self.slots.contains_key(&slot);
         if is_free && !self.devices.contains_key(&device.mac) {
@@ -447,7 +455,9 @@ impl Home {
             .find(|slot| !self.slots.contains_key(slot))
             .ok_or(full)?;
         self.slots.insert(slot, mac);
-        self.devices.insert(mac, Device::new(mac, slot));
+        let mut device = Device::new(mac, slot);
+        device.authentication.is_required = self.requires_authentication;
+        self.devices.insert(mac, device);
         self.notify(now, mac, News::Changed(Change::Found(slot)));
         Ok(())
     }
@@ -563,6 +573,11 @@ impl Home {
             mac,
             news,
         });
+        self.wake();
+    }
+
+    /// Wakes the parts that wait for news.
+    pub(crate) fn wake(&self) {
         for wake in &self.wake {
             wake();
         }

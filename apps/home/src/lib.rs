@@ -16,6 +16,8 @@
 //! | [`people`], [`limits`] | owners of devices; bedtime and quota of devices and people |
 //! | [`bedtime`], [`calendar`] | times of the week; local time |
 //! | [`identity`] | evidence that a new MAC address is a known device again |
+//! | [`authentication`] | IEEE 802.1X |
+//! | [`association`] | text of hostapd's control interface |
 //! | [`domains`] | domains that a device may reach |
 //! | [`plan`], [`networks`] | addresses of the devices and of the router, in IPv4 and in IPv6 |
 //! | `live` | the router on interfaces of this machine |
@@ -32,6 +34,7 @@
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
 //! | [`rehearse`] | a decision tried on the flows of the last hour, in simulated time |
 //! | [`rules`], [`frame`] | entries and frames that the program makes |
+//! | [`rate`] | token buckets |
 //! | [`record`] | rows about flows, links and leases for a database |
 //! | `tables` | these rows in a stream database |
 //! | [`node`] | the control program as a node |
@@ -40,6 +43,8 @@
 #![warn(missing_docs)]
 
 pub mod accounts;
+pub mod association;
+pub mod authentication;
 pub mod bedtime;
 pub mod calendar;
 #[cfg(feature = "program")]
@@ -68,6 +73,7 @@ pub mod networks;
 pub mod node;
 pub mod people;
 pub mod plan;
+pub mod rate;
 pub mod record;
 pub mod rehearse;
 pub mod rules;

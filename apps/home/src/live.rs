@@ -52,7 +52,7 @@ pub struct Uplink {
 /// The ports of a home router, in the order of [`whole`]: LAN interfaces or the bridge's port and the control channel, WAN, host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Lan {
-    /// Switch of Wireline with this number of LAN ports.
+    /// Switch of Wireline with this number of LAN ports; the last one may be the authenticator's.
     Switch(u16),
     /// External switch: its internal port for the router, then the control channel.
     Bridge,

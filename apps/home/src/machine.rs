@@ -12,6 +12,8 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 pub const HOST: &str = "home0";
 /// The bridge of Open vSwitch, whose internal port leads to the router.
 pub const BRIDGE: &str = "home-br";
+/// Interface on which hostapd authenticates devices at cables.
+pub const EAPOL: &str = "home-eap";
 /// The bridge's internal port, which leads to the router.
 pub const GATEWAY: &str = "home-gw";
 const TABLE: &str = "wire_home";
@@ -112,12 +114,26 @@ pub fn set_host(address: &str, gateway: &str, network: &str) -> anyhow::Result<(
     )
 }
 
-/// Creates a bridge of Open vSwitch, with an internal port 1 for the router and the interfaces as ports 2 and up. Returns whether its kernel module
+/// Makes the interface for hostapd ready. The kernel sends nothing of its own there.
+///
+/// # Errors
+/// When `ip` fails.
+pub fn set_authenticator() -> anyhow::Result<()> {
+    run("ip", &["link", "set", EAPOL, "addrgenmode", "none"])?;
+    run("ip", &["link", "set", EAPOL, "up"])
+}
+
+/// Creates a bridge of Open vSwitch, with an internal port 1 for the router and the interfaces as ports 2 and up; then an internal port for
+/// hostapd. Returns whether its kernel module
 /// forwards; the module takes frames of the interfaces before the kernel's own stack does.
 ///
 /// # Errors
 /// When Open vSwitch fails.
-pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<bool> {
+pub fn make_bridge(
+    interfaces: &[&str],
+    has_authenticator: bool,
+    controller: &str,
+) -> anyhow::Result<bool> {
     let is_in_kernel = std::path::Path::new("/sys/module/openvswitch").exists();
     let mut words: Vec<String> = ["--if-exists", "del-br", BRIDGE, "--", "add-br", BRIDGE]
         .map(Into::into)
@@ -136,7 +152,10 @@ pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<bool
     if !is_in_kernel {
         words.push("datapath_type=netdev".into());
     }
-    let ports = std::iter::once(GATEWAY).chain(interfaces.iter().copied());
+    let authenticator = has_authenticator.then_some(EAPOL);
+    let ports = std::iter::once(GATEWAY)
+        .chain(interfaces.iter().copied())
+        .chain(authenticator);
     for (number, port) in (1..).zip(ports) {
         words.extend(
             [
@@ -152,7 +171,7 @@ pub fn make_bridge(interfaces: &[&str], controller: &str) -> anyhow::Result<bool
             .map(Into::into),
         );
         words.push(format!("ofport_request={number}"));
-        if number == 1 {
+        if [GATEWAY, EAPOL].contains(&port) {
             words.push("type=internal".into());
         }
     }

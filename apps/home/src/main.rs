@@ -2,6 +2,7 @@
 
 mod arguments;
 mod demo;
+mod hostapd;
 mod machine;
 mod run;
 

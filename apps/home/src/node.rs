@@ -143,6 +143,8 @@ fn text(news: &News) -> String {
         News::Released => return "is no longer held".into(),
         News::Owner(change) => return format!("its owner: {change:?}"),
         News::Again(earlier) => return format!("may be {earlier} again"),
+        News::Authenticated(true) => return "is authenticated".into(),
+        News::Authenticated(false) => return "is no longer authenticated".into(),
         News::Spoofed(address) => {
             return format!("used the address {address}, which is not its own");
         }

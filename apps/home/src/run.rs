@@ -1,7 +1,7 @@
 //! Runs the router until Ctrl-C.
 
 use crate::arguments::{Arguments, SwitchKind};
-use crate::machine;
+use crate::{hostapd, machine};
 use anyhow::{Context, bail};
 use confine::Service;
 use home::calendar::Calendar;
@@ -19,6 +19,7 @@ use live::world::PortsOptions;
 use node::Time;
 use packet::ethernet::Mac;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use stream::udp;
 
@@ -36,6 +37,9 @@ const CONTROL: &str = "ptcp:6653:127.0.0.1";
 /// # Errors
 /// When it cannot start, or an interface is lost.
 pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
+    if !arguments.hostapd_agent.is_empty() {
+        return hostapd::agent(&arguments.hostapd_agent);
+    }
     capture::signal::install();
     if let (Some(sql), Some(address)) = (&arguments.ask, arguments.calls) {
         return ask(address, sql);
@@ -87,6 +91,9 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let clock = clock(start_ns);
     let store = open_store(arguments, &clock)?;
     let mut home = Home::new(plan, store.journal());
+    if arguments.authenticated_only {
+        home.require_authentication();
+    }
     let restored = store.restore(&mut home)?;
     if restored.devices > 0 {
         eprintln!("wire home: {} devices are known", restored.devices);
@@ -111,14 +118,23 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let lan: Vec<&str> = arguments.lan.iter().map(String::as_str).collect();
     machine::check_free(&lan)?;
     machine::check_free(&[wan])?;
+    let authenticators = authenticators(arguments)?;
+    let has_authenticator = authenticators.contains(&None);
+    let eapol = format!("tap:{}", machine::EAPOL);
+    let mut agent = match arguments.hostapd.is_empty() {
+        true => None,
+        false => Some(hostapd::Agent::start(&arguments.hostapd)?),
+    };
     let _undo = machine::Undo::start(arguments.switch == SwitchKind::Openvswitch)?;
     let (kind, names, quiet) = match arguments.switch {
         SwitchKind::Wireline => {
-            let count = u16::try_from(lan.len()).context("too many interfaces")?;
-            (Lan::Switch(count), lan.clone(), lan.clone())
+            let (mut names, count) = (lan.clone(), lan.len() + usize::from(has_authenticator));
+            names.extend(has_authenticator.then_some(eapol.as_str()));
+            let count = u16::try_from(count).context("too many interfaces")?;
+            (Lan::Switch(count), names, lan.clone())
         }
         SwitchKind::Openvswitch => {
-            let is_in_kernel = machine::make_bridge(&lan, "tcp:127.0.0.1:6653")?;
+            let is_in_kernel = machine::make_bridge(&lan, has_authenticator, "tcp:127.0.0.1:6653")?;
             let mut quiet = vec![machine::GATEWAY];
             // The kernel's datapath takes frames after the rules, and its own stack sees none of them.
             if !is_in_kernel {
@@ -156,6 +172,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         denied: arguments.denied,
         exact: !arguments.wildcard,
         ipv6: !arguments.no_ipv6,
+        authenticator: has_authenticator.then_some(2 + lan.len() as u32),
         seed: secret()?,
         ..Settings::default()
     };
@@ -166,6 +183,9 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         &plan.gateway(plan.host()).to_string(),
         &format!("{network}/{prefix}"),
     )?;
+    if has_authenticator {
+        machine::set_authenticator()?;
+    }
     let tables = Tables::new(&clock)?;
     let web_settings = settings.clone();
     let node = whole(kind, &home, settings, Box::new(tables.clone()), &uplink)?;
@@ -186,6 +206,10 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
     let _kept = confine::server(&specs, service)?;
     // `server` removes the capabilities of existing threads. Without CAP_IPC_LOCK a thread cannot start others.
     let _calls = calls(arguments, &tables)?;
+    if let Some(agent) = &mut agent {
+        let clock = self::clock(start_ns);
+        agent.connect(&home, authenticators, move || clock.now())?;
+    }
     let web = web.start()?;
     let options = PortsOptions {
         start_ns: Some(start_ns),
@@ -201,6 +225,26 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         println!("{name} {count}");
     }
     Ok(())
+}
+
+/// The switch port of each control socket of hostapd; `None` for the interface of cables. Sockets have the names of their interfaces.
+fn authenticators(arguments: &Arguments) -> anyhow::Result<Vec<Option<u32>>> {
+    let port = |path: &PathBuf| {
+        let name = path.file_name().and_then(|name| name.to_str());
+        if name == Some(machine::EAPOL) {
+            return Ok(None);
+        }
+        let at = arguments
+            .lan
+            .iter()
+            .position(|lan| Some(lan.as_str()) == name);
+        let at = at.with_context(|| {
+            let (path, cables) = (path.display(), machine::EAPOL);
+            format!("--hostapd {path}: its file name must be an interface of --lan, or {cables} for devices at cables")
+        })?;
+        Ok(Some(2 + at as u32))
+    };
+    arguments.hostapd.iter().map(port).collect()
 }
 
 fn plan(arguments: &Arguments) -> anyhow::Result<Plan> {

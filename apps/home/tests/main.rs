@@ -2,6 +2,7 @@
 
 mod addresses;
 mod admission;
+mod authentication;
 mod forwarding;
 mod limits;
 mod names;

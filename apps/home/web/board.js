@@ -141,6 +141,7 @@ function draw(device, greatest) {
   if (device.admission === "waiting" && panel === "out") notes.push("not decided");
   if (device.blacklisted) notes.push("blocked");
   if (device.paused) notes.push("paused");
+  if (device.unauthenticated) notes.push("not authenticated");
   if (panel === "permitted" && device.held) notes.push(heldText(device.held));
   if (panel === "permitted" && !device.paused && !device.held) notes.push(rate(device.rate));
   if (device.signal !== null && device.signal < -75) notes.push("weak signal");
@@ -153,7 +154,7 @@ function draw(device, greatest) {
   }
   $(".permit", label).hidden = panel === "permitted";
   $(".deny", label).hidden = device.admission === "denied";
-  label.classList.toggle("paused", device.paused || device.blacklisted || device.held !== null);
+  label.classList.toggle("paused", device.paused || device.blacklisted || device.unauthenticated || device.held !== null);
   const size = 1 + 0.8 * Math.sqrt(Math.min(1, device.rate / greatest));
   // Opacity falls from -50 dBm to -90 dBm.
   const opacity = device.signal === null ? 1 : Math.min(1, Math.max(0.4, 1 + (device.signal + 50) / 65));

@@ -1,6 +1,7 @@
 //! Frames from devices.
 
-use super::{EAPOL, Gateway, Result, Sender, key_of};
+use super::eapol::EAPOL;
+use super::{Gateway, Result, Sender, key_of};
 use crate::frame;
 use crate::groups::Receiver;
 use crate::home::News;
@@ -30,10 +31,21 @@ impl Gateway {
         if source.is_group() || source == Mac::default() || source == self.settings.mac {
             return Err("bad source");
         }
+        if Some(in_port.0) == self.settings.authenticator {
+            let (kind, to) = (headers.ethertype, headers.destination);
+            return self.eapol_of_authenticator(kind, to, data, datapath);
+        }
         if headers.payload != frame::IP {
             return Err("tagged");
         }
         let is_ip = headers.ethertype == ethertype::IPV4;
+        if self.is_authenticated_elsewhere(source, in_port) {
+            let is_known = [ethertype::IPV4, ethertype::IPV6].contains(&headers.ethertype);
+            if is_known && self.may_drop(now, in_port) {
+                self.block(source, in_port, headers.ethertype, None, datapath);
+            }
+            return Err("authenticated at another port");
+        }
         let udp_port = headers
             .transport
             .filter(|_| headers.protocol == Some(protocol::UDP));
@@ -42,7 +54,7 @@ impl Gateway {
             return Ok(());
         }
         if headers.ethertype == EAPOL {
-            return self.eapol(source, in_port, data, datapath);
+            return self.eapol(now, source, in_port, data, datapath);
         }
         if headers.ethertype == ethertype::IPV6 {
             return self.six(now, in_port, &headers, data, datapath);
@@ -54,9 +66,13 @@ impl Gateway {
         if let Some(sender) = sender
             && headers.ethertype == ethertype::ARP
         {
+            if !sender.is_admitted {
+                self.home.lock().invite(now, source, in_port.0);
+            }
             return self.arp(now, &sender, in_port, data, datapath);
         }
         let Some(sender) = sender.filter(|sender| sender.is_admitted) else {
+            self.home.lock().invite(now, source, in_port.0);
             if is_ip && self.may_drop(now, in_port) {
                 self.block(source, in_port, ethertype::IPV4, None, datapath);
             }
@@ -143,6 +159,7 @@ impl Gateway {
         if before.is_some_and(|port| port != in_port.0) {
             self.has_moved(source, datapath);
         }
+        home.lock().invite(now, source, in_port.0);
         // New devices get their slots before their first entries.
         self.obey(now, datapath);
         if let Some(answer) = answer {
@@ -179,33 +196,6 @@ impl Gateway {
         if sender.port.is_some() {
             self.has_moved(sender.mac, datapath);
         }
-    }
-
-    /// Forwards EAPOL of a device to the authenticator.
-    fn eapol(
-        &mut self,
-        source: Mac,
-        in_port: PortNo,
-        data: &[u8],
-        datapath: &mut Datapath<'_, '_>,
-    ) -> Result {
-        let is_blocked = self
-            .home
-            .lock()
-            .device(source)
-            .is_some_and(|device| device.blacklisted);
-        let port = self.settings.authenticator.ok_or("eapol")?;
-        if is_blocked {
-            return Err("blacklisted");
-        }
-        if in_port.0 == port {
-            let to = data.first_chunk().map(|octets| Mac(*octets));
-            let to = to.and_then(|mac| self.device(mac)?.port).ok_or("eapol")?;
-            datapath.send(PortNo(to), data);
-        } else {
-            datapath.send(PortNo(port), data);
-        }
-        Ok(())
     }
 
     /// Answers ARP of a device: its gateway has all addresses but the device's own.

@@ -4,6 +4,7 @@ use super::{Gateway, Mac, Time};
 use openflow::channel::Peer;
 use openflow::controller::{App, Handle, Token, Verdict};
 use openflow::message::{FlowRemoved, MultipartReply, PacketIn, PortReason, PortStatus};
+use openflow::port::state::LINK_DOWN;
 
 impl App for Gateway {
     fn name(&self) -> &'static str {
@@ -59,11 +60,14 @@ impl App for Gateway {
         }
     }
 
-    fn port_status(&mut self, _: Peer, status: &PortStatus, _: &mut Handle<'_>) {
+    fn port_status(&mut self, _: Peer, status: &PortStatus, handle: &mut Handle<'_>) {
+        let mut home = self.home.lock();
+        if status.reason == PortReason::Delete || status.port.state & LINK_DOWN != 0 {
+            home.end_authentications_at(handle.now(), status.port.number.0);
+        }
         if status.reason != PortReason::Delete {
             return;
         }
-        let mut home = self.home.lock();
         let gone = home
             .devices()
             .filter(|device| device.port == Some(status.port.number.0));

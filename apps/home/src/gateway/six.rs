@@ -60,6 +60,7 @@ impl Gateway {
             self.hear(now, source, data);
         }
         let Some(sender) = sender else {
+            self.home.lock().invite(now, source, in_port.0);
             if self.may_drop(now, in_port) {
                 self.block(source, in_port, ethertype::IPV6, None, datapath);
             }
@@ -193,6 +194,7 @@ impl Gateway {
             self.set_port(&sender, in_port, datapath);
         }
         if !sender.is_admitted {
+            self.home.lock().invite(now, source, in_port.0);
             return Err("not admitted");
         }
         if !self.schedule.solicit(now, sender.slot) {

@@ -71,6 +71,9 @@ pub struct Figures {
     used: u64,
     /// Bytes a second.
     pub rate: u64,
+    /// Whether it lacks a required authentication, and the identity with which it is authenticated.
+    unauthenticated: bool,
+    identity: Option<String>,
     /// Wi-Fi signal, dBm, and the share of frames that were retransmitted.
     signal: Option<i8>,
     retransmitted: Option<f32>,
@@ -121,8 +124,14 @@ impl Figures {
             refused: device.traffic.refused,
             used: device.limits.used.bytes,
             rate,
+            unauthenticated: device.authentication.is_missing(device.port),
+            identity: device
+                .authentication
+                .identity
+                .clone()
+                .filter(|_| device.authentication.at.is_some()),
             signal: device.wifi.map(|wifi| wifi.signal),
-            retransmitted: device.wifi.map(|wifi| wifi.retransmitted),
+            retransmitted: device.wifi.and_then(|wifi| wifi.retransmitted),
             again: AgainView::new(home, device),
         }
     }
@@ -196,6 +205,7 @@ enum NewsView {
     Released,
     Owner(PersonChange),
     MaybeAgain(String),
+    Authenticated(bool),
 }
 
 impl NoticeView {
@@ -216,6 +226,7 @@ impl NoticeView {
                 News::Released => NewsView::Released,
                 News::Owner(change) => NewsView::Owner(change.clone()),
                 News::Again(earlier) => NewsView::MaybeAgain(earlier.to_string()),
+                News::Authenticated(is_now) => NewsView::Authenticated(*is_now),
             },
         }
     }

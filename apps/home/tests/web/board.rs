@@ -86,7 +86,7 @@ fn furnish(server: &Server) {
         let device = home.device_mut(mac).expect("there");
         device.wifi = wifi.map(|(signal, retransmitted)| Wifi {
             signal,
-            retransmitted,
+            retransmitted: Some(retransmitted),
         });
     }
 }

@@ -41,6 +41,11 @@ impl Authentication {
         self.is_required && (self.at.is_none() || self.at != port)
     }
 
+    /// Renumbers the port of a device, as in a copy of the home.
+    pub(crate) fn move_to(&mut self, from: Option<u32>, port: u32) {
+        self.at = self.at.filter(|at| Some(*at) == from).map(|_| port);
+    }
+
     /// Starts or continues an exchange at a port. Returns `false` if there is one at another port.
     fn ask(&mut self, now: Time, port: u32) -> bool {
         let is_elsewhere = self.asked_at.is_some_and(|at| at != port);
@@ -122,11 +127,15 @@ impl Home {
         });
         let is_news = device.authentication.at != Some(port);
         device.authentication.at = Some(port);
-        device.authentication.identity = identity.filter(|text| !text.is_empty());
+        let identity = identity.filter(|text| !text.is_empty());
+        device.authentication.identity = identity.clone();
         if is_news {
             // The device is where it has just authenticated. Its entries, which the notice deletes, lead to the port before.
             device.port = Some(port);
             self.notify(now, mac, News::Authenticated(true));
+        }
+        if let Some(identity) = identity {
+            self.note(now, mac, |evidence| evidence.note_eapol(&identity));
         }
         true
     }

@@ -88,6 +88,7 @@ impl Replica {
                     last
                 }
             };
+            device.authentication.move_to(device.port, number);
             device.port = Some(number);
         }
         let count = u16::try_from(last).unwrap_or(u16::MAX);

@@ -35,7 +35,7 @@ pub struct Rates {
     pub product: u64,
 }
 
-/// The grid. Chosen before the points of the rule.
+/// The grid. It was fixed together with the points of the rule, before the first run.
 pub const GRID: [Rates; 6] = [
     Rates {
         hidden: 0,

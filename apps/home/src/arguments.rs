@@ -80,6 +80,9 @@ pub struct Arguments {
     /// Put a question in SQL to a router that runs with the same --calls, print the answer, and end
     #[arg(long, value_name = "SQL", requires = "calls", conflicts_with_all = ["lan", "wan", "demo"])]
     pub ask: Option<String>,
+    /// Destinations of messages: a file with JSON as in a call of POST /ws.v1/messages. They are stored
+    #[arg(long, value_name = "FILE")]
+    pub messages: Option<PathBuf>,
     /// User to change to after the ports are open, when started as root; default: an unused user number
     #[arg(long, value_name = "NAME")]
     pub user: Option<String>,

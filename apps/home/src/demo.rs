@@ -36,6 +36,7 @@ pub fn run(arguments: &Arguments) -> anyhow::Result<()> {
         &tables,
         (clock, Settings::default()),
         &localhost,
+        None,
     )?
     .start()?;
     let options = lab::Options {

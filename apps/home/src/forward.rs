@@ -25,7 +25,8 @@ use packet::arp::Arp;
 use packet::ethernet::Mac;
 use packet::ipv4::protocol;
 use std::sync::Arc;
-use ways::{Way, Ways, fields, host_key, whole};
+pub(crate) use ways::Ways;
+use ways::{Way, fields, host_key, whole};
 
 /// Time for which a flow waits for the name of an address.
 const NAME_TIMEOUT: Time = Time::from_secs(3);
@@ -338,6 +339,11 @@ impl Gateway {
             return Err("spoofed");
         }
         let device = self.home.lock().owner(key.destination).map(Sender::of);
+        if let Some(device) = device
+            && self.is_from_guests_page(&key)
+        {
+            return self.answer_guest(&device, key, data, datapath);
+        }
         let device = device
             .filter(|device| device.is_admitted)
             .ok_or("no receiver")?;

@@ -5,6 +5,7 @@
 //! dropped and counted by its reason.
 
 mod eapol;
+mod guests;
 mod inside;
 mod outside;
 mod prefixes;
@@ -12,7 +13,7 @@ mod program;
 mod six;
 
 use crate::delegation::Delegation;
-use crate::device::Device;
+use crate::device::{Admission, Device};
 use crate::dhcp::{self, Dhcp};
 use crate::dhcpv6::Dhcpv6;
 use crate::discovery::Schedule;
@@ -70,6 +71,8 @@ pub struct Settings {
     pub poll: Time,
     /// Whether the home has IPv6, with a prefix that its router delegates. Otherwise IPv6 is dropped.
     pub ipv6: bool,
+    /// TCP port of the page for guests on the machine behind the router. Devices that wait can reach it, and nothing else.
+    pub guests: Option<u16>,
     /// Seed of the random numbers of DNS; must be secret.
     pub seed: u64,
 }
@@ -87,6 +90,7 @@ impl Default for Settings {
             idle: 30,
             poll: Time::from_secs(1),
             ipv6: true,
+            guests: None,
             seed: 0,
         }
     }
@@ -102,6 +106,8 @@ pub(crate) struct Sender {
     pub slot: u16,
     pub port: Option<u32>,
     pub is_admitted: bool,
+    /// Whether it waits for a decision.
+    pub is_waiting: bool,
     /// Whether it gets no address.
     pub is_closed: bool,
     /// Whether any name is denied.
@@ -115,6 +121,7 @@ impl Sender {
             slot: device.slot,
             port: device.port,
             is_admitted: device.is_admitted(),
+            is_waiting: device.admission == Admission::Waiting && !device.blacklisted,
             is_closed: dhcp::is_closed(device),
             is_restricted: device.domains.restrict(),
         }
@@ -172,6 +179,8 @@ pub struct Gateway {
     moved: u64,
     pub(crate) refuges: u64,
     pub(crate) ipv6: u64,
+    /// Packets to and from the page for guests.
+    guests: u64,
 }
 
 impl Gateway {
@@ -220,6 +229,7 @@ impl Gateway {
             moved: 0,
             refuges: 0,
             ipv6: 0,
+            guests: 0,
             switch: None,
             home,
             settings,
@@ -273,6 +283,7 @@ impl Gateway {
                 actions,
             });
         }
+        self.install_guests(datapath);
         self.install_six(datapath);
         let (blocked, slots) = {
             let home = self.home.lock();

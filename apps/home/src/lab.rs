@@ -299,6 +299,7 @@ impl Config {
             idle: self.idle,
             poll: self.poll,
             ipv6: self.ipv6,
+            guests: None,
             seed: self.seed.unwrap_or(seed),
         })
     }

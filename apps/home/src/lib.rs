@@ -23,6 +23,8 @@
 //! | `live` | the router on interfaces of this machine |
 //! | `clock` | router time and Unix time |
 //! | `store` | state that survives a restart, in SQLite |
+//! | `invitations` | links by which guests are permitted |
+//! | `messages` | messages by webhook and MQTT |
 //! | `web` | the API and the board, over HTTPS |
 //! | [`gateway`] | the control program of the switch, with the parts below |
 //! | [`dhcp`] | IPv4 addresses of devices |
@@ -63,11 +65,15 @@ pub mod gateway;
 pub mod groups;
 pub mod home;
 pub mod identity;
+#[cfg(feature = "program")]
+pub mod invitations;
 #[cfg(feature = "lab")]
 pub mod lab;
 pub mod limits;
 #[cfg(feature = "program")]
 pub mod live;
+#[cfg(feature = "program")]
+pub mod messages;
 pub mod names;
 pub mod networks;
 pub mod node;

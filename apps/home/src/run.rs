@@ -8,6 +8,7 @@ use home::calendar::Calendar;
 use home::clock::Clock;
 use home::gateway::Settings;
 use home::live::{Lan, Uplink, whole};
+use home::messages::settings::Wanted;
 use home::networks::Network;
 use home::plan::Plan;
 use home::store::Store;
@@ -25,6 +26,8 @@ use stream::udp;
 
 /// Time from the opening of the ports to time zero of the router, ns.
 const LEAD_NS: u64 = 20_000_000;
+/// Port of the page for guests.
+const GUESTS_PORT: u16 = 8480;
 /// Port of the board.
 const WEB_PORT: u16 = 8443;
 /// Timeout of a question to a running router.
@@ -173,6 +176,7 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         exact: !arguments.wildcard,
         ipv6: !arguments.no_ipv6,
         authenticator: has_authenticator.then_some(2 + lan.len() as u32),
+        guests: Some(GUESTS_PORT),
         seed: secret()?,
         ..Settings::default()
     };
@@ -196,10 +200,13 @@ fn router(arguments: &Arguments, wan: &str) -> anyhow::Result<()> {
         &tables,
         (clock, web_settings),
         &[IpAddr::V4(host), Ipv4Addr::LOCALHOST.into()],
+        Some((host, GUESTS_PORT).into()),
     )?;
     let service = Service {
         user: arguments.user.as_deref(),
         accepts: true,
+        // Messages go to a webhook and to a broker.
+        connects: true,
         stores: true,
         ..Service::default()
     };
@@ -300,10 +307,13 @@ pub fn board(
     tables: &Tables,
     (clock, settings): (Clock, Settings),
     usual: &[IpAddr],
+    guests: Option<SocketAddr>,
 ) -> anyhow::Result<Web> {
     let mut options = web::Options::new(clock);
     options.database = Some(tables.database().clone());
     options.settings = settings;
+    options.join = guests;
+    options.messages.dns = servers(arguments).unwrap_or_default();
     options.https = match arguments.web.is_empty() {
         true => usual
             .iter()
@@ -312,6 +322,18 @@ pub fn board(
         false => arguments.web.clone(),
     };
     let web = Web::open(home.clone(), store, options)?;
+    if let Some(path) = &arguments.messages {
+        let named = || format!("--messages {}", path.display());
+        let text = std::fs::read(path).with_context(named)?;
+        let wanted: Wanted = serde_json::from_slice(&text).with_context(named)?;
+        if wanted.lacks_secret() {
+            bail!(
+                "--messages {}: the webhook needs a `secret`, such as `whsec_` and the output of `openssl rand -base64 32`",
+                path.display()
+            );
+        }
+        web.messages().change(wanted).with_context(named)?;
+    }
     let code = web.setup_code();
     for (address, _) in web.addresses() {
         match &code {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`api`] | the calls: table 4.1 of the paper, and those of the board |
 //! | [`sessions`] | the password and the sessions |
+//! | `join` | the page for guests with an invitation |
 //! | `guard`, `limit` | checks of requests; limits on wrong passwords |
 //! | `certificate`, `files`, `views`, `watch` | the certificate, the board's files, devices as JSON, news and rates of a home |
 //!
@@ -34,17 +35,21 @@ pub mod api;
 mod certificate;
 mod files;
 mod guard;
+mod join;
 mod limit;
 pub mod sessions;
 mod views;
 mod watch;
 
 pub use certificate::CertificateError;
+pub use views::ASKING;
 
 use crate::clock::Clock;
 use crate::gateway::Settings;
 use crate::home::Shared;
-use crate::store::Store;
+use crate::invitations::Invitations;
+use crate::messages::{self, Messages};
+use crate::store::{Store, StoreError};
 use api::{App, Context};
 use axum::Router;
 use guard::Guard;
@@ -85,6 +90,10 @@ pub struct Options {
     pub database: Option<Database>,
     /// Settings of the control program, with which rehearsals run.
     pub settings: Settings,
+    /// How messages are sent.
+    pub messages: messages::Options,
+    /// Address of the page for guests, which devices that wait can reach over plain HTTP; none: no invitations.
+    pub join: Option<SocketAddr>,
 }
 
 impl Options {
@@ -98,6 +107,8 @@ impl Options {
             clock,
             database: None,
             settings: Settings::default(),
+            messages: messages::Options::default(),
+            join: None,
         }
     }
 }
@@ -119,6 +130,9 @@ pub enum WebError {
     /// The certificate.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
     /// Sessions or the password.
     #[error(transparent)]
     Sessions(#[from] SignInError),
@@ -136,6 +150,8 @@ struct Listener {
     socket: TcpListener,
     gate: Arc<Gate>,
     tls: Option<Arc<ServerConfig>>,
+    /// Whether it has the page for guests alone.
+    is_for_guests: bool,
 }
 
 impl Web {
@@ -152,6 +168,8 @@ impl Web {
             clock,
             database,
             settings,
+            messages,
+            join,
         } = options;
         if let Some(address) = http
             .iter()
@@ -176,18 +194,21 @@ impl Web {
         };
         let mut listeners = Vec::new();
         let mut addresses = Vec::new();
-        for (address, is_secure) in https
-            .into_iter()
-            .map(|address| (address, true))
-            .chain(http.into_iter().map(|address| (address, false)))
-        {
+        let mut join_at = None;
+        let https = https.into_iter().map(|address| (address, true, false));
+        let http = http.into_iter().map(|address| (address, false, false));
+        let guests = join.into_iter().map(|address| (address, false, true));
+        for (address, is_secure, is_for_guests) in https.chain(http).chain(guests) {
             let bound = || {
                 let socket = TcpListener::bind(address)?;
                 socket.set_nonblocking(true)?;
                 Ok((socket.local_addr()?, socket))
             };
             let (at, socket) = bound().map_err(|error| WebError::Address(address, error))?;
-            addresses.push((at, is_secure));
+            match is_for_guests {
+                true => join_at = Some(at),
+                false => addresses.push((at, is_secure)),
+            }
             listeners.push(Listener {
                 socket,
                 gate: Gate::new(format!("web at {at}"), listen::REST),
@@ -195,6 +216,7 @@ impl Web {
                     .as_ref()
                     .filter(|_| is_secure)
                     .map(|(tls, _)| Arc::clone(tls)),
+                is_for_guests,
             });
         }
         let sessions = Sessions::open(store.clone(), clock.clone())?;
@@ -203,7 +225,12 @@ impl Web {
             sessions::random::<4>()?,
         );
         home.lock().on_notice(feed.waker());
+        let messages = Messages::open(home.clone(), store.clone(), clock.clone(), messages)?;
+        let invitations = Invitations::open(home.clone(), store.clone(), clock.clone())?;
         let app = App {
+            invitations,
+            join: join_at,
+            messages,
             home,
             store,
             clock,
@@ -231,6 +258,16 @@ impl Web {
         &self.addresses
     }
 
+    /// Address of the page for guests.
+    pub fn join_address(&self) -> Option<SocketAddr> {
+        self.app.join
+    }
+
+    /// Messages to people who are not looking.
+    pub fn messages(&self) -> &Messages {
+        &self.app.messages
+    }
+
     /// Code for setting the first password, while none is set. Show it only to the household.
     pub fn setup_code(&self) -> Option<String> {
         self.app.sessions.setup_code()
@@ -249,13 +286,23 @@ impl Web {
         let mut all = tokio::task::JoinSet::new();
         let feed = Arc::clone(&self.app.feed);
         all.spawn(async move { match feed.sample(FIGURES_INTERVAL).await {} });
-        for Listener { socket, gate, tls } in self.listeners {
+        all.spawn(Arc::clone(&self.app.messages).run());
+        for Listener {
+            socket,
+            gate,
+            tls,
+            is_for_guests,
+        } in self.listeners
+        {
             let socket = tokio::net::TcpListener::from_std(socket)?;
             let context = Context {
                 app: Arc::clone(&self.app),
                 is_secure: tls.is_some(),
             };
-            let router: Router = api::router(context);
+            let router: Router = match is_for_guests {
+                true => join::router(Arc::clone(&self.app)),
+                false => api::router(context),
+            };
             let budget = Budget::new(listen::REST_MEMORY);
             all.spawn(async move {
                 listen::http::serve(socket, gate, budget, tls, Version::One, router).await;

@@ -4,6 +4,7 @@ mod addresses;
 mod admission;
 mod authentication;
 mod forwarding;
+mod guests;
 mod limits;
 mod names;
 mod six;

@@ -8,6 +8,10 @@ mod attacks;
 mod board;
 #[path = "web/events.rs"]
 mod events;
+#[path = "web/invitations.rs"]
+mod invitations;
+#[path = "web/messages.rs"]
+mod messages;
 #[path = "web/rows.rs"]
 mod rows;
 #[path = "web/server.rs"]

@@ -2,6 +2,8 @@
 
 import { describe, heldText, refresh, show, showing } from "./details.js";
 import { follow } from "./feed.js";
+import "./invite.js";
+import "./messages.js";
 import { $, call, clock, element, rate } from "./page.js";
 import { concerns, forgetPeople, groupKey, groups, readPeople } from "./people.js";
 import { showRehearsal } from "./rehearsal.js";

@@ -1,7 +1,7 @@
 // The details of a device: names, decisions, domains, traffic, history.
 
 import { makeLimits } from "./limits.js";
-import { $, bytes, call, clock, element, rate } from "./page.js";
+import { $, bytes, call, clock, element, rate, when } from "./page.js";
 import { showRehearsal } from "./rehearsal.js";
 
 const dialog = $("#details");
@@ -10,8 +10,6 @@ let act = null;
 
 /// The device that is shown.
 export const showing = () => (dialog.open ? mac : null);
-
-const when = (seconds) => (seconds === null ? "not since the start" : new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
 
 /// Text for the state of a device that a limit holds.
 export const heldText = ({ why, until }) => ({

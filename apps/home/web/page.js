@@ -5,6 +5,9 @@ export { $, bytes, element, rate } from "./elements.js";
 /// Time of the day of a Unix time.
 export const clock = (seconds) => new Date(seconds * 1000).toLocaleTimeString([], { timeStyle: "short" });
 
+/// Date and time of a Unix time.
+export const when = (seconds) => (seconds === null ? "not since the start" : new Date(seconds * 1000).toLocaleString([], { dateStyle: "medium", timeStyle: "short" }));
+
 /// Calls the API. Throws an error with the server's message; without a session it notifies the page.
 export async function call(method, path, body) {
   const answer = await fetch(`/ws.v1/${path}`, {

@@ -13,7 +13,7 @@ use packet::ethernet::{Mac, ethertype};
 use packet::ipv4::protocol;
 
 /// One direction of a flow: its input and output ports.
-pub(super) struct Way<'a> {
+pub(crate) struct Way<'a> {
     pub key: FlowKey,
     pub in_port: PortNo,
     pub source: Option<Mac>,
@@ -90,7 +90,7 @@ pub(super) fn whole(address: IpAddr) -> IpAddr {
 }
 
 /// Both directions of a device's flow with the Internet.
-pub(super) struct Ways {
+pub(crate) struct Ways {
     slot: u16,
     mac: Mac,
     pub in_port: PortNo,
@@ -100,7 +100,7 @@ pub(super) struct Ways {
 }
 
 impl Ways {
-    pub(super) fn new(
+    pub(crate) fn new(
         gateway: &Gateway,
         device: &Sender,
         in_port: PortNo,
@@ -125,7 +125,7 @@ impl Ways {
         })
     }
 
-    pub(super) fn of(&self, kind: Kind, gateway: &Gateway) -> [Way<'_>; 2] {
+    pub(crate) fn of(&self, kind: Kind, gateway: &Gateway) -> [Way<'_>; 2] {
         let key = match kind {
             Kind::Host => host_key(whole(self.key.source)),
             _ => self.key,

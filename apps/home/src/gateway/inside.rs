@@ -71,6 +71,11 @@ impl Gateway {
             }
             return self.arp(now, &sender, in_port, data, datapath);
         }
+        if let Some(sender) = sender
+            && self.is_for_guests(&headers)
+        {
+            return self.ask_guests_page(&sender, in_port, &headers, data, datapath);
+        }
         let Some(sender) = sender.filter(|sender| sender.is_admitted) else {
             self.home.lock().invite(now, source, in_port.0);
             if is_ip && self.may_drop(now, in_port) {

@@ -1,7 +1,6 @@
 //! DNS messages, and frames from the router.
 
 use super::{Gateway, ROUTER_INTERVAL, ROUTER_REFRESH, Result, Sender, key_of};
-use crate::device::Device;
 use crate::dns::Outgoing;
 use crate::frame;
 use crate::rules::Datapath;
@@ -113,11 +112,11 @@ impl Gateway {
                 self.router = Some(arp.sender_mac);
             }
             let is_own = arp.target == self.plan.device(0);
+            // The replies of the page for guests go to devices that wait, too.
+            let has_page = self.settings.guests.is_some();
             let is_device = || {
-                self.home
-                    .lock()
-                    .at(arp.target)
-                    .is_some_and(Device::is_admitted)
+                let device = self.home.lock().at(arp.target).map(Sender::of);
+                device.is_some_and(|each| each.is_admitted || each.is_waiting && has_page)
             };
             if arp.operation == Operation::Request && (is_own || is_device()) {
                 let reply = frame::arp(arp.sender_mac, mac, &arp.reply(mac));

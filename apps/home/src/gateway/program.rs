@@ -140,6 +140,9 @@ impl App for Gateway {
         visit("forwarded", self.forwarded);
         visit("refuges", self.refuges);
         visit("moved", self.moved);
+        if self.settings.guests.is_some() {
+            visit("guests_page", self.guests);
+        }
         visit("ipv6_dropped", self.ipv6);
         visit("unsent", self.unsent);
         for (reason, count) in &self.drops {

@@ -5,6 +5,8 @@
 //! link. `/openapi.json` describes all of them.
 
 mod devices;
+mod invitations;
+mod messages;
 mod people;
 mod persons;
 mod rehearse;
@@ -18,6 +20,8 @@ use super::watch::Watch;
 use crate::clock::Clock;
 use crate::gateway::Settings;
 use crate::home::{Refused, Shared};
+use crate::invitations::Invitations;
+use crate::messages::Messages;
 use crate::store::{Store, StoreError};
 use axum::body::Bytes;
 use axum::extract::rejection::{JsonRejection, PathRejection};
@@ -58,6 +62,10 @@ pub struct App {
     pub(super) settings: Settings,
     /// Permits one rehearsal at a time.
     pub(super) rehearsals: Semaphore,
+    pub(super) messages: Arc<Messages>,
+    pub(super) invitations: Invitations,
+    /// Address of the page for guests.
+    pub(super) join: Option<std::net::SocketAddr>,
 }
 
 /// The calls of one listener.
@@ -121,6 +129,16 @@ fn calls() -> Vec<Call> {
         ("get", "/ws.v1/people/{person}", get(persons::one)),
         ("post", "/ws.v1/people/{person}", post(persons::change)),
         ("post", "/ws.v1/rehearse/{eaddr}", post(rehearse::rehearse)),
+        ("get", "/ws.v1/invitations", get(invitations::all)),
+        ("post", "/ws.v1/invitations", post(invitations::make)),
+        (
+            "delete",
+            "/ws.v1/invitations/{invitation}",
+            delete(invitations::revoke),
+        ),
+        ("get", "/ws.v1/messages", get(messages::view)),
+        ("post", "/ws.v1/messages", post(messages::change)),
+        ("post", "/ws.v1/messages/test", post(messages::test)),
         ("get", "/ws.v1/events", get(people::events)),
         ("get", "/ws.v1/counters", get(people::counters)),
         ("post", "/ws.v1/password", post(people::change_password)),

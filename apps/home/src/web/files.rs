@@ -3,7 +3,7 @@
 use page::File;
 
 /// Path, media type and content.
-pub const FILES: [File; 12] = [
+pub const FILES: [File; 14] = [
     page::FEED,
     page::ELEMENTS,
     (
@@ -27,6 +27,11 @@ pub const FILES: [File; 12] = [
         include_bytes!("../../web/details.js"),
     ),
     (
+        "/invite.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/invite.js"),
+    ),
+    (
         "/limits.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/limits.js"),
@@ -42,6 +47,11 @@ pub const FILES: [File; 12] = [
         include_bytes!("../../web/rehearsal.js"),
     ),
     (
+        "/messages.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/messages.js"),
+    ),
+    (
         "/page.js",
         "text/javascript; charset=utf-8",
         include_bytes!("../../web/page.js"),
@@ -55,5 +65,24 @@ pub const FILES: [File; 12] = [
         "/openapi.json",
         "application/json",
         include_bytes!("../../web/openapi.json"),
+    ),
+];
+
+/// The files of the page for guests.
+pub const JOIN_FILES: [File; 3] = [
+    (
+        "/",
+        "text/html; charset=utf-8",
+        include_bytes!("../../web/join.html"),
+    ),
+    (
+        "/join.js",
+        "text/javascript; charset=utf-8",
+        include_bytes!("../../web/join.js"),
+    ),
+    (
+        "/board.css",
+        "text/css; charset=utf-8",
+        include_bytes!("../../web/board.css"),
     ),
 ];

@@ -6,6 +6,7 @@ use super::server::{PASSWORD, Server};
 use home::Change;
 use home::device::{Admission, Wifi};
 use home::record::{FlowRow, Record};
+use home::web::sessions;
 use node::Time;
 use packet::ethernet::Mac;
 use std::io::{BufRead, BufReader, Write};
@@ -112,7 +113,10 @@ fn people_permit_and_deny_devices_on_the_board() {
         println!("skipped: no chromium, or no Playwright in target/board-venv (.ci/setup test)");
         return;
     }
-    let server = Server::new();
+    let prepare = |store: &_| sessions::set_password(store, PASSWORD).expect("a password");
+    let server = Server::with(prepare, |options| {
+        options.join = Some("127.0.0.1:0".parse().expect("an address"));
+    });
     furnish(&server);
     let url = format!("https://{}/", server.https);
     let pictures = std::env::var("BOARD_PICTURES").unwrap_or_default();
@@ -251,6 +255,8 @@ fn check(server: &Server, step: &str) {
             let why = server.device(ANNA).held.map(|held| held.why);
             assert_eq!(why, Some(home::limits::Why::Bedtime));
         }
+        "invited" => assert!(server.store.setting("invitations").expect("read").is_some()),
+        "webhook set" => assert!(server.store.setting("messages").expect("read").is_some()),
         "bedtime removed" => assert!(server.device(ANNA).is_admitted()),
         "dragged by finger" => {
             assert_eq!(admission(SECOND), Admission::Permitted);

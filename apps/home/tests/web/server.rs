@@ -40,6 +40,11 @@ impl Server {
     }
 
     pub fn without_password(prepare: impl FnOnce(&Store)) -> Server {
+        Server::with(prepare, |_| {})
+    }
+
+    /// A server with other options.
+    pub fn with(prepare: impl FnOnce(&Store), adapt: impl FnOnce(&mut Options)) -> Server {
         let seconds = Arc::new(AtomicU64::new(1000));
         let (router, unix) = (Arc::clone(&seconds), Arc::clone(&seconds));
         let clock = Clock::new(
@@ -59,6 +64,7 @@ impl Server {
             .push("127.0.0.1:0".parse().expect("an address"));
         options.names.push("router.home.arpa".into());
         options.database = Some(tables.database().clone());
+        adapt(&mut options);
         let web = Web::open(Arc::clone(&home), store.clone(), options).expect("a server");
         let of = |secure| {
             let mut all = web.addresses().iter();

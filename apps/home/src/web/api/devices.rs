@@ -5,6 +5,7 @@ use crate::bedtime::Bedtime;
 use crate::device::{Admission, Device};
 use crate::home::Change;
 use crate::limits::Quota;
+use crate::messages::settings::given;
 use crate::store::Entry;
 use crate::web::views::DeviceView;
 use axum::Json;
@@ -106,13 +107,6 @@ pub struct Wanted {
     bedtime: Option<Bedtime>,
     #[serde(default, deserialize_with = "given")]
     quota: Option<Option<Quota>>,
-}
-
-/// A field that may be null: absent is `None`, null is `Some(None)`.
-pub fn given<'de, T: Deserialize<'de>, D: serde::Deserializer<'de>>(
-    value: D,
-) -> Result<Option<T>, D::Error> {
-    T::deserialize(value).map(Some)
 }
 
 pub async fn change(

@@ -1,10 +1,10 @@
 //! Calls about people: the owners of devices.
 
-use super::devices::given;
 use super::{Context, Failed};
 use crate::bedtime::Bedtime;
 use crate::home::{Home, Refused};
 use crate::limits::Quota;
+use crate::messages::settings::given;
 use crate::people::{Person, PersonChange};
 use axum::Json;
 use axum::extract::rejection::{JsonRejection, PathRejection};

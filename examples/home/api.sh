@@ -9,6 +9,8 @@ set_password() {
     for _ in $(seq 100); do grep -q "setup=" "$log" && break; sleep 0.1; done
     code=$(sed -n 's/.*#setup=//p' "$log" | head -n 1)
     [ -n "$code" ] || { cat "$log" >&2; exit 1; }
+    # The addresses are printed before the server accepts.
+    for _ in $(seq 100); do ask $api/session >/dev/null 2>&1 && break; sleep 0.1; done
     ask $api/setup -d "{\"code\": \"$code\", \"password\": \"correct horse\"}" >/dev/null
     token=$(ask $api/session -d '{"password": "correct horse", "bearer": true}' | sed -n 's/.*"token": *"\([^"]*\)".*/\1/p')
 }

@@ -60,7 +60,7 @@ devices
 echo "-- printer and anna are permitted"
 ask -X POST $api/permit/02:00:00:00:01:01 >/dev/null
 ask -X POST $api/permit/02:00:00:00:01:02 >/dev/null
-addresses anna fd12:3456:789a:4: fd12:3456:789a:4::2
+addresses anna fd12:3456:789a:4:0: fd12:3456:789a:4::2
 page anna http://203.0.113.80/
 echo "-- anna looks for printers"
 avahi printer "$work/services"

@@ -61,12 +61,16 @@ for (const [kind, form] of Object.entries(forms)) {
   $("[data-remove]", form).addEventListener("click", () => change({ [kind]: null }));
 }
 $("#messages-test").addEventListener("click", () => attempt(() => call("POST", "messages/test")));
-$("#messages-open").addEventListener("click", () => {
-  attempt(async () => draw(await call("GET", "messages")));
+$("#messages-open").addEventListener("click", async () => {
+  // Shown after it is filled: a late answer would overwrite what a person has typed.
+  await attempt(async () => draw(await call("GET", "messages")));
   dialog.showModal();
   timer = setInterval(() => call("GET", "messages").then(drawStates, () => {}), 2000);
 });
 dialog.addEventListener("close", () => {
   clearInterval(timer);
-  delete $("[role=status]", forms.webhook).dataset.kept;
+  // A new secret does not stay in the page.
+  const status = $("[role=status]", forms.webhook);
+  status.textContent = "";
+  delete status.dataset.kept;
 });

@@ -2,12 +2,15 @@
 
 use crate::authentication::Authentication;
 use crate::domains::Domains;
-use crate::home::Question;
-use crate::identity::Evidence;
+use crate::identity::{Evidence, Question};
 use crate::limits::{Held, Limits};
 use core::net::Ipv6Addr;
 use node::Time;
 use packet::ethernet::Mac;
+
+/// Time since the last sighting for which a device counts as asking. Clients without a decision ask every 15 s, half of their
+/// lease of 30 s, and back off to about 64 s without a response (RFC 2131, section 4.1).
+const ASKING: Time = Time::from_secs(120);
 
 /// Decision about a device.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
@@ -49,7 +52,7 @@ pub struct Device {
     pub host_name: Option<String>,
     /// Evidence about its identity.
     pub evidence: Evidence,
-    /// Devices that it is not, as a person has said: at most [`crate::home::MAX_DIFFERENT`], in order.
+    /// Devices that it is not, as a person has said: at most 32, in order.
     pub different: Vec<Mac>,
     /// The last question whether it is an earlier device; [`crate::Home::question`] says whether it is open.
     pub question: Option<Question>,
@@ -138,6 +141,12 @@ impl Device {
     /// Whether there was never a decision about it, so that it may be evicted for a new device.
     pub fn is_undecided(&self) -> bool {
         !self.kept && !self.unsaved
+    }
+
+    /// Whether it waits for a decision and was seen a short time ago.
+    pub fn is_asking(&self, now: Time) -> bool {
+        let is_recent = |(_, last): (Time, Time)| now < last + ASKING;
+        self.admission == Admission::Waiting && self.seen.is_some_and(is_recent)
     }
 
     /// Display name: the given name, else the host name, else the MAC address.

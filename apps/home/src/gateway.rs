@@ -5,6 +5,7 @@
 //! dropped and counted by its reason.
 
 mod eapol;
+mod forward;
 mod guests;
 mod inside;
 mod outside;

@@ -8,8 +8,11 @@
 //! [`Home::notices`], after the number of the last notice that they have seen.
 
 mod again;
+mod authentication;
+mod people;
 
-pub use again::{MAX_DIFFERENT, Question};
+pub use again::MAX_DIFFERENT;
+pub use people::USE_INTERVAL;
 
 use crate::bedtime::Bedtime;
 use crate::calendar::Calendar;

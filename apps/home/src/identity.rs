@@ -297,6 +297,15 @@ fn is_distinctive(name: &str) -> bool {
         .any(|word| word.len() > 1 && !is_number(word) && !PRODUCT_WORDS.contains(&word))
 }
 
+/// A question to people: is this device an earlier one again?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// The earlier device.
+    pub earlier: Mac,
+    /// Evidence in favour, which a device can forge.
+    pub reasons: Vec<Reason>,
+}
+
 /// A device for the rule.
 #[derive(Clone, Copy, Debug)]
 pub struct Sighting<'a> {

@@ -7,8 +7,8 @@
 use crate::clock::Clock;
 use crate::device::{Admission, Device};
 use crate::home::{Change, Refused, Shared};
+use crate::secret::random;
 use crate::store::{Store, StoreError};
-use crate::web::sessions::random;
 use core::net::IpAddr;
 use packet::ethernet::Mac;
 use parking_lot::Mutex;

@@ -22,6 +22,7 @@
 //! | [`plan`], [`networks`] | addresses of the devices and of the router, in IPv4 and in IPv6 |
 //! | `live` | the router on interfaces of this machine |
 //! | `clock` | router time and Unix time |
+//! | `secret` | random secrets |
 //! | `store` | state that survives a restart, in SQLite |
 //! | `invitations` | links by which guests are permitted |
 //! | `messages` | messages by webhook and MQTT |
@@ -31,7 +32,7 @@
 //! | [`delegation`] | the IPv6 prefix of the home |
 //! | [`discovery`], [`dhcpv6`] | prefixes and IPv6 addresses of devices: router advertisements and DHCPv6 |
 //! | [`dns`], [`names`] | interception of DNS, and the names of addresses |
-//! | [`forward`], [`flows`] | flows and their entries in the switch |
+//! | [`flows`] | flows and their entries in the switch |
 //! | [`accounts`] | traffic of devices, flows and ports |
 //! | [`groups`] | broadcasts, multicast DNS and SSDP |
 //! | [`rehearse`] | a decision tried on the flows of the last hour, in simulated time |
@@ -59,7 +60,6 @@ pub mod discovery;
 pub mod dns;
 pub mod domains;
 pub mod flows;
-pub mod forward;
 pub mod frame;
 pub mod gateway;
 pub mod groups;
@@ -83,6 +83,8 @@ pub mod rate;
 pub mod record;
 pub mod rehearse;
 pub mod rules;
+#[cfg(feature = "program")]
+pub mod secret;
 #[cfg(feature = "program")]
 pub mod store;
 #[cfg(feature = "program")]

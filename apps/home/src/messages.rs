@@ -215,16 +215,9 @@ impl Messages {
     fn asking(&self) -> usize {
         let now = self.clock.now();
         let home = self.home.lock();
-        let asking = home.devices().filter(|device| is_asking(device, now));
+        let asking = home.devices().filter(|device| device.is_asking(now));
         asking.count()
     }
-}
-
-fn is_asking(device: &Device, now: node::Time) -> bool {
-    device.admission == Admission::Waiting
-        && device
-            .seen
-            .is_some_and(|(_, last)| now < last + crate::web::ASKING)
 }
 
 /// Kind of the message about news, and its device; `None` for other news.

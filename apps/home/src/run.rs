@@ -371,5 +371,5 @@ fn servers(arguments: &Arguments) -> anyhow::Result<Vec<SocketAddr>> {
 
 /// A random seed: the ports and identifiers of DNS queries depend on it.
 fn secret() -> anyhow::Result<u64> {
-    Ok(u64::from_str_radix(&web::sessions::random::<8>()?, 16)?)
+    Ok(u64::from_str_radix(&home::secret::random::<8>()?, 16)?)
 }

@@ -42,7 +42,6 @@ mod views;
 mod watch;
 
 pub use certificate::CertificateError;
-pub use views::ASKING;
 
 use crate::clock::Clock;
 use crate::gateway::Settings;
@@ -222,7 +221,7 @@ impl Web {
         let sessions = Sessions::open(store.clone(), clock.clone())?;
         let feed = Feed::new(
             Watch::new(Arc::clone(&home), clock.clone()),
-            sessions::random::<4>()?,
+            crate::secret::random::<4>().map_err(SignInError::from)?,
         );
         home.lock().on_notice(feed.waker());
         let messages = Messages::open(home.clone(), store.clone(), clock.clone(), messages)?;

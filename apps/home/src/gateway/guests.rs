@@ -4,9 +4,9 @@
 //! itself: no entry of the switch outlasts a decision, and a device that waits uses no flows. A flood of them costs as much as
 //! one of DHCP or DNS, which the switch hands to the program too.
 
+use super::forward::Ways;
 use super::{Gateway, PortNo, Result, Sender, key_of};
 use crate::flows::FlowKey;
-use crate::forward::Ways;
 use crate::frame;
 use crate::rules::{Cookie, Datapath, Kind, Rule, address, priority};
 use core::net::{IpAddr, Ipv4Addr};

@@ -2,7 +2,7 @@
 
 use super::{Change, Home, News, Refused};
 use crate::device::{Admission, Device};
-use crate::identity::{Evidence, Reason, Sighting, suggest};
+use crate::identity::{Evidence, Question, Sighting, suggest};
 use node::Time;
 use packet::ethernet::Mac;
 
@@ -14,15 +14,6 @@ const MAX_QUESTIONS: u8 = 4;
 /// devices would cause one for each message.
 const BURST: u64 = 50;
 const INTERVAL: Time = Time::from_ms(20);
-
-/// A question to people: is this device an earlier one again?
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
-    /// The earlier device.
-    pub earlier: Mac,
-    /// Evidence in favour, which a device can forge.
-    pub reasons: Vec<Reason>,
-}
 
 impl Device {
     pub(super) fn sighting(&self) -> Sighting<'_> {

@@ -315,7 +315,9 @@ impl From<SignInError> for Response {
             SignInError::Length => (StatusCode::BAD_REQUEST, None),
             SignInError::Limited(wait) => (StatusCode::TOO_MANY_REQUESTS, Some(wait)),
             SignInError::Busy => (StatusCode::SERVICE_UNAVAILABLE, Some(1)),
-            SignInError::Hash(_) => (StatusCode::INTERNAL_SERVER_ERROR, None),
+            SignInError::Hash(_) | SignInError::Random(_) => {
+                (StatusCode::INTERNAL_SERVER_ERROR, None)
+            }
             SignInError::Store(_) => (StatusCode::INSUFFICIENT_STORAGE, None),
         };
         let mut answer = Failed(code, error.to_string()).into_response();

@@ -5,12 +5,12 @@
 
 use super::limit::{Limiter, counted};
 use crate::clock::Clock;
+use crate::secret::{NoRandomNumbers, random};
 use crate::store::{Kept, Store, StoreError};
 use argon2::password_hash::phc::PasswordHash;
 use argon2::{Argon2, PasswordHasher, PasswordVerifier};
 use node::Time;
 use parking_lot::Mutex;
-use ring::rand::{SecureRandom, SystemRandom};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use tokio::sync::{Semaphore, watch};
@@ -52,7 +52,10 @@ pub enum SignInError {
     /// Too short or too long.
     #[error("a password has {} to {} bytes", PASSWORD.start(), PASSWORD.end())]
     Length,
-    /// The system has no random numbers or no memory.
+    /// The system has no random numbers.
+    #[error(transparent)]
+    Random(#[from] NoRandomNumbers),
+    /// The system has no memory.
     #[error("the password could not be hashed: {0}")]
     Hash(String),
     /// The store failed.
@@ -324,12 +327,4 @@ fn digest(text: &str) -> [u8; 32] {
     let mut bytes = [0; 32];
     bytes.copy_from_slice(digest.as_ref());
     bytes
-}
-
-/// Random bytes in hexadecimal digits.
-pub fn random<const BYTES: usize>() -> Result<String, SignInError> {
-    let mut bytes = [0; BYTES];
-    let filled = SystemRandom::new().fill(&mut bytes);
-    filled.map_err(|_| SignInError::Hash("the system has no random numbers".into()))?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }

@@ -9,12 +9,7 @@ use crate::limits::{Held, Quota};
 use crate::networks::DEVICE_LENGTH;
 use crate::people::PersonChange;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use node::Time;
 use serde::Serialize;
-
-/// Time since the last sighting for which a device counts as asking. Clients without a decision ask every 15 s, half of their
-/// lease of 30 s, and back off to about 64 s without a response (RFC 2131, section 4.1).
-pub const ASKING: Time = Time::from_secs(120);
 
 /// A device.
 #[derive(Debug, Serialize)]
@@ -108,10 +103,8 @@ impl Figures {
     /// State of a device.
     pub fn new(home: &Home, device: &Device, clock: &Clock, rate: u64) -> Figures {
         let now = clock.now();
-        let recent =
-            |(_, last): (Time, Time)| now.as_ps().saturating_sub(last.as_ps()) < ASKING.as_ps();
         Figures {
-            asking: device.admission == Admission::Waiting && device.seen.is_some_and(recent),
+            asking: device.is_asking(now),
             first_seen: device.seen.map(|(first, _)| clock.unix_of(first)),
             last_seen: device.seen.map(|(_, last)| clock.unix_of(last)),
             lease_end: device

@@ -9,9 +9,9 @@
 
 mod ways;
 
+use super::{Gateway, MAX_WAITING_ADDRESSES, Result, Sender, Waiting};
 use crate::flows::FlowKey;
 use crate::frame;
-use crate::gateway::{Gateway, MAX_WAITING_ADDRESSES, Result, Sender, Waiting};
 use crate::groups::out_of;
 use crate::home::News;
 use crate::names::Judgement;

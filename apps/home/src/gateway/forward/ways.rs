@@ -1,7 +1,7 @@
 //! Both directions of a flow, as entries.
 
+use super::{Gateway, Result, Sender};
 use crate::flows::FlowKey;
-use crate::gateway::{Gateway, Result, Sender};
 use crate::networks::DEVICE_LENGTH;
 use crate::rules::{Kind, address, network6, set_mac, wide};
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -122,7 +122,9 @@ impl Sender {
             slot: device.slot,
             port: device.port,
             is_admitted: device.is_admitted(),
-            is_waiting: device.admission == Admission::Waiting && !device.blacklisted,
+            is_waiting: device.admission == Admission::Waiting
+                && !device.blacklisted
+                && !device.authentication.is_missing(device.port),
             is_closed: dhcp::is_closed(device),
             is_restricted: device.domains.restrict(),
         }

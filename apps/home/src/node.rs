@@ -1,8 +1,11 @@
 //! The control program as a node with one control port, to which the switch connects.
 
+use crate::bedtime::Bedtime;
 use crate::device::Admission;
 use crate::gateway::{Gateway, Settings};
 use crate::home::{Change, Home, News, Shared};
+use crate::limits::{Quota, Why};
+use crate::people::PersonChange;
 use crate::record::Record;
 use core::task::Waker;
 use node::outcome::Table;
@@ -139,9 +142,23 @@ fn text(news: &News) -> String {
         News::LeaseEnded => return "lease ended".into(),
         News::DomainDenied(name) => return format!("asked for {name}, which is denied"),
         News::Refuge(count) => return format!("has {count} flows: one entry for all"),
-        News::Held(held) => return format!("is held: {:?}", held.why).to_lowercase(),
+        News::Held(held) => {
+            return match held.why {
+                Why::Owner => "is held: all devices of its owner are paused".into(),
+                Why::Bedtime => "is held: bedtime".into(),
+                Why::Quota => "is held: its quota is used up".into(),
+            };
+        }
         News::Released => return "is no longer held".into(),
-        News::Owner(change) => return format!("its owner: {change:?}"),
+        News::Owner(change) => {
+            let text = match change {
+                PersonChange::Paused(true) => "is paused".into(),
+                PersonChange::Paused(false) => "goes on".into(),
+                PersonChange::Bedtime(times) => bedtime(times),
+                PersonChange::Quota(quota) => self::quota(quota.as_ref()),
+            };
+            return format!("its owner {text}");
+        }
         News::Again(earlier) => return format!("may be {earlier} again"),
         News::Authenticated(true) => return "is authenticated".into(),
         News::Authenticated(false) => return "is no longer authenticated".into(),
@@ -171,16 +188,24 @@ fn text(news: &News) -> String {
         Change::Name(name) => format!("name: {}", quoted(name)),
         Change::Person(name) => format!("person: {}", quoted(name)),
         Change::HostName(name) => format!("calls itself `{name}`"),
-        Change::Bedtime(times) if times.is_empty() => "has no bedtime".into(),
-        Change::Bedtime(times) => {
-            format!("bedtime: {}", Vec::<String>::from(times.clone()).join("; "))
-        }
-        Change::Quota(None) => "has no quota".into(),
-        Change::Quota(Some(quota)) => {
-            format!("quota: {} bytes a day from {}", quota.bytes, quota.reset)
-        }
+        Change::Bedtime(times) => bedtime(times),
+        Change::Quota(quota) => self::quota(quota.as_ref()),
         Change::Evidence(_) => "has new evidence about its identity".into(),
         Change::Again(earlier) => format!("is {earlier} again"),
         Change::NotAgain(earlier) => format!("is not {earlier}"),
+    }
+}
+
+fn bedtime(times: &Bedtime) -> String {
+    match Vec::<String>::from(times.clone()) {
+        times if times.is_empty() => "has no bedtime".into(),
+        times => format!("has bedtime {}", times.join("; ")),
+    }
+}
+
+fn quota(quota: Option<&Quota>) -> String {
+    match quota {
+        None => "has no quota".into(),
+        Some(quota) => format!("may use {} bytes a day from {}", quota.bytes, quota.reset),
     }
 }

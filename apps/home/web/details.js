@@ -35,6 +35,7 @@ export function describe(news) {
     case "held": return heldText(value);
     case "owner": return ""; // The owner's other devices have the same news.
     case "bedtime": case "quota": return limitText(kind, value);
+    case "authenticated": return value ? "is authenticated" : "is no longer authenticated";
     case "spoofed": return `used ${value}, which is not its address`;
     case "admission": return { waiting: "waits again", permitted: "is permitted", denied: "is denied" }[value];
     case "blacklisted": return value ? "is blocked from connecting" : "may connect";

@@ -14,7 +14,7 @@ const EXCHANGE_TIME: Time = Time::from_secs(10);
 pub struct Authentication {
     /// Whether the device reaches nothing without it.
     pub is_required: bool,
-    /// Switch port of its last EAPOL frame, or of the packet for which it was invited.
+    /// Switch port of its last EAPOL frame, or of the packet for which it was asked.
     pub asked_at: Option<u32>,
     /// Time of that frame.
     asked: Time,
@@ -22,8 +22,8 @@ pub struct Authentication {
     pub at: Option<u32>,
     /// Identity with which it is authenticated, if known.
     pub identity: Option<String>,
-    /// Time from which on it may be invited again.
-    pub(crate) invite_after: Time,
+    /// Time from which on it may be asked again.
+    pub(crate) ask_after: Time,
 }
 
 impl Authentication {

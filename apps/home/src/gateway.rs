@@ -254,13 +254,6 @@ impl Gateway {
         datapath.add_miss();
         self.flows.clear();
         let to_program = [Action::output(PortNo::CONTROLLER)];
-        let base = |kind| Cookie {
-            kind,
-            from: 0,
-            to: 0,
-            is_named: false,
-            serial: 0,
-        };
         let udp = |port: u16| {
             [
                 Oxm::new(Field::EthType, ethertype::IPV4.into()),
@@ -281,7 +274,7 @@ impl Gateway {
             datapath.add(&Rule {
                 fields,
                 priority,
-                cookie: base(Kind::Base),
+                cookie: Cookie::of(Kind::Base),
                 idle: 0,
                 actions,
             });

@@ -73,6 +73,17 @@ const SLOT: u64 = 0x3FFF;
 const SERIAL: u64 = 0x0FFF_FFFF;
 
 impl Cookie {
+    /// Of an entry that belongs to no device.
+    pub fn of(kind: Kind) -> Cookie {
+        Cookie {
+            kind,
+            from: 0,
+            to: 0,
+            is_named: false,
+            serial: 0,
+        }
+    }
+
     /// As a number.
     pub fn to_wire(self) -> u64 {
         let kind = match self.kind {

@@ -79,7 +79,7 @@ impl Run {
             }
         };
         let guests = (0..6).map(join).collect();
-        stage.home.lock().take_invitations();
+        stage.home.lock().take_unauthenticated();
         Run {
             stage,
             random: Random::new(seed),
@@ -178,9 +178,9 @@ impl Run {
             true => self.passed += 1,
             false => self.refused += 1,
         }
-        // A packet of an unauthenticated device invites it, so that replies go to its port.
-        let is_invited = self.stage.home.lock().take_invitations() == [guest.mac];
-        if is_invited {
+        // A packet of an unauthenticated device has it asked, so that replies go to its port.
+        let is_asked = self.stage.home.lock().take_unauthenticated() == [guest.mac];
+        if is_asked {
             assert!(guest.at.is_none() && guest.may_ask(self.stage.now, port));
             self.guests[index].asked_at = Some(port);
             self.guests[index].asked = self.stage.now;

@@ -24,11 +24,8 @@ impl Gateway {
             fields: &fields,
             priority: priority::DHCP,
             cookie: Cookie {
-                kind: Kind::Drop,
                 from: self.slots.get(&mac).copied().unwrap_or(0),
-                to: 0,
-                is_named: false,
-                serial: 0,
+                ..Cookie::of(Kind::Drop)
             },
             idle: 0,
             actions: &[],

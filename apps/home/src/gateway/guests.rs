@@ -38,13 +38,7 @@ impl Gateway {
             datapath.add(&Rule {
                 fields: &fields,
                 priority: priority::DHCP,
-                cookie: Cookie {
-                    kind: Kind::Base,
-                    from: 0,
-                    to: 0,
-                    is_named: false,
-                    serial: 0,
-                },
+                cookie: Cookie::of(Kind::Base),
                 idle: 0,
                 actions: &[Action::output(PortNo::CONTROLLER)],
             });
@@ -95,12 +89,7 @@ impl Gateway {
         if frame::hops(data) <= 1 {
             return Err("hop limit used up");
         }
-        match sender.port {
-            None => self.set_port(sender, in_port, datapath),
-            Some(port) if port == in_port.0 => {}
-            // Only ARP and DHCP move a device.
-            Some(_) => return Err("other port"),
-        }
+        self.check_port(sender, in_port, datapath)?;
         let ways = Ways::new(self, sender, in_port, key)?;
         let [outward, _] = ways.of(Kind::Flow, self);
         datapath.send_through(in_port, data, outward.actions);

@@ -67,7 +67,9 @@ impl Gateway {
             && headers.ethertype == ethertype::ARP
         {
             if !sender.is_admitted {
-                self.home.lock().invite(now, source, in_port.0);
+                self.home
+                    .lock()
+                    .needs_authentication(now, source, in_port.0);
             }
             return self.arp(now, &sender, in_port, data, datapath);
         }
@@ -77,7 +79,9 @@ impl Gateway {
             return self.ask_guests_page(&sender, in_port, &headers, data, datapath);
         }
         let Some(sender) = sender.filter(|sender| sender.is_admitted) else {
-            self.home.lock().invite(now, source, in_port.0);
+            self.home
+                .lock()
+                .needs_authentication(now, source, in_port.0);
             if is_ip && self.may_drop(now, in_port) {
                 self.block(source, in_port, ethertype::IPV4, None, datapath);
             }
@@ -116,11 +120,8 @@ impl Gateway {
             fields: &fields,
             priority: priority::DEVICE,
             cookie: Cookie {
-                kind: Kind::Drop,
                 from: self.slots.get(&mac).copied().unwrap_or(0),
-                to: 0,
-                is_named: false,
-                serial: 0,
+                ..Cookie::of(Kind::Drop)
             },
             idle: self.settings.idle,
             actions: &[],
@@ -164,7 +165,7 @@ impl Gateway {
         if before.is_some_and(|port| port != in_port.0) {
             self.has_moved(source, datapath);
         }
-        home.lock().invite(now, source, in_port.0);
+        home.lock().needs_authentication(now, source, in_port.0);
         // New devices get their slots before their first entries.
         self.obey(now, datapath);
         if let Some(answer) = answer {
@@ -184,6 +185,21 @@ impl Gateway {
         if let Some(slot) = self.slots.get(&mac) {
             datapath.delete_device(*slot, mac);
         }
+    }
+
+    /// Checks that a packet comes from its sender's port. Only DHCP, ARP and neighbour discovery move a device.
+    pub(super) fn check_port(
+        &mut self,
+        sender: &Sender,
+        in_port: PortNo,
+        datapath: &mut Datapath<'_, '_>,
+    ) -> Result {
+        match sender.port {
+            None => self.set_port(sender, in_port, datapath),
+            Some(port) if port == in_port.0 => {}
+            Some(_) => return Err("other port"),
+        }
+        Ok(())
     }
 
     pub(super) fn set_port(
@@ -252,12 +268,7 @@ impl Gateway {
             self.spoofed(now, sender, in_port, source.into(), datapath);
             return Err("spoofed");
         }
-        match sender.port {
-            None => self.set_port(sender, in_port, datapath),
-            Some(port) if port == in_port.0 => {}
-            // Only ARP and DHCP move a device.
-            Some(_) => return Err("other port"),
-        }
+        self.check_port(sender, in_port, datapath)?;
         let gateway = self.plan.gateway(sender.slot);
         let is_group = destination.is_multicast()
             || destination.is_broadcast()

@@ -86,7 +86,7 @@ impl Gateway {
             datapath.add(&Rule {
                 fields: &fields,
                 priority: priority::LOCAL,
-                cookie: base(Kind::Base),
+                cookie: Cookie::of(Kind::Base),
                 idle: 0,
                 actions: &[Action::output(PortNo::CONTROLLER)],
             });
@@ -113,7 +113,7 @@ impl Gateway {
             datapath.add(&Rule {
                 fields,
                 priority,
-                cookie: base(match actions {
+                cookie: Cookie::of(match actions {
                     [] => Kind::Drop,
                     _ => Kind::Base,
                 }),
@@ -233,15 +233,5 @@ impl Gateway {
             self.home.lock().networks.next_end(),
         ];
         times.into_iter().flatten().min()
-    }
-}
-
-fn base(kind: Kind) -> Cookie {
-    Cookie {
-        kind,
-        from: 0,
-        to: 0,
-        is_named: false,
-        serial: 0,
     }
 }

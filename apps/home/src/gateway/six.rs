@@ -60,7 +60,9 @@ impl Gateway {
             self.hear(now, source, data);
         }
         let Some(sender) = sender else {
-            self.home.lock().invite(now, source, in_port.0);
+            self.home
+                .lock()
+                .needs_authentication(now, source, in_port.0);
             if self.may_drop(now, in_port) {
                 self.block(source, in_port, ethertype::IPV6, None, datapath);
             }
@@ -70,12 +72,7 @@ impl Gateway {
             return Err("group");
         }
         self.check_owner(now, &sender, in_port, packet.source, datapath)?;
-        match sender.port {
-            None => self.set_port(&sender, in_port, datapath),
-            Some(port) if port == in_port.0 => {}
-            // Only DHCP and neighbour discovery move a device.
-            Some(_) => return Err("other port"),
-        }
+        self.check_port(&sender, in_port, datapath)?;
         if headers.destination != self.settings.mac {
             return Err("bypasses the gateway");
         }
@@ -194,7 +191,9 @@ impl Gateway {
             self.set_port(&sender, in_port, datapath);
         }
         if !sender.is_admitted {
-            self.home.lock().invite(now, source, in_port.0);
+            self.home
+                .lock()
+                .needs_authentication(now, source, in_port.0);
             return Err("not admitted");
         }
         if !self.schedule.solicit(now, sender.slot) {

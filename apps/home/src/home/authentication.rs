@@ -7,10 +7,10 @@ use packet::ethernet::Mac;
 
 /// Maximum length of an identity, bytes; longer ones are cut.
 const MAX_IDENTITY: usize = 64;
-/// Interval between two invitations of a device.
-const INVITATION_INTERVAL: Time = Time::from_secs(5);
-/// Maximum number of invitations that wait for the authenticator.
-const MAX_INVITATIONS: usize = 256;
+/// Interval between two requests to a device.
+const ASK_INTERVAL: Time = Time::from_secs(5);
+/// Maximum number of devices that wait for the authenticator.
+const MAX_UNAUTHENTICATED: usize = 256;
 
 impl Home {
     /// Requires authentication of all devices. To be called before any device is known.
@@ -32,28 +32,28 @@ impl Home {
 
     /// Has the authenticator ask a device that sends packets and lacks a required authentication: some clients, such as wpa_supplicant
     /// after a cable was plugged in again, wait for that. At most once in 5 s for each device.
-    pub fn invite(&mut self, now: Time, mac: Mac, port: u32) {
+    pub fn needs_authentication(&mut self, now: Time, mac: Mac, port: u32) {
         let Some(device) = self.device_mut(mac).filter(|device| !device.blacklisted) else {
             return;
         };
         let authentication = &mut device.authentication;
         let is_missing = authentication.is_required && authentication.at.is_none();
-        if !is_missing || now < authentication.invite_after {
+        if !is_missing || now < authentication.ask_after {
             return;
         }
         if !authentication.ask(now, port) {
             return;
         }
-        authentication.invite_after = now + INVITATION_INTERVAL;
-        if self.invitations.len() < MAX_INVITATIONS {
-            self.invitations.push(mac);
+        authentication.ask_after = now + ASK_INTERVAL;
+        if self.unauthenticated.len() < MAX_UNAUTHENTICATED {
+            self.unauthenticated.push(mac);
             self.wake();
         }
     }
 
     /// Takes the devices that the authenticator must ask.
-    pub fn take_invitations(&mut self) -> Vec<Mac> {
-        core::mem::take(&mut self.invitations)
+    pub fn take_unauthenticated(&mut self) -> Vec<Mac> {
+        core::mem::take(&mut self.unauthenticated)
     }
 
     /// Records that the authenticator has accepted a device at `port`, by default the port of its last EAPOL frame. Returns `false`
